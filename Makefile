@@ -1,0 +1,74 @@
+# `make` alone lists the targets. Everything runs from .venv, which any target that needs it creates.
+
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+# Modules of benchmarks/ that have a main. One of them: make bench BENCHMARKS=kernel
+BENCHMARKS ?= kernel
+
+# python3 is tried too, unless PYTHON was given by the caller.
+PYTHONS := $(PYTHON) $(if $(filter file,$(origin PYTHON)),python3)
+
+# Spark's Python workers run in the same environment as the driver.
+export PYSPARK_PYTHON := $(abspath $(BIN)/python)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help venv java demo test quick check bench goldens clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+venv: $(STAMP) ## create .venv with Tidings and the tools; redone when pyproject.toml changes
+	@:
+
+# pip is the last thing a new environment gets, so a half-made one is made again.
+$(BIN)/pip:
+	@for python in $(PYTHONS); do \
+	  if $$python -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' 2>/dev/null; then \
+	    echo "Creating $(VENV) with $$($$python --version)"; \
+	    exec $$python -m venv $(VENV); \
+	  fi; \
+	done; \
+	found=$$($(lastword $(PYTHONS)) --version 2>/dev/null || echo "not there"); \
+	echo "Tidings needs Python 3.11 or 3.12, but $(lastword $(PYTHONS)) is $$found:" \
+	  "install one, or name yours with 'make venv PYTHON=/path/to/python3.11'." >&2; \
+	exit 1
+
+$(STAMP): pyproject.toml | $(BIN)/pip
+	@echo "Installing Tidings and its tools into $(VENV) (minutes, the first time: Spark is large)"
+	@$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+java: ## check that a Java fit for Spark is here
+	@scripts/check-java
+
+demo: venv java ## run the demonstration
+	@$(BIN)/python -m tidings.demo
+
+test: venv java ## run every test
+	@$(BIN)/pytest
+
+quick: venv ## run the tests that take under three minutes, those without a JVM first
+	@$(BIN)/pytest -q -m "not slow and not spark"
+	@scripts/check-java
+	@$(BIN)/pytest -q -m "spark and not slow"
+
+check: venv ## lint, formatting, types and layers
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check .
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/lint-imports --no-logo
+
+bench: venv java ## run the benchmarks; one with BENCHMARKS=name
+	@set -e; for name in $(BENCHMARKS); do $(BIN)/python -m benchmarks.$$name; done
+
+goldens: venv ## rewrite the golden files; read the difference before you keep it
+	@TIDINGS_REWRITE_GOLDENS=1 $(BIN)/pytest -q tests/golden
+
+clean: ## remove what tests, tools and Spark leave behind; .venv stays
+	@rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	@rm -rf spark-warehouse metastore_db derby.log benchmarks/scratch
+	@find . -name $(VENV) -prune -o -name .git -prune -o -type d -name __pycache__ -exec rm -rf {} +

@@ -1,0 +1,10 @@
+"""Tidings watches data: declare tables and views, change rows, learn exactly what changed in every answer."""
+
+from tidings import errors
+from tidings.clock import ManualClock
+from tidings.database import Database, open
+from tidings.result import Delta, Result
+from tidings.transaction import Transaction
+
+__all__ = ["Database", "Delta", "ManualClock", "Result", "Transaction", "errors", "open"]
+__version__ = "0.1.0"

@@ -1,0 +1,47 @@
+"""Which expressions a conjunction makes equal: the classes along which keys travel.
+
+``a.x = b.x AND b.x = c.y`` puts ``a.x``, ``b.x`` and ``c.y`` into one class.  Only expressions over a single
+input count, and only between types whose equality is that of their keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tidings.ir import types
+from tidings.ir.expression import Expression, Ref, equality, ref, refs
+
+
+@dataclass(frozen=True, slots=True)
+class EqualityClass:
+    """Expressions that are equal in every row of the result; ``null_safe`` if NULL may equal NULL among them."""
+
+    members: tuple[Expression, ...]
+    null_safe: bool
+
+
+def equality_classes(conditions: Iterable[Expression], column_types: dict[Ref, str]) -> list[EqualityClass]:
+    """The classes of a list of conditions that all hold."""
+    classes: list[tuple[list[Expression], bool]] = []
+    for condition in conditions:
+        sides = equality(condition)
+        if sides is None or not _keys(sides[0], sides[1], column_types):
+            continue
+        left, right, null_safe = sides
+        touching = [c for c in classes if left in c[0] or right in c[0]]
+        members = [m for c in touching for m in c[0]]
+        members += [s for s in (left, right) if s not in members]
+        classes = [c for c in classes if c not in touching]
+        classes.append((members, null_safe or any(c[1] for c in touching)))
+    return [EqualityClass(tuple(members), null_safe) for members, null_safe in classes]
+
+
+def _keys(left: Expression, right: Expression, column_types: dict[Ref, str]) -> bool:
+    """Whether both sides can serve as keys for each other."""
+    if not any(refs(left)) or not any(refs(right)):
+        return False
+    one, other = ref(left), ref(right)
+    if one is not None and other is not None:
+        return types.comparable_as_keys(column_types[one], column_types[other])
+    return False

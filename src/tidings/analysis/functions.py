@@ -1,0 +1,69 @@
+"""What Tidings must know about functions: which aggregate, which make rows, which are not determined by the row.
+
+Spark decides whether a function exists and what it returns; these lists only say which of them cannot stand in
+a projection or predicate that is maintained row by row.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from tidings.ir.expression import Expression
+
+_NON_DETERMINISTIC = frozenset(
+    """rand randn random uuid shuffle randstr uniform monotonically_increasing_id spark_partition_id
+    input_file_name input_file_block_start input_file_block_length current_user user session_user
+    current_database current_schema current_catalog current_timezone version reflect java_method try_reflect
+    session_id""".split()
+)
+_READS_CLOCK = frozenset(
+    """now current_timestamp current_date curdate current_time localtimestamp current_datetime
+    current_timestamp_ltz systimestamp""".split()
+)
+_AGGREGATES = frozenset(
+    """any some every bool_and bool_or bit_and bit_or bit_xor count_if count_min_sketch try_sum try_avg
+    collect_list collect_set array_agg listagg string_agg approx_percentile percentile percentile_cont
+    percentile_disc percentile_approx histogram_numeric histogram bitmap_construct_agg bitmap_or_agg
+    bitmap_and_agg hll_sketch_agg hll_union_agg schema_of_json_agg regr_avgx regr_avgy regr_count
+    regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy skewness kurtosis mean mode median std
+    stddev_samp variance var_pop var_samp stddev stddev_pop first_value last_value any_value max_by min_by
+    grouping grouping_id corr covar_pop covar_samp approx_count_distinct theta_sketch_agg theta_union_agg
+    theta_intersection_agg kll_sketch_agg_bigint kll_sketch_agg_float kll_sketch_agg_double approx_top_k
+    approx_top_k_accumulate approx_top_k_combine""".split()
+)
+_WINDOWS = frozenset(
+    """row_number rank dense_rank percent_rank cume_dist ntile lag lead nth_value window session_window""".split()
+)
+_GENERATORS = frozenset(
+    """explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple variant_explode
+    variant_explode_outer""".split()
+)
+
+
+def function_name(node: Expression) -> str | None:
+    """The lower-case name of a function call, as users know it."""
+    if isinstance(node, exp.Anonymous):
+        return str(node.this).lower()
+    if isinstance(node, exp.Func):
+        return node.sql_name().lower()
+    return None
+
+
+def is_non_deterministic(node: Expression) -> bool:
+    return function_name(node) in _NON_DETERMINISTIC
+
+
+def reads_clock(node: Expression) -> bool:
+    return function_name(node) in _READS_CLOCK
+
+
+def is_aggregate(node: Expression) -> bool:
+    return isinstance(node, exp.AggFunc) or function_name(node) in _AGGREGATES
+
+
+def is_window(node: Expression) -> bool:
+    return isinstance(node, exp.Window) or function_name(node) in _WINDOWS
+
+
+def is_generator(node: Expression) -> bool:
+    return isinstance(node, exp.UDTF) or function_name(node) in _GENERATORS

@@ -1,0 +1,55 @@
+"""Where commit times come from: microseconds since the epoch."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Anything that tells the time."""
+
+    def now(self) -> int:
+        """Microseconds since the epoch."""
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> int:
+        return time.time_ns() // 1000
+
+
+class ManualClock:
+    """A clock that stands still until it is moved; for tests, demos and replays.
+
+    >>> clock = ManualClock(datetime(2026, 1, 1, tzinfo=UTC))
+    >>> clock.advance(timedelta(seconds=1)) - clock.start
+    1000000
+    """
+
+    def __init__(self, start: datetime | int = 0) -> None:
+        self.start = start if isinstance(start, int) else micros(start)
+        self._now = self.start
+
+    def now(self) -> int:
+        return self._now
+
+    def set(self, to: datetime | int) -> int:
+        self._now = to if isinstance(to, int) else micros(to)
+        return self._now
+
+    def advance(self, by: timedelta) -> int:
+        return self.set(self._now + by // timedelta(microseconds=1))
+
+
+def micros(instant: datetime) -> int:
+    """An instant as microseconds since the epoch; without a time zone it is read as UTC."""
+    aware = instant if instant.tzinfo else instant.replace(tzinfo=UTC)
+    return (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+
+def instant(time: int) -> datetime:
+    """Microseconds since the epoch as an instant in UTC."""
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time)

@@ -1,0 +1,286 @@
+"""The front door: open a database, define tables and views, change rows, ask what changed.
+
+A database opened here lives in memory: definitions and logs in Python, base rows in the engine.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from types import TracebackType
+from typing import Any, assert_never
+
+import pyarrow as pa
+
+from tidings import explain as explanation
+from tidings.analysis.influents import influents
+from tidings.clock import Clock, SystemClock, micros
+from tidings.delta.plan import Program, compile_program
+from tidings.engine.arrow import arrow_schema
+from tidings.engine.backend import Backend, Runner
+from tidings.engine.plain import row_keys
+from tidings.errors import InvalidExpression, InvalidInterval, InvalidRow, MissingRow, UnknownEngine
+from tidings.ir.expression import Expression, cast
+from tidings.ir.relation import Column, Item, Project, Relation, Scan, Version
+from tidings.lang.sql import statement
+from tidings.lang.sql.bind import bind, check_names
+from tidings.result import Delta, Result
+from tidings.rewrite.pipeline import normalise
+from tidings.store.catalog import Catalog, View
+from tidings.store.table import Table
+from tidings.transaction import NetChange, Transaction
+
+Instant = int | datetime
+"""Microseconds since the epoch, or a datetime (UTC where it has no time zone)."""
+
+
+def open(*, engine: str = "spark", spark: Any = None, clock: Clock | None = None) -> Database:
+    """Open a new database in memory.
+
+    ``engine`` is ``"spark"`` or ``"duckdb"``.  ``spark`` is a session to work in; without one Tidings starts Spark in
+    local mode.  ``clock`` gives commit times; :class:`tidings.ManualClock` is one that is driven by hand.
+    """
+    return Database(_backend(engine, spark), clock or SystemClock())
+
+
+def _backend(engine: str, session: Any) -> Backend:
+    if engine == "spark":
+        from tidings.engine.spark import Spark
+
+        return Spark(session)
+    if engine == "duckdb":
+        from tidings.engine.duckdb import DuckDB
+
+        return DuckDB()
+    raise UnknownEngine(name=engine)
+
+
+class Database:
+    """Tables, views and their history."""
+
+    def __init__(self, backend: Backend, clock: Clock) -> None:
+        self._backend = backend
+        self._runner = Runner(backend)
+        self._clock = clock
+        self._catalog = Catalog()
+        self._plans: dict[str, Relation] = {}
+        self._programs: dict[tuple[str, frozenset[str]], Program] = {}
+        self._time = 0
+
+    @property
+    def time(self) -> int:
+        """The time of the last commit; 0 before the first."""
+        return self._time
+
+    # definitions and statements
+
+    def sql(self, text: str) -> Result | None:
+        """Run statements; the rows of the last one if it is a query."""
+        result = None
+        for read in statement.read(text):
+            result = None
+            match read:
+                case statement.CreateTable():
+                    self._define(Table(read.name, self._checked(read.columns)))
+                case statement.CreateView():
+                    self._create_view(read)
+                case statement.Drop():
+                    self._drop(read)
+                case statement.Insert():
+                    self._insert(read)
+                case statement.Query():
+                    result = self._answer(self._bind(read.query, read.text), self._time)
+                case _:
+                    assert_never(read)
+        return result
+
+    def _checked(self, columns: tuple[Column, ...]) -> tuple[Column, ...]:
+        """Refuse types that have no Arrow form."""
+        arrow_schema(columns)
+        return columns
+
+    def _define(self, relation: Table | View) -> None:
+        self._catalog.add(relation)
+        self._forget_plans()
+
+    def _forget_plans(self) -> None:
+        self._plans.clear()
+        self._programs.clear()
+
+    def _create_view(self, read: statement.CreateView) -> None:
+        self._catalog.check_free(read.name)
+        plan = self._bind(read.query, read.text, read.name)
+        if read.columns:
+            if len(read.columns) != len(plan.fields):
+                reason = f"the view names {len(read.columns)} columns, its query has {len(plan.fields)}"
+                raise InvalidExpression(reason=reason)
+            check_names(list(read.columns), None)
+            items = (Item(n, f.type, f.expression) for n, f in zip(read.columns, plan.fields, strict=True))
+            plan = Project(plan, f"{read.name}_named", tuple(items))
+        self._define(View(read.name, read.text, plan))
+
+    def _drop(self, read: statement.Drop) -> None:
+        if read.if_exists and self._catalog.find(read.name) is None:
+            return
+        dropped = self._catalog.drop(read.name, read.kind)
+        if isinstance(dropped, Table) and dropped.base is not None:
+            self._backend.unload(dropped.base)
+        self._forget_plans()
+
+    def _insert(self, read: statement.Insert) -> None:
+        table = self._catalog.table(read.table)
+        plan = self._bind(read.query, read.text)
+        names = read.columns or tuple(c.name for c in table.columns)
+        if len(names) != len(plan.fields):
+            raise InvalidExpression(reason=f"{len(plan.fields)} values for {len(names)} columns of {table.name}")
+        types = {c.name.lower(): c for c in table.columns}
+        unknown = next((n for n in names if n.lower() not in types), None)
+        if unknown is not None:
+            raise InvalidRow(row=1, table=table.name, reason=f"there is no column named {unknown}")
+        items = (
+            Item(types[n.lower()].name, types[n.lower()].type, cast(f.expression, types[n.lower()].type))
+            for n, f in zip(names, plan.fields, strict=True)
+        )
+        rows = self._answer(Project(plan, "inserted", tuple(items)), self._time)
+        with self.transaction() as tx:
+            tx.insert(table.name, rows.to_arrow())
+
+    # changes
+
+    def transaction(self) -> Transaction:
+        """Begin a transaction; use it in a ``with`` block."""
+        return Transaction(self._catalog.table, self._commit)
+
+    def load(self, table: str, data: Any) -> None:
+        """Give an empty table its first rows at once: an Arrow table, or a Spark DataFrame with the Spark engine.
+
+        They count as having been there before the first transaction.
+        """
+        target = self._catalog.table(table)
+        if target.base is not None or target.times(-1, self._time):
+            raise InvalidRow(row=1, table=target.name, reason="only a table without rows can be loaded")
+        self._backend.load(target.name, target.columns, data)
+        target.base = target.name
+
+    def _commit(self, changes: list[NetChange]) -> int:
+        """Check all changes, then log them all at one instant."""
+        for change in changes:
+            self._check_present(change)
+        time = max(self._time + 1, self._clock.now())
+        for change in changes:
+            change.table.append(time, change.rows, change.weights)
+        self._time = time
+        return time
+
+    def _check_present(self, change: NetChange) -> None:
+        """Refuse to delete what is not there."""
+        gone = [n for n, weight in enumerate(change.weights) if weight < 0]
+        if not gone:
+            return
+        keys = row_keys(change.rows)
+        short = [n for n in gone if change.table.logged(keys[n]) < -change.weights[n]]
+        in_base = self._count_in_base(change.table, change.rows.take(short)) if short else {}
+        for n in short:
+            if change.table.logged(keys[n]) + in_base.get(keys[n], 0) < -change.weights[n]:
+                (row,) = change.rows.slice(n, 1).to_pylist()
+                raise MissingRow(table=change.table.name, row=row)
+
+    def _count_in_base(self, table: Table, rows: pa.Table) -> dict[Any, int]:
+        """How often the base holds each of the given rows."""
+        if table.base is None:
+            return {}
+        source = table.source(Version.OLD, 0, 0)
+        found = self._runner.lookup(table.name, table.columns, source, rows)
+        counts: dict[Any, int] = {}
+        for key in row_keys(found):
+            counts[key] = counts.get(key, 0) + 1
+        return counts
+
+    # answers
+
+    def query(self, text: str, as_of: Instant | None = None) -> Result:
+        """The rows of a query or view, now or as they were at an earlier instant."""
+        return self._answer(self._plan(text), self._time if as_of is None else _time(as_of))
+
+    def changes(
+        self,
+        text: str,
+        since: Instant | None = None,
+        until: Instant | None = None,
+        *,
+        per_commit: bool = False,
+    ) -> Delta:
+        """How the answer of a query or view changed over ``(since, until]``.
+
+        By default what lies between the two states; with ``per_commit`` every change at its own instant.
+        """
+        start = 0 if since is None else _time(since)
+        end = self._time if until is None else _time(until)
+        if start > end:
+            raise InvalidInterval(since=start, until=end, reason="it ends before it begins")
+        program = self._program(text, start, end)
+        delta = Delta(self._runner.run(program, self._sources(start, end)))
+        return delta if per_commit else delta.net()
+
+    def explain(self, text: str) -> str:
+        """How a query or view is maintained, as text for a terminal."""
+        name, plan = self._named(text), self._plan(text)
+        return explanation.explain(name, plan, self._catalog.definitions(), self._backend.dialect)
+
+    def _program(self, text: str, since: int, until: int) -> Program:
+        """The program for what changed in an interval, compiled once."""
+        plan, definitions = self._plan(text), self._catalog.definitions()
+        tables = map(self._catalog.table, influents(plan, definitions))
+        changed = frozenset(t.name for t in tables if t.changed(since, until))
+        if (text, changed) not in self._programs:
+            self._programs[text, changed] = compile_program(self._named(text), plan, changed, definitions)
+        return self._programs[text, changed]
+
+    def _answer(self, plan: Relation, at: int) -> Result:
+        normal = normalise(plan, self._catalog.definitions())
+        return Result(self._runner.query(normal, self._sources(0, at)))
+
+    def _sources(self, since: int, until: int) -> Any:
+        return lambda relation, version: self._catalog.table(relation).source(version, since, until)
+
+    # plans
+
+    def _plan(self, text: str) -> Relation:
+        """The bound plan of a query or of a relation's name."""
+        if text not in self._plans:
+            match self._catalog.find(text):
+                case View(plan=plan):
+                    self._plans[text] = plan
+                case Table() as table:
+                    self._plans[text] = Scan(table.name, table.name, table.columns)
+                case None:
+                    self._plans[text] = self._bind_text(text)
+        return self._plans[text]
+
+    def _bind_text(self, text: str) -> Relation:
+        read = statement.read(text)
+        if len(read) != 1 or not isinstance(read[0], statement.Query):
+            raise InvalidExpression(reason="one query is expected here, or the name of a table or view")
+        return self._bind(read[0].query, text)
+
+    def _bind(self, query: Expression, text: str, name: str = "result") -> Relation:
+        return bind(query, text, self._catalog, self._backend, name)
+
+    def _named(self, text: str) -> str:
+        found = self._catalog.find(text)
+        return "result" if found is None else found.name
+
+    def close(self) -> None:
+        """Let go of the engine's resources."""
+        self._backend.close()
+
+    def __enter__(self) -> Database:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _time(instant: Instant) -> int:
+    return instant if isinstance(instant, int) else micros(instant)

@@ -1,0 +1,85 @@
+"""Which operator's rule applies to a node: the two total functions of the calculus."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from tidings.delta.differentiate import join, project, scan, select, union, values
+from tidings.delta.versioned import Versioned
+from tidings.ir.relation import (
+    Consolidate,
+    Filter,
+    Join,
+    Project,
+    Relation,
+    Restrict,
+    Scan,
+    Union,
+    Values,
+    Version,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Differential:
+    """One term of a delta: the change that comes from one occurrence of one changed relation."""
+
+    influent: str
+    occurrence: str
+    rows: Versioned
+
+    def over(self, rows: Versioned) -> Differential:
+        return replace(self, rows=rows)
+
+
+def differentiate(node: Relation, changed: frozenset[str]) -> list[Differential]:
+    """The partial differentials of a plan, given which relations changed; none when nothing it reads did."""
+    match node:
+        case Scan():
+            return [Differential(node.relation, node.alias, scan.delta(node))] if node.relation in changed else []
+        case Values():
+            return []
+        case Filter():
+            return [t.over(select.apply(node, t.rows)) for t in differentiate(node.input, changed)]
+        case Project():
+            return [t.over(project.apply(node, t.rows)) for t in differentiate(node.input, changed)]
+        case Union():
+            return [
+                t.over(union.branch(node, branch, t.rows))
+                for branch in node.inputs
+                for t in differentiate(branch, changed)
+            ]
+        case Join():
+            terms = []
+            for place, active in enumerate(node.inputs):
+                for term in differentiate(active, changed):
+                    before = [state(i, changed, Version.OLD) for i in node.inputs[:place]]
+                    after = [state(i, changed, Version.NEW) for i in node.inputs[place + 1 :]]
+                    terms.append(term.over(join.apply(node, [*before, term.rows, *after])))
+            return terms
+        case Restrict() | Consolidate():
+            raise ValueError("a delta plan cannot be differentiated again")
+        case _:
+            assert_never(node)
+
+
+def state(node: Relation, changed: frozenset[str], version: Version) -> Versioned:
+    """The rows of a plan in its old state, or in its new one with the instants at which rows came and went."""
+    match node:
+        case Scan():
+            return scan.state(node, version if node.relation in changed else Version.OLD)
+        case Values():
+            return values.state(node)
+        case Filter():
+            return select.apply(node, state(node.input, changed, version))
+        case Project():
+            return project.apply(node, state(node.input, changed, version))
+        case Union():
+            return union.state(node, [state(i, changed, version) for i in node.inputs])
+        case Join():
+            return join.apply(node, [state(i, changed, version) for i in node.inputs])
+        case Restrict() | Consolidate():
+            raise ValueError("a delta plan has no state")
+        case _:
+            assert_never(node)

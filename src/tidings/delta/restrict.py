@@ -1,0 +1,146 @@
+"""Restriction: the passive side of a differential is cut down to the delta's keys before it is joined.
+
+In a term ``ΔA ⋈ B ⋈ C`` only rows of B and C that meet the delta can contribute:
+
+    ΔA ⋈_{a=b} B  =  ΔA ⋈_{a=b} (B ⋉_{b ∈ π_a ΔA} …)
+
+Keys travel along equality classes: if ``a = b`` and ``b = c``, the delta's ``a`` restricts C directly.  An input the
+delta does not reach so is restricted by the keys of one that it does reach (sideways information passing).  The
+restriction sinks through projections, filters, unions and joins until it stands on a scan, where an engine can
+turn it into a list of keys or a semi-join.
+
+It never changes an answer; it changes which rows are read.  Withheld for equalities between unlike types, whose
+keys do not compare as the values do (:func:`tidings.ir.types.comparable_as_keys`).
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from tidings.analysis.equality import EqualityClass, equality_classes
+from tidings.ir.expression import Expression, Ref, aliases, ref, substitute
+from tidings.ir.relation import (
+    Consolidate,
+    Filter,
+    Item,
+    Join,
+    Project,
+    Relation,
+    Restrict,
+    Scan,
+    Union,
+    Values,
+    Version,
+)
+from tidings.ir.traverse import children, walk, with_children
+
+
+def restrict(plan: Relation) -> Relation:
+    """Restrict the passive inputs of every join that has an active one."""
+    plan = with_children(plan, tuple(map(restrict, children(plan))))
+    if not isinstance(plan, Join):
+        return plan
+    active = next((n for n, i in enumerate(plan.inputs) if is_active(i)), None)
+    return plan if active is None else _restrict_join(plan, active)
+
+
+def is_active(plan: Relation) -> bool:
+    """Whether the plan's size follows the delta's: it reads a delta and nothing beside it unrestricted."""
+    match plan:
+        case Scan():
+            return plan.version is Version.DELTA
+        case Join():
+            return any(map(is_active, plan.inputs))
+        case Union():
+            return all(map(is_active, plan.inputs))
+        case Filter() | Project() | Consolidate() | Restrict():
+            return is_active(plan.input)
+        case Values():
+            return False
+        case _:
+            assert_never(plan)
+
+
+def _restrict_join(join: Join, active: int) -> Join:
+    """Restrict input after input, each by the keys of one that is active or restricted already."""
+    types = {f.ref: f.type for f in join.fields}
+    classes = equality_classes(join.conditions, types)
+    inputs = list(join.inputs)
+    reached = [active]
+    while (step := _next_step(inputs, reached, classes)) is not None:
+        target, expression, source, key, null_safe = step
+        keys = _keys(inputs[source], key, types)
+        inputs[target] = push(Restrict(inputs[target], expression, keys, null_safe))
+        reached.append(target)
+    return Join(tuple(inputs), join.conditions)
+
+
+def _next_step(
+    inputs: list[Relation], reached: list[int], classes: list[EqualityClass]
+) -> tuple[int, Expression, int, Expression, bool] | None:
+    """An input not yet reached that shares a class with one that is; inputs reached earlier come first."""
+    for source in reached:
+        for target in range(len(inputs)):
+            if target in reached or isinstance(inputs[target], Values):
+                continue
+            for group in classes:
+                key = _member(group, inputs[source])
+                expression = _member(group, inputs[target])
+                if key is not None and expression is not None:
+                    return target, expression, source, key, group.null_safe
+    return None
+
+
+def _member(group: EqualityClass, relation: Relation) -> Expression | None:
+    own = {f.alias for f in relation.fields}
+    return next((m for m in group.members if aliases(m) <= own), None)
+
+
+def _keys(source: Relation, key: Expression, types: dict[Ref, str]) -> Project:
+    """The keys a relation has in one column."""
+    column = ref(key)
+    assert column is not None, "equality classes hold columns only"
+    return Project(source, "keys", (Item(column[1], types[column], key),))
+
+
+def push(node: Restrict) -> Relation:
+    """Move a restriction towards the scans below it."""
+    inner = node.input
+    match inner:
+        case Project():
+            by = {(inner.alias, i.name): i.expression for i in inner.items}
+            pushed = push(Restrict(inner.input, substitute(node.expression, by), node.keys, node.null_safe))
+            return Project(pushed, inner.alias, inner.items)
+        case Filter():
+            return Filter(push(Restrict(inner.input, node.expression, node.keys, node.null_safe)), inner.conditions)
+        case Union():
+            return Union(tuple(_push_branch(node, inner, b) for b in inner.inputs), inner.alias, inner.columns)
+        case Join():
+            return _push_join(node, inner)
+        case Values():
+            return inner
+        case Scan() | Restrict() | Consolidate():
+            return node
+        case _:
+            assert_never(inner)
+
+
+def _push_branch(node: Restrict, union: Union, branch: Relation) -> Relation:
+    by = {(union.alias, c.name): f.expression for c, f in zip(union.columns, branch.fields, strict=True)}
+    return push(Restrict(branch, substitute(node.expression, by), node.keys, node.null_safe))
+
+
+def _push_join(node: Restrict, join: Join) -> Relation:
+    """Restrict the input that owns the expression; from there the keys travel on inside the join."""
+    wanted = aliases(node.expression)
+    owner = next((n for n, i in enumerate(join.inputs) if wanted <= {f.alias for f in i.fields}), None)
+    if owner is None:
+        return node
+    inputs = list(join.inputs)
+    inputs[owner] = push(Restrict(inputs[owner], node.expression, node.keys, node.null_safe))
+    return _restrict_join(Join(tuple(inputs), join.conditions), owner)
+
+
+def restrictions(plan: Relation) -> list[Restrict]:
+    """Every restriction in a plan, for explain."""
+    return [n for n in walk(plan) if isinstance(n, Restrict)]

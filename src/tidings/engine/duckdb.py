@@ -1,0 +1,112 @@
+"""DuckDB as an engine: no JVM, milliseconds per plan; for tests and for data that fits one process."""
+
+from __future__ import annotations
+
+import duckdb
+import pyarrow as pa
+from sqlglot import exp
+
+from tidings.engine.arrow import arrow_schema, conform
+from tidings.engine.lower import Dialect, printed
+from tidings.engine.plain import expanded
+from tidings.engine.source import Source
+from tidings.errors import EngineFailed
+from tidings.ir import types
+from tidings.ir.expression import DIALECT, TIME, WEIGHT
+from tidings.ir.relation import Column
+from tidings.lang.sql.bind import AnalysisFailed
+
+
+class DuckDB:
+    """An in-process DuckDB connection; see :class:`tidings.engine.backend.Backend`."""
+
+    name = "duckdb"
+    dialect = Dialect("duckdb", casts_items=True)
+
+    def __init__(self) -> None:
+        self._connection = duckdb.connect(":memory:", config={"threads": 1})
+        self._connection.execute("SET TimeZone = 'UTC'")
+
+    def analyze(self, query: exp.Query) -> tuple[Column, ...]:
+        text = printed(query, self.dialect)
+        try:
+            described = self._connection.execute(f"DESCRIBE {text}").fetchall()
+        except duckdb.Error as error:
+            raise AnalysisFailed(_sentence(error)) from None
+        names = [_spark_name(e) for e in query.selects]
+        found = [Column(name, _spark_type(type)) for name, type, *_ in described]
+        return (
+            tuple(Column(n, c.type) for n, c in zip(names, found, strict=True))
+            if len(names) == len(found)
+            else tuple(found)
+        )
+
+    def load(self, name: str, columns: tuple[Column, ...], data: object) -> None:
+        if not isinstance(data, pa.Table):
+            raise EngineFailed(engine=self.name, reason=f"a base must be an Arrow table, not {type(data).__name__}")
+        self._connection.register(_base(name), conform(data, arrow_schema(columns)))
+
+    def unload(self, name: str) -> None:
+        self._connection.unregister(_base(name))
+
+    def versioned(self, name: str, source: Source) -> None:
+        self._connection.register(f"{name}__changes", source.changes)
+        columns = _names(source.columns)
+        rows = f'SELECT {columns}"{TIME}", "{WEIGHT}" FROM "{name}__changes"'
+        if source.base is not None:
+            rows = f'SELECT {columns}0 AS "{TIME}", 1 AS "{WEIGHT}" FROM "{_base(source.base)}" UNION ALL {rows}'
+        self._view(name, rows)
+
+    def plain(self, name: str, source: Source) -> None:
+        came, went = expanded(source.changes, net=source.base is None)
+        self._connection.register(f"{name}__came", came)
+        columns = _names(source.columns).removesuffix(", ") or "1"
+        rows = f'SELECT {columns} FROM "{name}__came"'
+        if source.base is not None:
+            rows = f'SELECT {columns} FROM "{_base(source.base)}" UNION ALL {rows}'
+        if went.num_rows:
+            self._connection.register(f"{name}__went", went)
+            rows = f'({rows}) EXCEPT ALL SELECT {columns} FROM "{name}__went"'
+        self._view(name, rows)
+
+    def fetch(self, text: str, *, small: bool = False) -> pa.Table:
+        try:
+            return self._connection.execute(text).to_arrow_table()
+        except duckdb.Error as error:
+            raise EngineFailed(engine=self.name, reason=_sentence(error)) from None
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _view(self, name: str, rows: str) -> None:
+        self._connection.execute(f'CREATE OR REPLACE TEMP VIEW "{name}" AS {rows}')
+
+
+def _base(name: str) -> str:
+    return f"__base_{name}"
+
+
+def _names(columns: tuple[Column, ...]) -> str:
+    return "".join('"' + c.name.replace('"', '""') + '", ' for c in columns)
+
+
+def _sentence(error: Exception) -> str:
+    return str(error).splitlines()[0].removeprefix("Binder Error: ").removeprefix("Catalog Error: ")
+
+
+def _spark_type(type: str) -> str:
+    """A DuckDB type by its Spark name."""
+    if type == '"NULL"':
+        return "void"
+    if type in ("HUGEINT", "UHUGEINT", "UBIGINT"):
+        return "decimal(38,0)"
+    return types.canonical(exp.DataType.build(type, dialect="duckdb"))
+
+
+def _spark_name(item: exp.Expr) -> str:
+    """The name Spark gives an output column, as far as its text shows."""
+    if item.alias_or_name and item.alias_or_name != "*":
+        return item.alias_or_name
+    bare = item.transform(lambda n: exp.column(n.name) if isinstance(n, exp.Column) else n)
+    text = bare.sql(DIALECT)
+    return f"({text})" if isinstance(item, exp.Binary) else text

@@ -1,0 +1,49 @@
+"""Changes as plain rows: what came and what went, each row as often as its weight says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+
+from tidings.ir.expression import TIME, WEIGHT
+
+
+def expanded(changes: pa.Table, *, net: bool) -> tuple[pa.Table, pa.Table]:
+    """Rows to add to a base and rows to take from it; with ``net`` there is no base and rows cancel here."""
+    rows = changes.drop_columns([TIME, WEIGHT])
+    totals: Counter[Any] = Counter()
+    where: dict[Any, int] = {}
+    for position, (row, weight) in enumerate(zip(row_keys(rows), changes.column(WEIGHT).to_pylist(), strict=True)):
+        totals[row] += weight
+        where.setdefault(row, position)
+    came = [where[r] for r, n in totals.items() for _ in range(n)]
+    went = [where[r] for r, n in totals.items() for _ in range(-n)]
+    if net and went:
+        raise ValueError("a relation without a base has lost rows it never had")
+    return rows.take(pa.array(came, pa.int64())), rows.take(pa.array(went, pa.int64()))
+
+
+def row_keys(rows: pa.Table) -> list[Any]:
+    """Each row as a value that can be compared and hashed."""
+    if not rows.num_columns:
+        return [()] * rows.num_rows
+    return list(zip(*(map(hashable, c.to_pylist()) for c in rows.columns), strict=True))
+
+
+def hashable(value: Any) -> Any:
+    """A value that equals another exactly when the two are the same SQL value.
+
+    >>> hashable([1, {"a": float("nan")}]) == hashable([1, {"a": float("nan")}])
+    True
+    """
+    match value:
+        case list():
+            return tuple(map(hashable, value))
+        case dict():
+            return tuple((k, hashable(v)) for k, v in value.items())
+        case float() if value != value:
+            return "NaN"
+        case _:
+            return value

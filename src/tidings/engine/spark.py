@@ -1,0 +1,173 @@
+"""Apache Spark as an engine, through PySpark's public API: classic sessions and Spark Connect alike.
+
+Small waves and large ones want different settings.  A small wave reads a few rows by literal keys: generating and
+compiling Java for it costs more than it saves, and so does re-planning at run time; both are switched off for it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from sqlglot import exp
+
+from tidings.engine.arrow import arrow_schema, conform
+from tidings.engine.java import require_java
+from tidings.engine.lower import Dialect, printed
+from tidings.engine.plain import expanded
+from tidings.engine.source import Source
+from tidings.errors import EngineFailed
+from tidings.ir.expression import TIME, WEIGHT
+from tidings.ir.relation import Column
+from tidings.lang.sql.bind import AnalysisFailed
+
+_LOCAL_ROWS = 10_000
+"""A base of more rows than this is kept in files; local rows would travel with every plan."""
+
+_SMALL = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "1",
+}
+
+
+class Spark:
+    """A Spark session of its own; see :class:`tidings.engine.backend.Backend`."""
+
+    name = "spark"
+    dialect = Dialect("spark", casts_items=False, scan_hint="COALESCE(1)")
+
+    def __init__(self, session: SparkSession | None = None) -> None:
+        self._owned = session is None
+        self._spark = _local_session() if session is None else session.newSession()
+        self._spark.conf.set("spark.sql.session.timeZone", "UTC")
+        self._large = {k: self._spark.conf.get(k) for k in _SMALL}
+        self._small = False
+        self._registered: dict[str, Source] = {}
+        self._bases: dict[str, DataFrame] = {}
+        self._files = tempfile.mkdtemp(prefix="tidings-")
+
+    @property
+    def session(self) -> SparkSession:
+        """The session this engine works in."""
+        return self._spark
+
+    def analyze(self, query: exp.Query) -> tuple[Column, ...]:
+        try:
+            schema = self._spark.sql(printed(query, self.dialect)).schema
+        except AnalysisException as error:
+            raise AnalysisFailed(_sentence(error), _fragment(error)) from None
+        return tuple(Column(f.name, f.dataType.simpleString()) for f in schema.fields)
+
+    def load(self, name: str, columns: tuple[Column, ...], data: object) -> None:
+        frame = self._frame(name, columns, data)
+        typed = [F.col(f"`{c.name}`").cast(c.type).alias(c.name) for c in columns]
+        self.unload(name)
+        self._bases[name] = frame.select(*typed).cache()
+
+    def _frame(self, name: str, columns: tuple[Column, ...], data: object) -> DataFrame:
+        if isinstance(data, pa.Table):
+            table = conform(data, arrow_schema(columns))
+            if table.num_rows <= _LOCAL_ROWS:
+                return self._spark.createDataFrame(table)
+            path = os.path.join(self._files, f"{len(os.listdir(self._files))}.parquet")
+            pq.write_table(table, path)
+            return self._spark.read.parquet(path)
+        if hasattr(data, "createOrReplaceTempView"):
+            return data  # type: ignore[return-value]
+        raise EngineFailed(engine=self.name, reason=f"rows of {name} cannot be read from a {type(data).__name__}")
+
+    def unload(self, name: str) -> None:
+        found = self._bases.pop(name, None)
+        if found is not None:
+            found.unpersist()
+
+    def versioned(self, name: str, source: Source) -> None:
+        if self._registered.get(name) is source:
+            return
+        frames = []
+        if source.base is not None:
+            base = self._bases[source.base]
+            frames.append(base.select("*", F.lit(0).cast("bigint").alias(TIME), F.lit(1).cast("bigint").alias(WEIGHT)))
+        if source.changes.num_rows or not frames:
+            frames.append(self._spark.createDataFrame(source.changes))
+        self._register(name, source, frames)
+
+    def plain(self, name: str, source: Source) -> None:
+        came, went = expanded(source.changes, net=source.base is None)
+        frames = [] if source.base is None else [self._bases[source.base]]
+        if came.num_rows or not frames:
+            frames.append(self._spark.createDataFrame(came))
+        self._register(name, source, frames, went)
+
+    def _register(self, name: str, source: Source, frames: list[DataFrame], went: pa.Table | None = None) -> None:
+        frame = frames[0] if len(frames) == 1 else frames[0].unionAll(frames[1])
+        if went is not None and went.num_rows:
+            frame = frame.exceptAll(self._spark.createDataFrame(went))
+        frame.createOrReplaceTempView(name)
+        self._registered[name] = source
+
+    def fetch(self, text: str, *, small: bool = False) -> pa.Table:
+        self._settle(small)
+        try:
+            return self._spark.sql(text).toArrow()
+        except PySparkException as error:
+            raise EngineFailed(engine=self.name, reason=_sentence(error)) from None
+
+    def _settle(self, small: bool) -> None:
+        """Set the session up for small or for large work."""
+        if small != self._small:
+            for key, value in (_SMALL if small else self._large).items():
+                self._spark.conf.set(key, value or "")
+            self._small = small
+
+    def close(self) -> None:
+        for name in list(self._bases):
+            self.unload(name)
+        shutil.rmtree(self._files, ignore_errors=True)
+
+
+def _local_session() -> SparkSession:
+    """A session of its own in local mode; the first one starts Spark, later ones share it."""
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return running.newSession()
+    require_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder: Any = SparkSession.builder
+    settings = {
+        "spark.app.name": "tidings",
+        "spark.master": os.environ.get("TIDINGS_SPARK_MASTER", "local[*]"),
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
+        "spark.driver.memory": os.environ.get("TIDINGS_SPARK_MEMORY", "4g"),
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.log.level": "ERROR",
+    }
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    started: SparkSession = builder.getOrCreate()
+    return started.newSession()
+
+
+def _sentence(error: PySparkException) -> str:
+    """What Spark says, without the plan and the stack below it."""
+    text = str(error).split("\n")[0].split("; line ")[0].split(" SQLSTATE:")[0]
+    return text.strip()
+
+
+def _fragment(error: PySparkException) -> str | None:
+    contexts = error.getQueryContext() or []
+    return contexts[0].fragment() or None if contexts else None

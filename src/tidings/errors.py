@@ -1,0 +1,201 @@
+"""Error conditions: every refusal has a name, parameters, a place in the text and a hint.
+
+A condition is a class.  Its docstring is the sentence shown to the user, with ``{parameters}``; tests assert
+the class and its parameters, never the prose.  ``str(error)`` renders the sentence, the offending line with a
+caret below it, and the hint, so that an error is readable wherever it surfaces.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A stretch ``[start, end)`` of a statement's text."""
+
+    text: str
+    start: int
+    end: int
+
+    @property
+    def line(self) -> int:
+        return self.text.count("\n", 0, self.start) + 1
+
+    @property
+    def column(self) -> int:
+        return self.start - (self.text.rfind("\n", 0, self.start) + 1) + 1
+
+    def caret(self) -> str:
+        """The line that holds the place, with carets under it.
+
+        >>> print(Place("SELECT itm\\nFROM t", 7, 10).caret())
+        line 1, column 8
+        | SELECT itm
+        |        ^^^
+        """
+        first = self.text.rfind("\n", 0, self.start) + 1
+        last = self.text.find("\n", self.start)
+        line = self.text[first : last if last >= 0 else len(self.text)]
+        width = max(1, min(self.end, first + len(line)) - self.start)
+        indent = "".join("\t" if c == "\t" else " " for c in line[: self.start - first])
+        return f"line {self.line}, column {self.column}\n| {line}\n| {indent}{'^' * width}"
+
+
+class TidingsError(Exception):
+    """Something Tidings refuses."""
+
+    hint_template: str | None = None
+
+    def __init__(self, place: Place | None = None, hint: str | None = None, **parameters: object) -> None:
+        self.parameters = parameters
+        self.place = place
+        template = self.hint_template
+        self.hint = hint or (template.format(**parameters) if template else None)
+        super().__init__(self.message)
+
+    @property
+    def condition(self) -> str:
+        """The condition's name, as users and tests refer to it."""
+        return type(self).__name__
+
+    @property
+    def message(self) -> str:
+        return (inspect.getdoc(type(self)) or "").format(**self.parameters)
+
+    def __str__(self) -> str:
+        parts = [f"{self.condition}: {self.message}"]
+        if self.place is not None:
+            parts.append(self.place.caret())
+        if self.hint:
+            parts.append(f"hint: {self.hint}")
+        return "\n".join(parts)
+
+
+class InvalidSyntax(TidingsError):
+    """The statement cannot be read: {reason}"""
+
+
+class UnknownRelation(TidingsError):
+    """There is no table or view named {name}"""
+
+    hint_template = "create it first, or check the spelling"
+
+
+class UnknownColumn(TidingsError):
+    """There is no column named {name} here"""
+
+
+class UnknownField(TidingsError):
+    """The value {value} of type {type} has no field named {name}"""
+
+
+class AmbiguousColumn(TidingsError):
+    """The name {name} fits several columns: {candidates}"""
+
+    hint_template = "say which one, as in alias.{name}"
+
+
+class DuplicateAlias(TidingsError):
+    """The name {name} stands for two relations in one FROM clause"""
+
+    hint_template = "give one of them another alias"
+
+
+class DuplicateColumn(TidingsError):
+    """The result has two columns named {name}"""
+
+    hint_template = "name one of them with AS"
+
+
+class DuplicateRelation(TidingsError):
+    """There is a table or view named {name} already"""
+
+    hint_template = "drop it first, or choose another name"
+
+
+class DependentObjects(TidingsError):
+    """{name} cannot be dropped: {dependents} read it"""
+
+    hint_template = "drop those first"
+
+
+class ReservedName(TidingsError):
+    """The name {name} begins with two underscores, which Tidings keeps for itself"""
+
+    hint_template = "choose a name that does not begin with __"
+
+
+class UnsupportedConstruct(TidingsError):
+    """{construct} cannot be part of a view"""
+
+
+class UnsupportedStatement(TidingsError):
+    """The statement {statement} is not known to Tidings"""
+
+    hint_template = (
+        "known statements: CREATE TABLE, CREATE VIEW, DROP TABLE, DROP VIEW, INSERT INTO … VALUES and queries"
+    )
+
+
+class NonDeterministic(TidingsError):
+    """The result of {function} is not determined by the rows, so its changes have no meaning"""
+
+
+class InvalidExpression(TidingsError):
+    """The query is not valid: {reason}"""
+
+
+class InvalidPlanText(TidingsError):
+    """The plan text cannot be read at line {line}: {reason}"""
+
+
+class InvalidRow(TidingsError):
+    """Row {row} of {table} is not valid: {reason}"""
+
+
+class MissingRow(TidingsError):
+    """A row to delete from {table} is not there: {row}"""
+
+    hint_template = "a delete names a row by all its values; read the table to see what it holds"
+
+
+class UnknownTransactionState(TidingsError):
+    """The transaction is over: {reason}"""
+
+
+class InvalidInterval(TidingsError):
+    """The interval ({since}, {until}] is not valid: {reason}"""
+
+
+class JavaMissing(TidingsError):
+    """Apache Spark needs Java 17 or newer, and {found}"""
+
+    hint_template = (
+        "install a JDK 17 (Debian and Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew install openjdk@17)"
+        " or point JAVA_HOME at one"
+    )
+
+
+class EngineFailed(TidingsError):
+    """The {engine} engine could not evaluate the plan: {reason}"""
+
+
+class UnknownEngine(TidingsError):
+    """There is no engine named {name}"""
+
+    hint_template = "the engines are 'spark' and 'duckdb'"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str | None:
+    """A hint that names the closest known name, if one is close.
+
+    >>> did_you_mean("itm", ["item", "qty"])
+    'did you mean item?'
+    """
+    by_lower = {k.lower(): k for k in known}
+    close = get_close_matches(name.lower(), by_lower, n=1)
+    return f"did you mean {by_lower[close[0]]}?" if close else None

@@ -1,0 +1,84 @@
+"""How a view is maintained, for people: network, plan, partial differentials, restrictions, SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from textwrap import indent
+
+from tidings.analysis.influents import influents, reads
+from tidings.delta.plan import Program, Term, compile_program
+from tidings.delta.restrict import restrictions
+from tidings.engine.lower import Dialect, listable_keys, lower
+from tidings.ir import text
+from tidings.ir.expression import show
+from tidings.ir.relation import Filter, Join, Project, Relation, Restrict, Scan, Union, Values, Version
+from tidings.network.graph import draw
+from tidings.rewrite.pipeline import normalise
+
+
+def explain(name: str, plan: Relation, definitions: Mapping[str, Relation], dialect: Dialect) -> str:
+    """Everything there is to know about how a query is maintained."""
+    tables = influents(plan, definitions)
+    parts = [
+        ("Dependency network", draw(name, plan, definitions)),
+        ("Plan", text.show(normalise(plan, definitions))),
+        ("Influents", ", ".join(sorted(tables)) or "none: the answer never changes"),
+    ]
+    for table in sorted(tables):
+        program = compile_program(name, plan, frozenset({table}), definitions)
+        parts.append((f"When {table} changes", _differentials(name, program, dialect)))
+    return "\n\n".join(f"{title}\n{indent(body, '  ')}" for title, body in parts)
+
+
+def _differentials(name: str, program: Program, dialect: Dialect) -> str:
+    step = program.steps[-1]
+    out = []
+    for term in step.terms:
+        out.append(f"∂{name}/∂{term.influent}{_occurrence(term)}  =  {algebra(term.plan)}")
+        out += [f"  {_restriction(r)}" for r in restrictions(term.plan)]
+    out.append("SQL")
+    statement = lower(step.plan, dialect, program.changed)
+    out.append(indent(statement.filled(lambda keys: f"/* {keys.column} of Δ{keys.relation} */"), "  "))
+    return "\n".join(out)
+
+
+def _occurrence(term: Term) -> str:
+    return "" if term.occurrence == term.influent else f" (as {term.occurrence})"
+
+
+def _restriction(node: Restrict) -> str:
+    target = next(f.alias for f in node.input.fields)
+    listed = listable_keys(node, reads(node.keys))
+    how = "as a list of keys or a semi-join" if listed else "as a semi-join"
+    return f"{target} restricted: {show(node.expression)} ∈ {algebra(node.keys)}, {how}"
+
+
+def algebra(plan: Relation) -> str:
+    """A plan as one line of algebra: Δ for changes, names for old states, ′ for new ones.
+
+    >>> algebra(text.parse("filter [q.x > 1]\\n  scan delta quantity q [x int]"))
+    'σ(Δquantity)'
+    """
+    match plan:
+        case Scan():
+            marks = {Version.DELTA: ("Δ", ""), Version.NEW: ("", "′")}
+            before, after = marks.get(plan.version, ("", ""))
+            return f"{before}{plan.relation}{after}"
+        case Values():
+            return "constant"
+        case Filter():
+            return f"σ({algebra(plan.input)})"
+        case Project():
+            return f"π({algebra(plan.input)})"
+        case Join():
+            return " ⋈ ".join(_inner(i) for i in plan.inputs)
+        case Union():
+            return " ⊎ ".join(algebra(i) for i in plan.inputs)
+        case Restrict():
+            return f"{_inner(plan.input)}⋉"
+        case _:
+            return f"Σ({algebra(plan.input)})"
+
+
+def _inner(plan: Relation) -> str:
+    return f"({algebra(plan)})" if isinstance(plan, Join | Union) else algebra(plan)

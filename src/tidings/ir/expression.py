@@ -1,0 +1,193 @@
+"""Scalar expressions: sqlglot trees in the Spark dialect, with columns bound to ``alias.name``.
+
+A bound expression mentions columns only as ``alias.name``, both quoted, where the alias belongs to a relational
+node below it.  Trees are never changed in place: every function here returns a new one.  Equality and hashing
+are structural, so expressions can stand in sets and in frozen nodes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache, reduce
+from typing import TypeAlias
+
+import sqlglot
+from sqlglot import exp
+
+Expression: TypeAlias = exp.Expr
+Ref: TypeAlias = tuple[str, str]
+"""A column as ``(alias, name)``."""
+
+TIME = "__t"
+WEIGHT = "__w"
+DIALECT = "spark"
+
+_PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*", re.IGNORECASE)
+
+
+def column(alias: str, name: str) -> exp.Column:
+    """The bound reference to a column.
+
+    >>> show(column("q", "item"))
+    'q.item'
+    """
+    return exp.column(exp.to_identifier(name, quoted=True), table=exp.to_identifier(alias, quoted=True))
+
+
+def literal(value: int) -> Expression:
+    return read(str(value))
+
+
+def ref(expression: Expression) -> Ref | None:
+    """The column an expression is, if it is one and nothing more."""
+    return (expression.table, expression.name) if isinstance(expression, exp.Column) else None
+
+
+def refs(expression: Expression) -> Iterator[Ref]:
+    """Every column the expression mentions, once per mention."""
+    return ((c.table, c.name) for c in expression.find_all(exp.Column))
+
+
+def aliases(expression: Expression) -> frozenset[str]:
+    """The aliases of the columns the expression mentions."""
+    return frozenset(alias for alias, _ in refs(expression))
+
+
+def substitute(expression: Expression, by: Mapping[Ref, Expression]) -> Expression:
+    """Replace columns by expressions; the same object when none of them occurs.
+
+    >>> show(substitute(read("q.x + q.y"), {("q", "x"): read("r.a * 2")}))
+    '(r.a * 2) + q.y'
+    """
+    if not any(r in by for r in refs(expression)):
+        return expression
+
+    def replace(node: Expression) -> Expression:
+        found = by.get((node.table, node.name)) if isinstance(node, exp.Column) else None
+        if found is None:
+            return node
+        return found.copy() if isinstance(found, _ATOMS) else exp.Paren(this=found.copy())
+
+    if isinstance(expression, exp.Column):
+        return by[(expression.table, expression.name)]
+    return expression.transform(replace)
+
+
+_ATOMS = (exp.Column, exp.Literal, exp.Func, exp.Paren, exp.Boolean, exp.Null, exp.Cast)
+
+
+def cast(expression: Expression, type: str) -> Expression:
+    """``CAST(expression AS type)`` as the parser would build it."""
+    tree = _typed_null(type).copy()
+    tree.set("this", expression.copy())
+    return tree
+
+
+@lru_cache(maxsize=1024)
+def _typed_null(type: str) -> Expression:
+    return read(f"CAST(NULL AS {type})")
+
+
+def typed_null(type: str) -> Expression:
+    """A NULL of the given type."""
+    return exp.Null() if type == "void" else _typed_null(type).copy()
+
+
+def equality(expression: Expression) -> tuple[Expression, Expression, bool] | None:
+    """Both sides of an equality and whether it lets NULL match NULL.
+
+    >>> [show(e) for e in equality(read("a.x = b.y"))[:2]]
+    ['a.x', 'b.y']
+    """
+    node = expression.unnest()
+    if isinstance(node, (exp.EQ, exp.NullSafeEQ)):
+        return node.left.unnest(), node.right.unnest(), isinstance(node, exp.NullSafeEQ)
+    return None
+
+
+def conjuncts(condition: Expression) -> tuple[Expression, ...]:
+    """The parts of a condition that must all hold, in their order.
+
+    >>> [show(c) for c in conjuncts(read("a.x = 1 AND (a.y = 2 AND a.z = 3 OR a.z = 4)"))]
+    ['a.x = 1', '(a.y = 2 AND a.z = 3 OR a.z = 4)']
+    """
+    node = condition.unnest()
+    if isinstance(node, exp.And):
+        return conjuncts(node.left) + conjuncts(node.right)
+    return (condition,)
+
+
+def conjunction(parts: Iterable[Expression]) -> Expression:
+    """All parts joined by AND.
+
+    >>> show(conjunction([read("a.x = 1"), read("a.y OR a.z")]))
+    'a.x = 1 AND (a.y OR a.z)'
+    """
+    wrapped = [exp.Paren(this=p.copy()) if isinstance(p, exp.Or) else p.copy() for p in parts]
+    return reduce(lambda left, right: exp.And(this=left, expression=right), wrapped)
+
+
+def product(factors: list[Expression]) -> Expression:
+    """``f1 * f2 * …``; the weight of a joined row."""
+    return reduce(lambda left, right: exp.Mul(this=left, expression=right), [f.copy() for f in factors])
+
+
+def greatest(instants: list[Expression]) -> Expression:
+    """``GREATEST(…)``; the instant of a joined row."""
+    if len(instants) == 1:
+        return instants[0]
+    return exp.Greatest(this=instants[0].copy(), expressions=[i.copy() for i in instants[1:]], ignore_nulls=True)
+
+
+def read(text: str) -> Expression:
+    """Parse one bound expression; the inverse of :func:`show`.
+
+    >>> read("q.s.a") == exp.Dot(this=column("q", "s"), expression=exp.to_identifier("a", quoted=True))
+    True
+    """
+    select = sqlglot.parse_one(f"SELECT {text}", read=DIALECT)
+    assert isinstance(select, exp.Select)
+    tree: Expression = select.selects[0].pop()
+    return tree.transform(_bound)
+
+
+def _bound(node: Expression) -> Expression:
+    """Read ``a.b.c`` as field ``c`` of the column ``a.b``."""
+    if isinstance(node, exp.Column):
+        alias, name, *path = (exp.to_identifier(p.name, quoted=True) for p in node.parts)
+        bound: Expression = exp.column(name, table=alias)
+        for part in path:
+            bound = exp.Dot(this=bound, expression=part)
+        return bound
+    if isinstance(node, exp.Identifier) and isinstance(node.parent, exp.Dot):
+        return exp.to_identifier(node.name, quoted=True)
+    return node
+
+
+def show(expression: Expression) -> str:
+    """The expression as text, with quotes only where a name needs them."""
+    tree = expression.copy()
+    for name in tree.find_all(exp.Identifier):
+        if isinstance(name.parent, exp.Column | exp.Dot):
+            name.set("quoted", quoted(name.name))
+    return tree.sql(DIALECT, comments=False)
+
+
+def quoted(name: str) -> bool:
+    """Whether a name needs quotes in plan text."""
+    return not _PLAIN_NAME.fullmatch(name) or name.lower() in _KEYWORDS
+
+
+def show_name(name: str) -> str:
+    """A name as plan text writes it.
+
+    >>> show_name("item"), show_name("Weird `Col")
+    ('item', '`Weird ``Col`')
+    """
+    return "`" + name.replace("`", "``") + "`" if quoted(name) else name
+
+
+_KEYWORDS = frozenset(
+    word.lower() for word in sqlglot.Dialect.get_or_raise(DIALECT).tokenizer_class.KEYWORDS if word.isidentifier()
+)

@@ -1,0 +1,250 @@
+"""The relational IR: a small closed set of nodes, data only.
+
+A relation is a bag of rows.  Nodes that give their rows names carry an ``alias``; a column is known by its alias
+and its name, and expressions refer to it so (see :mod:`tidings.ir.expression`).  ``Filter``, ``Join`` and
+``Restrict`` pass the columns of their inputs through.
+
+The same nodes serve for views and for their deltas.  In a view plan every ``Scan`` reads the ``CURRENT`` version.
+In a delta plan scans read the ``OLD`` state, the ``DELTA`` of the batch or both together (``NEW``), and carry more
+columns: ``__w``, a row's signed multiplicity, and, where there are changes to tell apart, ``__t``, their instant.
+
+Contract: a node that exists is valid.  Expressions mention only columns of the inputs, names do not clash, the
+branches of a union fit.  Violations are programming errors and raise ``ValueError``; what users write wrongly is
+refused earlier, in ``lang``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from itertools import chain
+from typing import TypeAlias, assert_never
+
+from tidings.ir.expression import TIME, WEIGHT, Expression, Ref, column, refs
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A name and a Spark type in its short text form, such as ``decimal(10,2)``."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column as expressions above a node see it."""
+
+    alias: str
+    name: str
+    type: str
+
+    @property
+    def ref(self) -> Ref:
+        return self.alias, self.name
+
+    @property
+    def expression(self) -> Expression:
+        return column(self.alias, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One output column of a projection."""
+
+    name: str
+    type: str
+    expression: Expression
+
+
+class Version(Enum):
+    """Which rows of a relation a scan reads, in a batch over ``(since, until]``."""
+
+    CURRENT = "current"
+    OLD = "old"
+    DELTA = "delta"
+    NEW = "new"
+
+
+VERSION_COLUMNS = (Column(TIME, "bigint"), Column(WEIGHT, "bigint"))
+"""What a relation of changes has beside its own columns."""
+
+
+def version_columns(version: Version) -> tuple[Column, ...]:
+    """What a scan of this version has beside its own columns; rows of an old state need no instant."""
+    match version:
+        case Version.CURRENT:
+            return ()
+        case Version.OLD:
+            return VERSION_COLUMNS[1:]
+        case Version.DELTA | Version.NEW:
+            return VERSION_COLUMNS
+        case _:
+            assert_never(version)
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """The rows of a table, a view or an earlier step."""
+
+    relation: str
+    alias: str
+    columns: tuple[Column, ...]
+    version: Version = Version.CURRENT
+
+    def __post_init__(self) -> None:
+        _distinct_names(self.columns)
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        columns = self.columns + version_columns(self.version)
+        return tuple(Field(self.alias, c.name, c.type) for c in columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Constant rows.  Without columns and with one row it is what a SELECT without FROM reads."""
+
+    alias: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Expression, ...], ...]
+
+    def __post_init__(self) -> None:
+        _distinct_names(self.columns)
+        _require(all(len(r) == len(self.columns) for r in self.rows), "a row of another width")
+        for row in self.rows:
+            _only(row, ())
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return tuple(Field(self.alias, c.name, c.type) for c in self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """The rows for which every condition is true."""
+
+    input: Relation
+    conditions: tuple[Expression, ...]
+
+    def __post_init__(self) -> None:
+        _require(bool(self.conditions), "a filter without conditions")
+        _only(self.conditions, self.input.fields)
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return self.input.fields
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """One row out per row in, with the columns the items compute."""
+
+    input: Relation
+    alias: str
+    items: tuple[Item, ...]
+
+    def __post_init__(self) -> None:
+        _distinct_names(self.items)
+        _only((i.expression for i in self.items), self.input.fields)
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return tuple(Field(self.alias, i.name, i.type) for i in self.items)
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """All combinations of one row per input for which every condition is true; no condition: the product."""
+
+    inputs: tuple[Relation, ...]
+    conditions: tuple[Expression, ...]
+
+    def __post_init__(self) -> None:
+        _require(len(self.inputs) >= 2, "a join of fewer than two inputs")
+        owned = [{f.alias for f in i.fields} for i in self.inputs]
+        _require(sum(map(len, owned)) == len(set().union(*owned)), "an alias in two inputs of a join")
+        _only(self.conditions, self.fields)
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return tuple(chain.from_iterable(i.fields for i in self.inputs))
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """The rows of all inputs, duplicates kept; columns correspond by position."""
+
+    inputs: tuple[Relation, ...]
+    alias: str
+    columns: tuple[Column, ...]
+
+    def __post_init__(self) -> None:
+        _require(bool(self.inputs), "a union of nothing")
+        _distinct_names(self.columns)
+        types = [c.type for c in self.columns]
+        _require(all([f.type for f in i.fields] == types for i in self.inputs), "union branches that do not fit")
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return tuple(Field(self.alias, c.name, c.type) for c in self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Restrict:
+    """The rows of the input whose ``expression`` occurs in the single column of ``keys``.
+
+    It never changes an answer: it stands below a join that asks for the same.  With ``null_safe`` a NULL matches
+    a NULL key.
+    """
+
+    input: Relation
+    expression: Expression
+    keys: Relation
+    null_safe: bool = False
+
+    def __post_init__(self) -> None:
+        _require(len(self.keys.fields) == 1, "keys of more than one column")
+        _only((self.expression,), self.input.fields)
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return self.input.fields
+
+
+@dataclass(frozen=True, slots=True)
+class Consolidate:
+    """One row per distinct row and instant, weights summed, zeros gone."""
+
+    input: Relation
+    alias: str
+
+    def __post_init__(self) -> None:
+        names = [f.name for f in self.input.fields]
+        _require(names[-2:] == [TIME, WEIGHT], "a relation without __t and __w at its end")
+        _require(len(set(names)) == len(names), "columns of the same name")
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return tuple(Field(self.alias, f.name, f.type) for f in self.input.fields)
+
+
+Relation: TypeAlias = Scan | Values | Filter | Project | Join | Union | Restrict | Consolidate
+
+
+def _distinct_names(columns: Iterable[Column | Item]) -> None:
+    names = [c.name.lower() for c in columns]
+    _require(len(set(names)) == len(names), f"columns of the same name among {names}")
+
+
+def _only(expressions: Iterable[Expression], fields: tuple[Field, ...]) -> None:
+    known = {f.ref for f in fields}
+    for expression in expressions:
+        unknown = [r for r in refs(expression) if r not in known]
+        _require(not unknown, f"{unknown} not among {sorted(known)}")
+
+
+def _require(holds: bool, what: str) -> None:
+    if not holds:
+        raise ValueError(f"invalid plan: {what}")

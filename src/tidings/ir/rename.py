@@ -1,0 +1,51 @@
+"""Giving a plan other aliases, so that it can stand twice in one plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import assert_never
+
+from tidings.ir.expression import Expression, column, refs, substitute
+from tidings.ir.relation import (
+    Consolidate,
+    Filter,
+    Item,
+    Join,
+    Project,
+    Relation,
+    Restrict,
+    Scan,
+    Union,
+    Values,
+)
+
+
+def rename(node: Relation, alias: Callable[[str], str]) -> Relation:
+    """The same plan with every alias replaced; ``alias`` must keep different aliases apart."""
+
+    def e(expression: Expression) -> Expression:
+        return substitute(expression, {r: column(alias(r[0]), r[1]) for r in refs(expression)})
+
+    def go(n: Relation) -> Relation:
+        match n:
+            case Scan():
+                return Scan(n.relation, alias(n.alias), n.columns, n.version)
+            case Values():
+                return Values(alias(n.alias), n.columns, n.rows)
+            case Filter():
+                return Filter(go(n.input), tuple(map(e, n.conditions)))
+            case Project():
+                items = tuple(Item(i.name, i.type, e(i.expression)) for i in n.items)
+                return Project(go(n.input), alias(n.alias), items)
+            case Join():
+                return Join(tuple(map(go, n.inputs)), tuple(map(e, n.conditions)))
+            case Union():
+                return Union(tuple(map(go, n.inputs)), alias(n.alias), n.columns)
+            case Restrict():
+                return Restrict(go(n.input), e(n.expression), go(n.keys), n.null_safe)
+            case Consolidate():
+                return Consolidate(go(n.input), alias(n.alias))
+            case _:
+                assert_never(n)
+
+    return go(node)

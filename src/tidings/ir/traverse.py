@@ -1,0 +1,53 @@
+"""Walking and rebuilding plans: the only place that knows which fields of a node are relations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import assert_never
+
+from tidings.ir.relation import Consolidate, Filter, Join, Project, Relation, Restrict, Scan, Union, Values
+
+
+def children(node: Relation) -> tuple[Relation, ...]:
+    """The relations a node reads, in order."""
+    match node:
+        case Scan() | Values():
+            return ()
+        case Filter() | Project() | Consolidate():
+            return (node.input,)
+        case Restrict():
+            return (node.input, node.keys)
+        case Join() | Union():
+            return node.inputs
+        case _:
+            assert_never(node)
+
+
+def with_children(node: Relation, new: tuple[Relation, ...]) -> Relation:
+    """The node over other inputs; the same object when they are the ones it has."""
+    if all(a is b for a, b in zip(children(node), new, strict=True)):
+        return node
+    match node:
+        case Scan() | Values():
+            return node
+        case Filter() | Project() | Consolidate():
+            return replace(node, input=new[0])
+        case Restrict():
+            return replace(node, input=new[0], keys=new[1])
+        case Join() | Union():
+            return replace(node, inputs=new)
+        case _:
+            assert_never(node)
+
+
+def walk(node: Relation) -> Iterator[Relation]:
+    """The node and everything below it, parents first."""
+    yield node
+    for child in children(node):
+        yield from walk(child)
+
+
+def rebuild(node: Relation, rule: Callable[[Relation], Relation]) -> Relation:
+    """Apply a rule to every node, inputs first; the same object when the rule changed nothing."""
+    return rule(with_children(node, tuple(rebuild(c, rule) for c in children(node))))

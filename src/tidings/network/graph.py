@@ -1,0 +1,50 @@
+"""The dependency network: which relations influence which, drawn for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tidings.analysis.influents import reads
+from tidings.ir.relation import Relation
+
+
+def levels(roots: Mapping[str, Relation], definitions: Mapping[str, Relation]) -> dict[str, int]:
+    """Each relation's level: tables are 0, a view is one above the highest relation it reads."""
+    found: dict[str, int] = {}
+
+    def level(name: str, plan: Relation | None) -> int:
+        if name not in found:
+            below = sorted(reads(plan)) if plan is not None else []
+            found[name] = 1 + max((level(r, definitions.get(r)) for r in below), default=-1 if plan is None else 0)
+        return found[name]
+
+    for name, plan in roots.items():
+        level(name, plan)
+    return found
+
+
+def draw(name: str, plan: Relation, definitions: Mapping[str, Relation]) -> str:
+    """The network below a relation as a tree; a relation drawn before is not drawn again.
+
+    >>> from tidings.ir.text import parse
+    >>> print(draw("low", parse("scan quantity q [item int]"), {}))
+    low
+    └── quantity
+    """
+    drawn: set[str] = set()
+
+    def lines(node: str, body: Relation | None, prefix: str) -> list[str]:
+        if body is None:
+            return []
+        below = sorted(reads(body))
+        out = []
+        for place, relation in enumerate(below):
+            last = place == len(below) - 1
+            again = relation in drawn and relation in definitions
+            drawn.add(relation)
+            out.append(f"{prefix}{'└── ' if last else '├── '}{relation}{' (above)' if again else ''}")
+            if not again:
+                out += lines(relation, definitions.get(relation), prefix + ("    " if last else "│   "))
+        return out
+
+    return "\n".join([name, *lines(name, plan, "")])

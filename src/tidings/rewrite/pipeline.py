@@ -1,0 +1,19 @@
+"""The order in which a query is normalised, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tidings.ir.relation import Relation
+from tidings.rewrite.expand_views import expand_views
+from tidings.rewrite.flatten_unions import flatten_unions
+from tidings.rewrite.merge_blocks import merge_blocks
+from tidings.rewrite.prune_columns import prune_columns
+
+
+def normalise(plan: Relation, definitions: Mapping[str, Relation], keep: frozenset[str] = frozenset()) -> Relation:
+    """The plan as the delta calculus wants it: joins n-ary, blocks few, columns no more than needed."""
+    plan = expand_views(plan, definitions, keep)  # first: everything else works across view boundaries
+    plan = flatten_unions(plan)  # before merging, which stops at unions
+    plan = merge_blocks(plan)  # one join per block, so that a differential is one SELECT
+    return prune_columns(plan)  # last: merging shows which columns are used

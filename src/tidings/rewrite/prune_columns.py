@@ -1,0 +1,75 @@
+"""Drop columns nobody above asks for: ``π_a(R(a, b)) = π_a(R(a))``.
+
+Scans then read fewer columns, and an update of a column a view does not use is no change to the view's input.
+Bags keep their multiplicities: a column goes, its rows stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import assert_never
+
+from tidings.ir.expression import Expression, Ref, refs
+from tidings.ir.relation import (
+    Consolidate,
+    Filter,
+    Item,
+    Join,
+    Project,
+    Relation,
+    Restrict,
+    Scan,
+    Union,
+    Values,
+)
+
+
+def prune_columns(plan: Relation) -> Relation:
+    """Keep the columns of the plan itself, and below it only what it needs."""
+    return _prune(plan, frozenset(f.ref for f in plan.fields))
+
+
+def _prune(node: Relation, needed: frozenset[Ref]) -> Relation:
+    match node:
+        case Scan():
+            columns = tuple(c for c in node.columns if (node.alias, c.name) in needed)
+            return node if columns == node.columns else replace(node, columns=columns)
+        case Values():
+            return node
+        case Filter():
+            inner = _prune(node.input, needed | _mentioned(node.conditions))
+            return node if inner is node.input else Filter(inner, node.conditions)
+        case Project():
+            items = tuple(i for i in node.items if (node.alias, i.name) in needed)
+            inner = _prune(node.input, _mentioned(i.expression for i in items))
+            unchanged = inner is node.input and items == node.items
+            return node if unchanged else Project(inner, node.alias, items)
+        case Join():
+            wanted = needed | _mentioned(node.conditions)
+            inputs = tuple(_prune(i, wanted) for i in node.inputs)
+            unchanged = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
+            return node if unchanged else Join(inputs, node.conditions)
+        case Union():
+            kept = [n for n, c in enumerate(node.columns) if (node.alias, c.name) in needed]
+            inputs = tuple(_positions(i, kept) for i in node.inputs)
+            unchanged = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
+            return node if unchanged else Union(inputs, node.alias, tuple(node.columns[n] for n in kept))
+        case Restrict() | Consolidate():
+            return node
+        case _:
+            assert_never(node)
+
+
+def _positions(branch: Relation, kept: list[int]) -> Relation:
+    """A union branch with only the columns at these positions."""
+    fields = [branch.fields[n] for n in kept]
+    pruned = _prune(branch, frozenset(f.ref for f in fields))
+    if [f.ref for f in pruned.fields] == [f.ref for f in fields]:
+        return pruned
+    items = tuple(Item(f.name, f.type, f.expression) for f in fields)
+    return Project(pruned, f"{fields[0].alias if fields else 'none'}_kept", items)
+
+
+def _mentioned(expressions: Iterable[Expression]) -> frozenset[Ref]:
+    return frozenset(r for e in expressions for r in refs(e))

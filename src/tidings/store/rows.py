@@ -1,0 +1,59 @@
+"""Rows as users give them, turned into Arrow of a table's types or refused with the row and column named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from tidings.engine.arrow import arrow_schema
+from tidings.errors import InvalidRow, did_you_mean
+from tidings.ir.relation import Column
+
+
+def read_rows(table: str, columns: tuple[Column, ...], data: Any) -> pa.Table:
+    """Arrow rows from dictionaries, tuples, an Arrow table or a pandas frame."""
+    if hasattr(data, "to_arrow_table") or hasattr(data, "toArrow"):
+        data = data.toArrow() if hasattr(data, "toArrow") else data.to_arrow_table()
+    if isinstance(data, pa.RecordBatch):
+        data = pa.Table.from_batches([data])
+    if not isinstance(data, pa.Table) and hasattr(data, "columns") and hasattr(data, "iloc"):
+        data = pa.Table.from_pandas(data, preserve_index=False)
+    records = data.to_pylist() if isinstance(data, pa.Table) else list(data)
+    rows = [_record(table, columns, number, record) for number, record in enumerate(records, 1)]
+    schema = arrow_schema(columns)
+    arrays = [_array(table, column, schema.field(n).type, [row[n] for row in rows]) for n, column in enumerate(columns)]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _record(table: str, columns: tuple[Column, ...], number: int, record: Any) -> list[Any]:
+    """The values of one row in the order of the columns; a column that is not given is NULL."""
+    if isinstance(record, Mapping):
+        by_name = {str(k).lower(): v for k, v in record.items()}
+        known = {c.name.lower() for c in columns}
+        for name in by_name:
+            if name not in known:
+                hint = did_you_mean(name, [c.name for c in columns])
+                raise InvalidRow(None, hint, row=number, table=table, reason=f"there is no column named {name}")
+        return [by_name.get(c.name.lower()) for c in columns]
+    if isinstance(record, Iterable) and not isinstance(record, str | bytes):
+        values = list(record)
+        if len(values) == len(columns):
+            return values
+        reason = f"it has {len(values)} values, the table {len(columns)} columns"
+        raise InvalidRow(row=number, table=table, reason=reason)
+    raise InvalidRow(row=number, table=table, reason=f"{record!r} is not a row")
+
+
+def _array(table: str, column: Column, type: pa.DataType, values: list[Any]) -> pa.Array:
+    try:
+        return pa.array(values, type)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError, ValueError):
+        for number, value in enumerate(values, 1):
+            try:
+                pa.array([value], type)
+            except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError, ValueError):
+                reason = f"{value!r} is no value for {column.name}, which is {column.type}"
+                raise InvalidRow(row=number, table=table, reason=reason) from None
+        raise

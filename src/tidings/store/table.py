@@ -1,0 +1,71 @@
+"""A table in memory: a base the engine holds, and a log of what transactions changed since.
+
+The state at an instant is the base plus the log up to it; earlier states are a filter on time, never a copy.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from tidings.engine.arrow import arrow_schema
+from tidings.engine.plain import row_keys
+from tidings.engine.source import Source
+from tidings.ir.expression import TIME, WEIGHT
+from tidings.ir.relation import Column, Version
+
+
+@dataclass(slots=True)
+class Table:
+    """One table's columns, base and log."""
+
+    name: str
+    columns: tuple[Column, ...]
+    base: str | None = None
+    _times: list[int] = field(default_factory=list)
+    _entries: list[pa.Table] = field(default_factory=list)
+    _net: Counter[Any] = field(default_factory=Counter)
+    _sources: dict[tuple[int, int, bool], Source] = field(default_factory=dict)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return arrow_schema(self.columns)
+
+    def append(self, time: int, rows: pa.Table, weights: list[int]) -> None:
+        """Log one transaction's net changes, at a time after all others."""
+        entry = rows.append_column(TIME, pa.array([time] * rows.num_rows, pa.int64()))
+        entry = entry.append_column(WEIGHT, pa.array(weights, pa.int64()))
+        self._times.append(time)
+        self._entries.append(entry.cast(arrow_schema(self.columns, versioned=True)))
+        for row, weight in zip(row_keys(rows), weights, strict=True):
+            self._net[row] += weight
+
+    def logged(self, row: Any) -> int:
+        """How often the log adds a row, net; negative if it takes rows of the base."""
+        return self._net[row]
+
+    def changed(self, since: int, until: int) -> bool:
+        """Whether any transaction in ``(since, until]`` touched the table."""
+        return bisect_right(self._times, since) < bisect_right(self._times, until)
+
+    def times(self, since: int, until: int) -> list[int]:
+        """The instants in ``(since, until]`` at which the table changed."""
+        return self._times[bisect_right(self._times, since) : bisect_right(self._times, until)]
+
+    def source(self, version: Version, since: int, until: int) -> Source:
+        """One version of the table, for a batch over ``(since, until]``."""
+        first = bisect_right(self._times, since) if version is Version.DELTA else 0
+        last = bisect_right(self._times, since if version is Version.OLD else until)
+        with_base = version is not Version.DELTA
+        key = (first, last, with_base)
+        if key not in self._sources:
+            if len(self._sources) > 16:
+                self._sources.clear()
+            entries = self._entries[first:last]
+            changes = pa.concat_tables(entries) if entries else arrow_schema(self.columns, versioned=True).empty_table()
+            self._sources[key] = Source(self.columns, self.base if with_base else None, changes)
+        return self._sources[key]
