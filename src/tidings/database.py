@@ -15,14 +15,22 @@ from tidings import explain as explanation
 from tidings.analysis.influents import influents
 from tidings.clock import Clock, SystemClock, micros
 from tidings.delta.plan import Program, compile_program
-from tidings.engine.arrow import arrow_schema
-from tidings.engine.backend import Backend, Runner
+from tidings.engine.backend import Backend
 from tidings.engine.plain import row_keys
-from tidings.errors import InvalidExpression, InvalidInterval, InvalidRow, MissingRow, UnknownEngine
+from tidings.engine.run import Runner
+from tidings.errors import (
+    InvalidExpression,
+    InvalidInterval,
+    InvalidRow,
+    MissingRow,
+    UnknownColumn,
+    UnknownEngine,
+    closest,
+)
 from tidings.ir.expression import Expression, cast
-from tidings.ir.relation import Column, Item, Project, Relation, Scan, Version
+from tidings.ir.relation import Item, Project, Relation, Scan, Version
 from tidings.lang.sql import statement
-from tidings.lang.sql.bind import bind, check_names
+from tidings.lang.sql.bind import bind
 from tidings.result import Delta, Result
 from tidings.rewrite.pipeline import normalise
 from tidings.store.catalog import Catalog, View
@@ -79,8 +87,12 @@ class Database:
         for read in statement.read(text):
             result = None
             match read:
+                case statement.CreateTable() | statement.CreateView() if read.if_absent and self._catalog.find(
+                    read.name
+                ):
+                    pass
                 case statement.CreateTable():
-                    self._define(Table(read.name, self._checked(read.columns)))
+                    self._define(Table(read.name, read.columns))
                 case statement.CreateView():
                     self._create_view(read)
                 case statement.Drop():
@@ -88,15 +100,10 @@ class Database:
                 case statement.Insert():
                     self._insert(read)
                 case statement.Query():
-                    result = self._answer(self._bind(read.query, read.text), self._time)
+                    result = self._answer(self._bind(read.query, read.text, own=read.own), self._time)
                 case _:
                     assert_never(read)
         return result
-
-    def _checked(self, columns: tuple[Column, ...]) -> tuple[Column, ...]:
-        """Refuse types that have no Arrow form."""
-        arrow_schema(columns)
-        return columns
 
     def _define(self, relation: Table | View) -> None:
         self._catalog.add(relation)
@@ -108,34 +115,36 @@ class Database:
 
     def _create_view(self, read: statement.CreateView) -> None:
         self._catalog.check_free(read.name)
-        plan = self._bind(read.query, read.text, read.name)
+        plan = self._bind(read.query, read.text, read.name, read.own)
         if read.columns:
             if len(read.columns) != len(plan.fields):
                 reason = f"the view names {len(read.columns)} columns, its query has {len(plan.fields)}"
-                raise InvalidExpression(reason=reason)
-            check_names(list(read.columns), None)
+                raise InvalidExpression(read.place, reason=reason)
             items = (Item(n, f.type, f.expression) for n, f in zip(read.columns, plan.fields, strict=True))
             plan = Project(plan, f"{read.name}_named", tuple(items))
         self._define(View(read.name, read.text, plan))
 
     def _drop(self, read: statement.Drop) -> None:
-        if read.if_exists and self._catalog.find(read.name) is None:
-            return
-        dropped = self._catalog.drop(read.name, read.kind)
-        if isinstance(dropped, Table) and dropped.base is not None:
-            self._backend.unload(dropped.base)
-        self._forget_plans()
+        for name in read.names:
+            if read.if_exists and self._catalog.find(name) is None:
+                continue
+            dropped = self._catalog.drop(name, read.kind)
+            if isinstance(dropped, Table) and dropped.base is not None:
+                self._backend.unload(dropped.base)
+            self._forget_plans()
 
     def _insert(self, read: statement.Insert) -> None:
         table = self._catalog.table(read.table)
         plan = self._bind(read.query, read.text)
         names = read.columns or tuple(c.name for c in table.columns)
         if len(names) != len(plan.fields):
-            raise InvalidExpression(reason=f"{len(plan.fields)} values for {len(names)} columns of {table.name}")
+            raise InvalidExpression(
+                read.place, reason=f"{len(plan.fields)} values for {len(names)} columns of {table.name}"
+            )
         types = {c.name.lower(): c for c in table.columns}
         unknown = next((n for n in names if n.lower() not in types), None)
         if unknown is not None:
-            raise InvalidRow(row=1, table=table.name, reason=f"there is no column named {unknown}")
+            raise UnknownColumn(read.place, closest(unknown, [c.name for c in table.columns]), name=unknown)
         items = (
             Item(types[n.lower()].name, types[n.lower()].type, cast(f.expression, types[n.lower()].type))
             for n, f in zip(names, plan.fields, strict=True)
@@ -150,15 +159,20 @@ class Database:
         """Begin a transaction; use it in a ``with`` block."""
         return Transaction(self._catalog.table, self._commit)
 
-    def load(self, table: str, data: Any) -> None:
+    def load(self, table: str, data: Any, *, sorted_by: str | None = None) -> None:
         """Give an empty table its first rows at once: an Arrow table, or a Spark DataFrame with the Spark engine.
 
-        They count as having been there before the first transaction.
+        They count as having been there before the first transaction.  They are kept sorted by one column, the first
+        unless told otherwise; choose the one by which views look rows up.
         """
         target = self._catalog.table(table)
         if target.base is not None or target.times(-1, self._time):
             raise InvalidRow(row=1, table=target.name, reason="only a table without rows can be loaded")
-        self._backend.load(target.name, target.columns, data)
+        names = [c.name for c in target.columns]
+        key = next((n for n in names if n.lower() == (sorted_by or names[0]).lower()), None)
+        if key is None:
+            raise UnknownColumn(None, closest(str(sorted_by), names), name=sorted_by)
+        self._backend.load(target.name, target.columns, data, key)
         target.base = target.name
 
     def _commit(self, changes: list[NetChange]) -> int:
@@ -260,10 +274,10 @@ class Database:
         read = statement.read(text)
         if len(read) != 1 or not isinstance(read[0], statement.Query):
             raise InvalidExpression(reason="one query is expected here, or the name of a table or view")
-        return self._bind(read[0].query, text)
+        return self._bind(read[0].query, text, own=read[0].own)
 
-    def _bind(self, query: Expression, text: str, name: str = "result") -> Relation:
-        return bind(query, text, self._catalog, self._backend, name)
+    def _bind(self, query: Expression, text: str, name: str = "result", own: str | None = None) -> Relation:
+        return bind(query, text, self._catalog, self._backend, name, own)
 
     def _named(self, text: str) -> str:
         found = self._catalog.find(text)

@@ -133,12 +133,16 @@ class UnsupportedConstruct(TidingsError):
     """{construct} cannot be part of a view"""
 
 
+class UnsupportedType(TidingsError):
+    """Values of type {type} cannot be stored or reported"""
+
+    hint_template = "cast to a number, text, date, timestamp, array, struct or map"
+
+
 class UnsupportedStatement(TidingsError):
     """The statement {statement} is not known to Tidings"""
 
-    hint_template = (
-        "known statements: CREATE TABLE, CREATE VIEW, DROP TABLE, DROP VIEW, INSERT INTO … VALUES and queries"
-    )
+    hint_template = "known statements: CREATE TABLE, CREATE VIEW, DROP TABLE, DROP VIEW, INSERT INTO and queries"
 
 
 class NonDeterministic(TidingsError):
@@ -190,12 +194,14 @@ class UnknownEngine(TidingsError):
     hint_template = "the engines are 'spark' and 'duckdb'"
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str | None:
-    """A hint that names the closest known name, if one is close.
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """A hint that names the closest known name, or all of them where none is close.
 
-    >>> did_you_mean("itm", ["item", "qty"])
-    'did you mean item?'
+    >>> closest("itm", ["item", "qty"]), closest("zzz", ["item", "qty"]), closest("zzz", [])
+    ('did you mean item?', 'known here: item, qty', None)
     """
     by_lower = {k.lower(): k for k in known}
     close = get_close_matches(name.lower(), by_lower, n=1)
-    return f"did you mean {by_lower[close[0]]}?" if close else None
+    if close:
+        return f"did you mean {by_lower[close[0]]}?"
+    return f"known here: {', '.join(by_lower.values())}" if by_lower else None

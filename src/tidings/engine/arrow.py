@@ -8,7 +8,7 @@ from functools import lru_cache
 import pyarrow as pa
 from sqlglot import exp
 
-from tidings.errors import UnsupportedConstruct
+from tidings.errors import UnsupportedType
 from tidings.ir import types
 from tidings.ir.relation import VERSION_COLUMNS, Column
 
@@ -48,7 +48,7 @@ def arrow_type(type: str) -> pa.DataType:
         return pa.list_(arrow_type(inner[0]))
     if tree.this is exp.DType.MAP:
         return pa.map_(arrow_type(inner[0]), arrow_type(inner[1]))
-    raise UnsupportedConstruct(None, "use another type", construct=f"a column of type {type}")
+    raise UnsupportedType(type=type)
 
 
 def arrow_schema(columns: Iterable[Column], *, versioned: bool = False) -> pa.Schema:

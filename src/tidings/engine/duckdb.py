@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 from sqlglot import exp
 
 from tidings.engine.arrow import arrow_schema, conform
@@ -12,7 +16,8 @@ from tidings.engine.plain import expanded
 from tidings.engine.source import Source
 from tidings.errors import EngineFailed
 from tidings.ir import types
-from tidings.ir.expression import DIALECT, TIME, WEIGHT
+from tidings.ir.dialect import DIALECT
+from tidings.ir.expression import TIME, WEIGHT
 from tidings.ir.relation import Column
 from tidings.lang.sql.bind import AnalysisFailed
 
@@ -21,7 +26,7 @@ class DuckDB:
     """An in-process DuckDB connection; see :class:`tidings.engine.backend.Backend`."""
 
     name = "duckdb"
-    dialect = Dialect("duckdb", casts_items=True)
+    dialect = Dialect("duckdb", casts_items=True, one_task=False)
 
     def __init__(self) -> None:
         self._connection = duckdb.connect(":memory:", config={"threads": 1})
@@ -41,16 +46,24 @@ class DuckDB:
             else tuple(found)
         )
 
-    def load(self, name: str, columns: tuple[Column, ...], data: object) -> None:
+    def names(self, text: str, relations: Mapping[str, tuple[Column, ...]]) -> None:
+        """DuckDB does not read Spark's SQL; names stay as :meth:`analyze` guesses them."""
+
+    def load(self, name: str, columns: tuple[Column, ...], data: object, sorted_by: str) -> None:
         if not isinstance(data, pa.Table):
             raise EngineFailed(engine=self.name, reason=f"a base must be an Arrow table, not {type(data).__name__}")
-        self._connection.register(_base(name), conform(data, arrow_schema(columns)))
+        table = conform(data, arrow_schema(columns))
+        sortable = {c.name for c in columns if not types.is_nested(c.type)}
+        self._copy(_base(name), table.sort_by(sorted_by) if sorted_by in sortable else table)
 
     def unload(self, name: str) -> None:
-        self._connection.unregister(_base(name))
+        self._connection.execute(f'DROP TABLE IF EXISTS "{_base(name)}"')
 
     def versioned(self, name: str, source: Source) -> None:
-        self._connection.register(f"{name}__changes", source.changes)
+        if isinstance(source.changes, Path):
+            self._copy(f"{name}__changes", pq.read_table(source.changes))
+        else:
+            self._copy(f"{name}__changes", source.changes)
         columns = _names(source.columns)
         rows = f'SELECT {columns}"{TIME}", "{WEIGHT}" FROM "{name}__changes"'
         if source.base is not None:
@@ -59,15 +72,19 @@ class DuckDB:
 
     def plain(self, name: str, source: Source) -> None:
         came, went = expanded(source.changes, net=source.base is None)
-        self._connection.register(f"{name}__came", came)
+        self._copy(f"{name}__came", came)
         columns = _names(source.columns).removesuffix(", ") or "1"
         rows = f'SELECT {columns} FROM "{name}__came"'
         if source.base is not None:
             rows = f'SELECT {columns} FROM "{_base(source.base)}" UNION ALL {rows}'
         if went.num_rows:
-            self._connection.register(f"{name}__went", went)
+            self._copy(f"{name}__went", went)
             rows = f'({rows}) EXCEPT ALL SELECT {columns} FROM "{name}__went"'
         self._view(name, rows)
+
+    def write(self, text: str, path: Path) -> None:
+        path.mkdir()
+        pq.write_table(self.fetch(text), path / "rows.parquet")
 
     def fetch(self, text: str, *, small: bool = False) -> pa.Table:
         try:
@@ -77,6 +94,15 @@ class DuckDB:
 
     def close(self) -> None:
         self._connection.close()
+
+    def _copy(self, name: str, rows: pa.Table) -> None:
+        """Keep rows as a table of DuckDB's own.
+
+        It could read Arrow in place, but pushes filters of joins into such scans, where a NaN equals nothing.
+        """
+        self._connection.register("__arrow", rows)
+        self._connection.execute(f'CREATE OR REPLACE TEMP TABLE "{name}" AS FROM "__arrow"')
+        self._connection.unregister("__arrow")
 
     def _view(self, name: str, rows: str) -> None:
         self._connection.execute(f'CREATE OR REPLACE TEMP VIEW "{name}" AS {rows}')
@@ -105,7 +131,7 @@ def _spark_type(type: str) -> str:
 
 def _spark_name(item: exp.Expr) -> str:
     """The name Spark gives an output column, as far as its text shows."""
-    if item.alias_or_name and item.alias_or_name != "*":
+    if isinstance(item, exp.Alias | exp.Column | exp.Dot):
         return item.alias_or_name
     bare = item.transform(lambda n: exp.column(n.name) if isinstance(n, exp.Column) else n)
     text = bare.sql(DIALECT)

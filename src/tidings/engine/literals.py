@@ -22,5 +22,8 @@ def literals(values: pa.ChunkedArray, type: str, dialect: str) -> str:
 def _literal(value: object, type: str, dialect: str) -> str:
     if type in types.INTEGRAL or type == "boolean":
         return str(value)
+    if type == "string" and "\0" in str(value):  # DuckDB's parser ends a text at such a character
+        parts = (exp.Literal.string(part).sql(dialect) for part in str(value).split("\0"))
+        return f"({' || chr(0) || '.join(parts)})"
     text = exp.Literal.string(str(value))
     return text.sql(dialect) if type == "string" else cast(text, type).sql(dialect)

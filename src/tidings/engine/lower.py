@@ -11,6 +11,7 @@ see :class:`Statement`.
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import assert_never
@@ -18,15 +19,13 @@ from typing import assert_never
 from sqlglot import exp
 
 from tidings.delta.restrict import is_active
+from tidings.engine.select import ONE_TASK, Block, Source, flat, one_task
 from tidings.ir import types
 from tidings.ir.expression import (
-    DIALECT,
     WEIGHT,
     Expression,
-    aliases,
     cast,
     column,
-    conjunction,
     ref,
     typed_null,
 )
@@ -56,10 +55,8 @@ class Dialect:
     name: str
     casts_items: bool
     """Whether computed columns are cast to their types, where the engine's own typing is not Spark's."""
-    join_hint: Callable[[list[str]], str | None] = lambda _: None
-    """An optimizer hint for a join of restricted inputs, given their aliases, active one first."""
-    scan_hint: str | None = None
-    """An optimizer hint for the scan of a relation restricted by a list of keys."""
+    one_task: bool
+    """Whether small work is to be one task; see :mod:`tidings.engine.select`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,27 +80,33 @@ class Statement:
 
     def filled(self, literals: Callable[[KeyList], str]) -> str:
         """The text with every slot replaced by the literals of its keys."""
-        text = self.text
-        for keys in self.key_lists:
-            text = text.replace(keys.slot, literals(keys))
-        return text
+        by_slot = {keys.slot: keys for keys in self.key_lists}
+
+        def fill(found: re.Match[str]) -> str:
+            return literals(by_slot[found[0]]) if found[0] in by_slot else found[0]
+
+        return re.sub(r"__keys_\d+__", fill, self.text)
 
 
 def source_name(relation: str, version: Version) -> str:
     """The name under which an engine knows one version of a relation.
 
-    >>> source_name("My Table", Version.OLD)
-    '__old_my_20_table'
+    >>> source_name("Quantity", Version.OLD)
+    '__old_quantity'
     """
-    plain = re.sub(r"\W", lambda m: f"_{ord(m[0]):x}_", relation.lower())
+    name = relation.lower()
+    plain = re.sub(r"\W", "_", name, flags=re.ASCII)
+    if plain != name:
+        plain += f"_{zlib.crc32(name.encode()):08x}"
     return f"__{version.value}_{plain}"
 
 
 def lower(plan: Relation, dialect: Dialect, listed: frozenset[str] = frozenset()) -> Statement:
     """Print a plan; the keys of deltas named in ``listed`` are given as literals."""
-    lowering = _Lowering(dialect, listed)
+    small = _is_small(plan, listed)
+    lowering = _Lowering(dialect, listed, small and dialect.one_task)
     query = lowering.query(plan)
-    return Statement(printed(query, dialect, pretty=True), tuple(lowering.key_lists.values()), _is_small(plan, listed))
+    return Statement(printed(query, dialect, pretty=True), tuple(lowering.key_lists.values()), small)
 
 
 def printed(query: exp.Query, dialect: Dialect, *, pretty: bool = False) -> str:
@@ -111,13 +114,11 @@ def printed(query: exp.Query, dialect: Dialect, *, pretty: bool = False) -> str:
 
     A plain CAST fails on what it cannot convert, on every engine; only TRY_CAST answers NULL.
     """
-    strict = query.transform(
-        lambda n: (
-            exp.Cast(this=n.this, to=n.args["to"])
-            if type(n) is exp.TryCast and not n.args.get("safe") and dialect.name != DIALECT
-            else n
-        )
-    )
+    strict = query.copy()
+    if dialect.casts_items:
+        for node in list(strict.find_all(exp.TryCast)):
+            if not node.args.get("safe"):
+                node.replace(exp.Cast(this=node.this, to=node.args["to"]))
     return strict.sql(dialect.name, pretty=pretty, normalize_functions=False)
 
 
@@ -161,25 +162,10 @@ def _trace(node: Relation, wanted: tuple[str, str]) -> tuple[str, str] | None:
 
 
 @dataclass(slots=True)
-class _Block:
-    """A SELECT in the making: sources and conditions, no select list yet."""
-
-    sources: list[_Source]
-    where: list[Expression] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class _Source:
-    aliases: frozenset[str]
-    tree: Expression
-    active: bool
-    restricted: bool
-
-
-@dataclass(slots=True)
 class _Lowering:
     dialect: Dialect
     listed: frozenset[str]
+    in_one_task: bool
     key_lists: dict[tuple[str, str], KeyList] = field(default_factory=dict)
 
     def query(self, node: Relation) -> exp.Query:
@@ -187,7 +173,7 @@ class _Lowering:
         match node:
             case Project():
                 items = [self._item(i.expression, i.type).as_(i.name, quoted=True) for i in node.items]
-                return self._select(self._block(node.input), items or [exp.Literal.number(1)])
+                return self._select(self._block(node.input), items)
             case Union():
                 branches = [self._branch(b, node) for b in node.inputs]
                 return branches[0] if len(branches) == 1 else _union_all(branches)
@@ -195,7 +181,7 @@ class _Lowering:
                 return self._consolidate(node)
             case Values() | Scan() | Filter() | Join() | Restrict():
                 items = [_output(f) for f in node.fields]
-                return self._select(self._block(node), items or [exp.Literal.number(1)])
+                return self._select(self._block(node), items)
             case _:
                 assert_never(node)
 
@@ -204,7 +190,7 @@ class _Lowering:
         if [f.name for f in branch.fields] == [c.name for c in union.columns]:
             return self.query(branch)
         items = [f.expression.as_(c.name, quoted=True) for f, c in zip(branch.fields, union.columns, strict=True)]
-        return self._select(_Block([self._derived(branch)]), items)
+        return self._select(Block([self._derived(branch)]), items)
 
     def _consolidate(self, node: Consolidate) -> exp.Query:
         inner = self.query(node.input).subquery(_quoted(node.alias))
@@ -215,12 +201,12 @@ class _Lowering:
         grouped = exp.select(*items).from_(inner).group_by(*keys)
         return grouped.having(exp.NEQ(this=total.copy(), expression=exp.Literal.number(0)))
 
-    def _block(self, node: Relation) -> _Block:
+    def _block(self, node: Relation) -> Block:
         """The node as an open block, for the SELECT above it to close."""
         match node:
             case Scan():
                 table = exp.to_table(source_name(node.relation, node.version)).as_(_quoted(node.alias))
-                return _Block([self._source(node, table)])
+                return Block([self._source(node, table)])
             case Filter():
                 block = self._block(node.input)
                 block.where += node.conditions
@@ -230,19 +216,19 @@ class _Lowering:
             case Join():
                 inputs = [self._block(i) for i in node.inputs]
                 sources = [s for b in inputs for s in b.sources]
-                return _Block(sources, [*(c for b in inputs for c in b.where), *node.conditions])
+                return Block(sources, [*(c for b in inputs for c in b.where), *node.conditions])
             case Values():
-                return _Block([self._source(node, self._constant(node))] if node.columns else [])
+                return Block([self._source(node, self._constant(node))] if node.columns else [])
             case Project() | Union() | Consolidate():
-                return _Block([self._derived(node)])
+                return Block([self._derived(node)])
             case _:
                 assert_never(node)
 
-    def _derived(self, node: Relation) -> _Source:
+    def _derived(self, node: Relation) -> Source:
         return self._source(node, self.query(node).subquery(_quoted(node.fields[0].alias)))
 
-    def _source(self, node: Relation, tree: Expression, restricted: bool = False) -> _Source:
-        return _Source(frozenset(f.alias for f in node.fields), tree, is_active(node), restricted)
+    def _source(self, node: Relation, tree: Expression) -> Source:
+        return Source(node.fields, tree, is_active(node))
 
     def _constant(self, node: Values) -> Expression:
         """Constant rows as a chain of SELECTs, which both engines type alike."""
@@ -255,16 +241,16 @@ class _Lowering:
 
     # restriction
 
-    def _restricted(self, node: Restrict) -> _Block:
-        """A scan with its keys at once; the SELECT is its own, so that hints and pruning meet the scan."""
+    def _restricted(self, node: Restrict) -> Block:
+        """A scan with its keys; the SELECT is its own, so that pruning meets the scan before any join."""
         block = self._block(node.input)
         block.where.append(self._among(node))
-        items = [f.expression.as_(f.name, quoted=True) for f in node.fields]
-        alias = node.fields[0].alias
-        select = self._select(block, items)
-        if self.dialect.scan_hint and self._key_list(node) is not None:
-            select = select.hint(self.dialect.scan_hint)
-        return _Block([self._source(node, select.subquery(_quoted(alias)), restricted=True)])
+        if not isinstance(node.input, Scan | Restrict):
+            return block
+        select = self._select(block, [_output(f) for f in node.fields])
+        if self.in_one_task:
+            select = select.hint(ONE_TASK, dialect=self.dialect.name)
+        return Block([self._source(node, select.subquery(_quoted(node.fields[0].alias)))])
 
     def _among(self, node: Restrict) -> Expression:
         keys = self._key_list(node)
@@ -291,55 +277,13 @@ class _Lowering:
 
     # SELECT
 
-    def _select(self, block: _Block, items: list[Expression]) -> exp.Select:
-        ordered = _connected(block.sources, block.where)
-        select = exp.select(*(i.copy() for i in items))
-        if not ordered:
-            return _where(select, block.where)
-        waiting = list(block.where)
-        seen: frozenset[str] = ordered[0].aliases
-        select = select.from_(ordered[0].tree)
-        for source in ordered[1:]:
-            seen |= source.aliases
-            ready = [c for c in waiting if aliases(c) <= seen and aliases(c) & source.aliases and len(aliases(c)) > 1]
-            waiting = [c for c in waiting if c not in ready]
-            select = (
-                select.join(source.tree, on=conjunction(ready))
-                if ready
-                else select.join(source.tree, join_type="cross")
-            )
-        if len(ordered) > 1 and (
-            hint := self.dialect.join_hint([a for s in ordered if s.active or s.restricted for a in s.aliases])
-        ):
-            select = select.hint(hint)
-        return _where(select, waiting)
+    def _select(self, block: Block, items: list[Expression]) -> exp.Select:
+        return (one_task if self.in_one_task else flat)(block, items or [exp.Literal.number(1)])
 
     def _item(self, expression: Expression, type: str) -> Expression:
         if self.dialect.casts_items and ref(expression) is None and type != "void":
             return cast(expression, type)
         return expression.copy()
-
-
-def _connected(sources: list[_Source], conditions: list[Expression]) -> list[_Source]:
-    """Sources so that each, where possible, shares a condition with those before it; the active one first."""
-    rest = sorted(sources, key=lambda s: not s.active)
-    ordered: list[_Source] = []
-    seen: frozenset[str] = frozenset()
-    while rest:
-        linked = (
-            s
-            for s in rest
-            if any(aliases(c) & seen and aliases(c) & s.aliases and aliases(c) <= seen | s.aliases for c in conditions)
-        )
-        chosen = next(linked, rest[0])
-        rest.remove(chosen)
-        ordered.append(chosen)
-        seen |= chosen.aliases
-    return ordered
-
-
-def _where(select: exp.Select, conditions: list[Expression]) -> exp.Select:
-    return select.where(conjunction(conditions)) if conditions else select
 
 
 def _union_all(queries: list[exp.Query] | list[exp.Select]) -> exp.Query:

@@ -39,7 +39,7 @@ def hashable(value: Any) -> Any:
     True
     """
     match value:
-        case list():
+        case list() | tuple():
             return tuple(map(hashable, value))
         case dict():
             return tuple((k, hashable(v)) for k, v in value.items())

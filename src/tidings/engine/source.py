@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeAlias
 
 import pyarrow as pa
 
 from tidings.ir.relation import Column, Version
+
+Rows: TypeAlias = pa.Table | Path
+"""Changes in memory, or a folder of Parquet files that hold them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +25,7 @@ class Source:
 
     columns: tuple[Column, ...]
     base: str | None
-    changes: pa.Table
+    changes: Rows
 
 
 Sources: TypeAlias = Callable[[str, Version], Source]

@@ -6,10 +6,13 @@ compiling Java for it costs more than it saves, and so does re-planning at run t
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -25,18 +28,27 @@ from tidings.engine.lower import Dialect, printed
 from tidings.engine.plain import expanded
 from tidings.engine.source import Source
 from tidings.errors import EngineFailed
-from tidings.ir.expression import TIME, WEIGHT
+from tidings.ir.expression import TIME, WEIGHT, typed_null
 from tidings.ir.relation import Column
 from tidings.lang.sql.bind import AnalysisFailed
+from tidings.quiet import quiet
+
+_QUERY_LOG = "SQLQueryContextLogger"
+"""Where PySpark logs a failed query with the whole Java stack."""
 
 _LOCAL_ROWS = 10_000
 """A base of more rows than this is kept in files; local rows would travel with every plan."""
+
+_BATCH = 1_000
+"""Rows per batch of a cached base: each batch knows its least and greatest keys, and only fitting ones are read."""
 
 _SMALL = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.shuffle.partitions": "1",
+    "spark.sql.constraintPropagation.enabled": "false",
+    "spark.sql.maxSinglePartitionBytes": f"{2**63 - 1}b",
 }
 
 
@@ -44,17 +56,19 @@ class Spark:
     """A Spark session of its own; see :class:`tidings.engine.backend.Backend`."""
 
     name = "spark"
-    dialect = Dialect("spark", casts_items=False, scan_hint="COALESCE(1)")
+    dialect = Dialect("spark", casts_items=False, one_task=True)
 
     def __init__(self, session: SparkSession | None = None) -> None:
         self._owned = session is None
         self._spark = _local_session() if session is None else session.newSession()
         self._spark.conf.set("spark.sql.session.timeZone", "UTC")
+        self._spark.conf.set("spark.sql.inMemoryColumnarStorage.batchSize", str(_BATCH))
         self._large = {k: self._spark.conf.get(k) for k in _SMALL}
         self._small = False
         self._registered: dict[str, Source] = {}
         self._bases: dict[str, DataFrame] = {}
-        self._files = tempfile.mkdtemp(prefix="tidings-")
+        self._files = Path(tempfile.mkdtemp(prefix="tidings-"))
+        self._numbers = itertools.count()
 
     @property
     def session(self) -> SparkSession:
@@ -63,28 +77,57 @@ class Spark:
 
     def analyze(self, query: exp.Query) -> tuple[Column, ...]:
         try:
-            schema = self._spark.sql(printed(query, self.dialect)).schema
+            with quiet(_QUERY_LOG):
+                schema = self._spark.sql(printed(query, self.dialect)).schema
         except AnalysisException as error:
             raise AnalysisFailed(_sentence(error), _fragment(error)) from None
         return tuple(Column(f.name, f.dataType.simpleString()) for f in schema.fields)
 
-    def load(self, name: str, columns: tuple[Column, ...], data: object) -> None:
+    def names(self, text: str, relations: Mapping[str, tuple[Column, ...]]) -> tuple[str, ...] | None:
+        stand_ins = []
+        for relation, columns in relations.items():
+            nulls = (typed_null(c.type).as_(c.name, quoted=True) for c in columns)
+            stand_ins.append(f"{_quoted(relation)} AS ({printed(exp.select(*nulls), self.dialect)})")
+        prefix = f"WITH {', '.join(stand_ins)} " if stand_ins else ""
+        try:
+            with quiet(_QUERY_LOG):
+                return tuple(self._spark.sql(f"{prefix}SELECT * FROM (\n{text}\n)").columns)
+        except PySparkException:
+            return None
+
+    def load(self, name: str, columns: tuple[Column, ...], data: object, sorted_by: str) -> None:
         frame = self._frame(name, columns, data)
-        typed = [F.col(f"`{c.name}`").cast(c.type).alias(c.name) for c in columns]
+        typed = [F.col(_quoted(c.name)).cast(c.type).alias(c.name) for c in columns]
         self.unload(name)
-        self._bases[name] = frame.select(*typed).cache()
+        self._settle(False)
+        try:
+            base = frame.select(*typed)
+            if not any(c.name == sorted_by and c.type.startswith("map<") for c in columns):
+                base = base.sort(_quoted(sorted_by))
+            base = base.cache()
+            base.count()
+        except PySparkException as error:
+            raise EngineFailed(engine=self.name, reason=_sentence(error)) from None
+        self._bases[name] = base
+
+    def base(self, name: str) -> DataFrame:
+        """The base rows of a relation."""
+        return self._bases[name]
 
     def _frame(self, name: str, columns: tuple[Column, ...], data: object) -> DataFrame:
         if isinstance(data, pa.Table):
-            table = conform(data, arrow_schema(columns))
-            if table.num_rows <= _LOCAL_ROWS:
-                return self._spark.createDataFrame(table)
-            path = os.path.join(self._files, f"{len(os.listdir(self._files))}.parquet")
-            pq.write_table(table, path)
-            return self._spark.read.parquet(path)
+            return self._local(conform(data, arrow_schema(columns)))
         if hasattr(data, "createOrReplaceTempView"):
             return data  # type: ignore[return-value]
         raise EngineFailed(engine=self.name, reason=f"rows of {name} cannot be read from a {type(data).__name__}")
+
+    def _local(self, rows: pa.Table) -> DataFrame:
+        """Rows of this process as a frame: few as Arrow, many by way of a file."""
+        if rows.num_rows <= _LOCAL_ROWS:
+            return self._spark.createDataFrame(rows)
+        path = self._files / f"{next(self._numbers)}.parquet"
+        pq.write_table(rows, path)
+        return self._spark.read.parquet(str(path))
 
     def unload(self, name: str) -> None:
         found = self._bases.pop(name, None)
@@ -98,28 +141,40 @@ class Spark:
         if source.base is not None:
             base = self._bases[source.base]
             frames.append(base.select("*", F.lit(0).cast("bigint").alias(TIME), F.lit(1).cast("bigint").alias(WEIGHT)))
-        if source.changes.num_rows or not frames:
-            frames.append(self._spark.createDataFrame(source.changes))
+        changes = source.changes
+        if isinstance(changes, Path):
+            frames.append(self._spark.read.parquet(str(changes)))
+        elif changes.num_rows or not frames:
+            frames.append(self._local(changes))
         self._register(name, source, frames)
 
     def plain(self, name: str, source: Source) -> None:
         came, went = expanded(source.changes, net=source.base is None)
         frames = [] if source.base is None else [self._bases[source.base]]
         if came.num_rows or not frames:
-            frames.append(self._spark.createDataFrame(came))
+            frames.append(self._local(came))
         self._register(name, source, frames, went)
 
     def _register(self, name: str, source: Source, frames: list[DataFrame], went: pa.Table | None = None) -> None:
         frame = frames[0] if len(frames) == 1 else frames[0].unionAll(frames[1])
         if went is not None and went.num_rows:
-            frame = frame.exceptAll(self._spark.createDataFrame(went))
+            frame = frame.exceptAll(self._local(went))
         frame.createOrReplaceTempView(name)
         self._registered[name] = source
 
     def fetch(self, text: str, *, small: bool = False) -> pa.Table:
         self._settle(small)
         try:
-            return self._spark.sql(text).toArrow()
+            with quiet(_QUERY_LOG):
+                return self._spark.sql(text).toArrow()
+        except PySparkException as error:
+            raise EngineFailed(engine=self.name, reason=_sentence(error)) from None
+
+    def write(self, text: str, path: Path) -> None:
+        self._settle(False)
+        try:
+            with quiet(_QUERY_LOG):
+                self._spark.sql(text).write.parquet(str(path))
         except PySparkException as error:
             raise EngineFailed(engine=self.name, reason=_sentence(error)) from None
 
@@ -160,6 +215,10 @@ def _local_session() -> SparkSession:
         builder = builder.config(key, value)
     started: SparkSession = builder.getOrCreate()
     return started.newSession()
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def _sentence(error: PySparkException) -> str:

@@ -15,13 +15,14 @@ from typing import TypeAlias
 import sqlglot
 from sqlglot import exp
 
+from tidings.ir.dialect import DIALECT
+
 Expression: TypeAlias = exp.Expr
 Ref: TypeAlias = tuple[str, str]
 """A column as ``(alias, name)``."""
 
 TIME = "__t"
 WEIGHT = "__w"
-DIALECT = "spark"
 
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*", re.IGNORECASE)
 
@@ -188,6 +189,4 @@ def show_name(name: str) -> str:
     return "`" + name.replace("`", "``") + "`" if quoted(name) else name
 
 
-_KEYWORDS = frozenset(
-    word.lower() for word in sqlglot.Dialect.get_or_raise(DIALECT).tokenizer_class.KEYWORDS if word.isidentifier()
-)
+_KEYWORDS = frozenset(word.lower() for word in DIALECT.tokenizer_class.KEYWORDS if word.isidentifier())

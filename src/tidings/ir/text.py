@@ -20,6 +20,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from tidings.errors import InvalidPlanText
 from tidings.ir import expression as e
+from tidings.ir.dialect import DIALECT
 from tidings.ir.relation import (
     Column,
     Consolidate,
@@ -171,7 +172,9 @@ def _read_column(text: str) -> tuple[str, str]:
 
 
 def _read_item(text: str) -> Item:
-    sign = next(t for t in _tokens(text) if t.token_type is TokenType.COLON_EQ)
+    sign = next((t for t in _tokens(text) if t.token_type is TokenType.COLON_EQ), None)
+    if sign is None:
+        raise ValueError(f"{text} has no := and no expression")
     return Item(*_read_column(text[: sign.start]), e.read(text[sign.end + 1 :]))
 
 
@@ -210,4 +213,4 @@ def _nested(text: str) -> Iterator[tuple[Token, int]]:
 
 
 def _tokens(text: str) -> list[Token]:
-    return sqlglot.tokenize(text, read=e.DIALECT)
+    return sqlglot.tokenize(text, read=DIALECT)

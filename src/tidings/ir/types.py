@@ -8,6 +8,10 @@ from __future__ import annotations
 from functools import lru_cache
 
 from sqlglot import exp
+from sqlglot.errors import ParseError
+
+from tidings.errors import UnsupportedType
+from tidings.ir.dialect import DIALECT
 
 EXACT = frozenset({"tinyint", "smallint", "int", "bigint", "string", "boolean", "date", "timestamp", "timestamp_ntz"})
 INTEGRAL = frozenset({"tinyint", "smallint", "int", "bigint"})
@@ -35,18 +39,50 @@ def canonical(type: exp.DataType) -> str:
     'struct<a:int,B:array<decimal(10,2)>>'
     """
     if type.this is exp.DType.STRUCT:
-        fields = (f"{f.this.name}:{canonical(f.args['kind'])}" for f in type.expressions)
-        return f"struct<{','.join(fields)}>"
+        named = (f"{name}:{kind}" for name, kind in _fields(type))
+        return f"struct<{','.join(named)}>"
     if type.this in (exp.DType.ARRAY, exp.DType.MAP):
         return f"{type.this.value.lower()}<{','.join(canonical(p) for p in type.expressions)}>"
-    name = type.sql("spark").lower().replace(" ", "")
+    name = type.sql(DIALECT).lower().replace(" ", "")
+    if type.this is exp.DType.DECIMAL and len(type.expressions) == 1:
+        return f"decimal({type.expressions[0].name},0)"
     return _NAMES.get(name, name)
+
+
+def _fields(type: exp.DataType) -> tuple[tuple[str, str], ...]:
+    """A struct's fields; Spark calls those without a name col1, col2, …"""
+    return tuple(
+        (f.this.name, canonical(f.args["kind"])) if isinstance(f, exp.ColumnDef) else (f"col{n}", canonical(f))
+        for n, f in enumerate(type.expressions, 1)
+    )
 
 
 @lru_cache(maxsize=4096)
 def parse(type: str) -> exp.DataType:
     """The parsed form of a type's text."""
-    return exp.DataType.build(type, dialect="spark")
+    try:
+        return exp.DataType.build(type, dialect=DIALECT)
+    except ParseError:
+        raise UnsupportedType(type=type) from None
+
+
+def is_supported(type: str) -> bool:
+    """Whether values of the type can be stored and reported.
+
+    >>> is_supported("array<decimal(10,2)>"), is_supported("interval")
+    (True, False)
+    """
+    tree = parse(type)
+    if tree.this in (exp.DType.ARRAY, exp.DType.MAP):
+        return all(is_supported(canonical(p)) for p in tree.expressions)
+    if tree.this is exp.DType.STRUCT:
+        return all(is_supported(kind) for _, kind in _fields(tree))
+    return type in EXACT | {"float", "double", "binary", "void"} or tree.this is exp.DType.DECIMAL
+
+
+def is_nested(type: str) -> bool:
+    """Whether values of the type hold other values."""
+    return "<" in type
 
 
 def fields(type: str) -> tuple[tuple[str, str], ...]:
@@ -58,7 +94,19 @@ def fields(type: str) -> tuple[tuple[str, str], ...]:
     tree = parse(type)
     if tree.this is not exp.DType.STRUCT:
         return ()
-    return tuple((f.this.name, canonical(f.args["kind"])) for f in tree.expressions)
+    return _fields(tree)
+
+
+def elements(type: str) -> tuple[str, ...]:
+    """The types inside an array or map; nothing for other types.
+
+    >>> elements("map<string,array<int>>")
+    ('string', 'array<int>')
+    """
+    tree = parse(type)
+    if tree.this not in (exp.DType.ARRAY, exp.DType.MAP):
+        return ()
+    return tuple(canonical(p) for p in tree.expressions)
 
 
 def comparable_as_keys(left: str, right: str) -> bool:

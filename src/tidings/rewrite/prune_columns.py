@@ -1,7 +1,8 @@
 """Drop columns nobody above asks for: ``π_a(R(a, b)) = π_a(R(a))``.
 
 Scans then read fewer columns, and an update of a column a view does not use is no change to the view's input.
-Bags keep their multiplicities: a column goes, its rows stay.
+Bags keep their multiplicities: a column goes, its rows stay.  A projection or union keeps at least one column, so that
+it still has something to be named by.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def _prune(node: Relation, needed: frozenset[Ref]) -> Relation:
             inner = _prune(node.input, needed | _mentioned(node.conditions))
             return node if inner is node.input else Filter(inner, node.conditions)
         case Project():
-            items = tuple(i for i in node.items if (node.alias, i.name) in needed)
+            items = tuple(i for i in node.items if (node.alias, i.name) in needed) or node.items[:1]
             inner = _prune(node.input, _mentioned(i.expression for i in items))
             unchanged = inner is node.input and items == node.items
             return node if unchanged else Project(inner, node.alias, items)
@@ -51,7 +52,7 @@ def _prune(node: Relation, needed: frozenset[Ref]) -> Relation:
             unchanged = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
             return node if unchanged else Join(inputs, node.conditions)
         case Union():
-            kept = [n for n, c in enumerate(node.columns) if (node.alias, c.name) in needed]
+            kept = [n for n, c in enumerate(node.columns) if (node.alias, c.name) in needed] or [0]
             inputs = tuple(_positions(i, kept) for i in node.inputs)
             unchanged = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
             return node if unchanged else Union(inputs, node.alias, tuple(node.columns[n] for n in kept))

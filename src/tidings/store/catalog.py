@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tidings.analysis.influents import reads
-from tidings.errors import DependentObjects, DuplicateRelation, UnknownRelation, did_you_mean
+from tidings.errors import DependentObjects, DuplicateRelation, UnknownRelation, closest
 from tidings.ir.relation import Column, Relation
 from tidings.store.table import Table
 
@@ -44,7 +44,7 @@ class Catalog:
         """The table of this name, or a refusal."""
         found = self._tables.get(name.lower())
         if found is None:
-            raise UnknownRelation(None, did_you_mean(name, [t.name for t in self._tables.values()]), name=name)
+            raise UnknownRelation(None, closest(name, [t.name for t in self._tables.values()]), name=name)
         return found
 
     def tables(self) -> list[Table]:

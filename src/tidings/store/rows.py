@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from tidings.engine.arrow import arrow_schema
-from tidings.errors import InvalidRow, did_you_mean
+from tidings.errors import InvalidRow, closest
+from tidings.ir import types
 from tidings.ir.relation import Column
 
 
@@ -34,7 +35,7 @@ def _record(table: str, columns: tuple[Column, ...], number: int, record: Any) -
         known = {c.name.lower() for c in columns}
         for name in by_name:
             if name not in known:
-                hint = did_you_mean(name, [c.name for c in columns])
+                hint = closest(name, [c.name for c in columns])
                 raise InvalidRow(None, hint, row=number, table=table, reason=f"there is no column named {name}")
         return [by_name.get(c.name.lower()) for c in columns]
     if isinstance(record, Iterable) and not isinstance(record, str | bytes):
@@ -46,13 +47,30 @@ def _record(table: str, columns: tuple[Column, ...], number: int, record: Any) -
     raise InvalidRow(row=number, table=table, reason=f"{record!r} is not a row")
 
 
+def _nested(value: Any, type: str) -> Any:
+    """A value whose structs have exactly the fields of their type; names are compared without regard to case."""
+    if value is None or not types.is_nested(type):
+        return value
+    fields = types.fields(type)
+    if fields and isinstance(value, Mapping):
+        given = {str(k).lower(): v for k, v in value.items()}
+        unknown = set(given) - {name.lower() for name, _ in fields}
+        if unknown:
+            raise ValueError(f"no field named {', '.join(sorted(unknown))}")
+        return {name: _nested(given.get(name.lower()), kind) for name, kind in fields}
+    inner = types.elements(type)
+    if len(inner) == 1 and isinstance(value, list | tuple):
+        return [_nested(v, inner[0]) for v in value]
+    return value
+
+
 def _array(table: str, column: Column, type: pa.DataType, values: list[Any]) -> pa.Array:
     try:
-        return pa.array(values, type)
+        return pa.array([_nested(v, column.type) for v in values], type)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError, ValueError):
         for number, value in enumerate(values, 1):
             try:
-                pa.array([value], type)
+                pa.array([_nested(value, column.type)], type)
             except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError, ValueError):
                 reason = f"{value!r} is no value for {column.name}, which is {column.type}"
                 raise InvalidRow(row=number, table=table, reason=reason) from None

@@ -11,12 +11,13 @@ What cannot be maintained is refused here, with the place in the text.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
 from sqlglot import exp
 
 from tidings.analysis import functions
+from tidings.analysis.influents import reads
 from tidings.errors import (
     DuplicateAlias,
     DuplicateColumn,
@@ -27,10 +28,12 @@ from tidings.errors import (
     UnknownColumn,
     UnknownRelation,
     UnsupportedConstruct,
-    did_you_mean,
+    UnsupportedType,
+    closest,
 )
-from tidings.ir.expression import Expression, cast, column, conjuncts, show_name, typed_null
-from tidings.ir.relation import Column, Field, Filter, Item, Join, Project, Relation, Scan, Union, Values
+from tidings.ir import types
+from tidings.ir.expression import Expression, cast, column, conjuncts, show_name, substitute, typed_null
+from tidings.ir.relation import Column, Filter, Item, Join, Project, Relation, Scan, Union, Values
 from tidings.lang.sql.parse import place
 from tidings.lang.sql.scope import Scope, Source
 
@@ -49,6 +52,9 @@ class Analyzer(Protocol):
 
     def analyze(self, query: exp.Query) -> tuple[Column, ...]: ...
 
+    def names(self, text: str, relations: Mapping[str, tuple[Column, ...]]) -> tuple[str, ...] | None:
+        """The output names of a query's own text over relations, where the engine speaks Spark's SQL itself."""
+
 
 class AnalysisFailed(Exception):
     """The analyzer's verdict on a query, in one sentence, with the fragment it blames."""
@@ -59,11 +65,46 @@ class AnalysisFailed(Exception):
         self.fragment = fragment
 
 
-def bind(query: Expression, text: str, catalog: Catalog, analyzer: Analyzer, name: str = "result") -> Relation:
-    """The relational form of a query; its columns have the names and types the analyzer gives them."""
+def bind(
+    query: Expression, text: str, catalog: Catalog, analyzer: Analyzer, name: str = "result", own: str | None = None
+) -> Relation:
+    """The relational form of a query; its columns have the names and types the analyzer gives them.
+
+    ``text`` is what places refer to, ``own`` the query's part of it.
+    """
     bound = _Binder(text, catalog, analyzer).query(query, name, {})
-    check_names(list(bound.names), place(text, query))
+    if own is not None and _has_unnamed_items(query):
+        bound = _with_names_of(own, bound, catalog, analyzer)
+    at = place(text, query)
+    check_names(list(bound.names), at)
+    unsupported = next((f.type for f in bound.plan.fields if not types.is_supported(f.type)), None)
+    if unsupported is not None:
+        raise UnsupportedType(at, type=unsupported)
     return bound.plan
+
+
+def _has_unnamed_items(query: Expression) -> bool:
+    """Whether the engine has to invent a name for some output column."""
+    first = query.unnest()
+    while isinstance(first, exp.SetOperation):
+        first = first.this.unnest()
+    named = exp.Alias | exp.Column | exp.Dot | exp.Star
+    return isinstance(first, exp.Select) and not all(isinstance(i, named) for i in first.expressions)
+
+
+def _with_names_of(own: str, bound: Bound, catalog: Catalog, analyzer: Analyzer) -> Bound:
+    """Take invented names from the analysis of the text itself: they repeat it as it was written."""
+    scanned = {r: catalog.columns(r) for r in reads(bound.plan)}
+    names = analyzer.names(own, {r: found[1] for r, found in scanned.items() if found is not None})
+    match bound.plan:
+        case Project() as plan if names is not None:
+            items = zip(_kept_apart(names), plan.items, strict=True)
+            return Bound(replace(plan, items=tuple(Item(n, i.type, i.expression) for n, i in items)), names)
+        case Union() as plan if names is not None:
+            columns = zip(_kept_apart(names), plan.columns, strict=True)
+            return Bound(replace(plan, columns=tuple(Column(n, c.type) for n, c in columns)), names)
+        case _:
+            return bound
 
 
 def check_names(names: list[str], at: Place | None) -> None:
@@ -122,8 +163,10 @@ class _Binder:
                 return self._union(node, name, ctes)
             case exp.Values():
                 return Bound.of(self._values(node, name))
-            case exp.Table():
+            case exp.Table() if not node.args.get("joins"):
                 return self._named(node, name, ctes)
+            case exp.Table():
+                construct = "a parenthesised join"
             case exp.Union():
                 construct = "UNION without ALL" if node.args.get("distinct") else "a clause after UNION ALL"
             case exp.SetOperation():
@@ -299,7 +342,7 @@ class _Binder:
         found = self.catalog.columns(".".join(p.name for p in node.parts))
         if found is None:
             known = [*self.catalog.names(), *(c.tree.alias for c in ctes.values())]
-            raise UnknownRelation(at, did_you_mean(node.name, known), name=".".join(p.name for p in node.parts))
+            raise UnknownRelation(at, closest(node.name, known), name=".".join(p.name for p in node.parts))
         return Bound.of(Scan(found[0], self._alias(name), found[1]))
 
     # SELECT list and expressions
@@ -310,9 +353,9 @@ class _Binder:
         seen: list[Expression] = []
         earlier: dict[str, Expression] = {}
         for item in node.expressions:
-            if item.is_star and (isinstance(item, exp.Star) or isinstance(item.this, exp.Star)):
+            if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
                 for name, bound in self._star(item, scope):
-                    items.append((name, bound.expression))
+                    items.append((name, bound))
                     seen.append(self._spelled(bound, scope).as_(name, quoted=True))
                 continue
             inner = item.this if isinstance(item, exp.Alias) else item
@@ -322,12 +365,12 @@ class _Binder:
                 check_reserved(given, place(self.text, item.args["alias"]))
                 earlier[given.lower()] = bound_item
             elif isinstance(inner, exp.Column | exp.Dot):
-                given = bound_item.name
+                given = inner.name
             items.append((given, bound_item))
             seen.append(item.copy())
         return items, seen
 
-    def _star(self, item: Expression, scope: Scope) -> list[tuple[str, Field]]:
+    def _star(self, item: Expression, scope: Scope) -> list[tuple[str, Expression]]:
         star = item if isinstance(item, exp.Star) else item.this
         if star.args.get("replace") or star.args.get("rename"):
             raise self._unsupported("a star with REPLACE or RENAME", item)
@@ -335,13 +378,12 @@ class _Binder:
         left_out = {c.name.lower(): c for c in star.args.get("except_") or []}
         for name, tree in left_out.items():
             if name not in {n.lower() for n, _ in columns}:
-                raise UnknownColumn(place(self.text, tree), did_you_mean(name, [n for n, _ in columns]), name=name)
+                raise UnknownColumn(place(self.text, tree), closest(name, [n for n, _ in columns]), name=name)
         return [(n, f) for n, f in columns if n.lower() not in left_out]
 
-    def _spelled(self, bound: Field, scope: Scope) -> exp.Column:
-        """A column as the analyzer's stand-ins know it."""
-        source, name = next((s.name, n) for s in scope.sources for n, f in s.columns if f == bound)
-        return column(source, name)
+    def _spelled(self, bound: Expression, scope: Scope) -> Expression:
+        """A bound expression in the names of the analyzer's stand-ins."""
+        return substitute(bound, {f.ref: column(s.name, n) for s in scope.sources for n, f in s.columns}).copy()
 
     def _expression(self, node: Expression, scope: Scope, earlier: Mapping[str, Expression]) -> Expression:
         """Bind every column; names of earlier items of the same SELECT list serve where no column fits."""
@@ -363,10 +405,12 @@ class _Binder:
     def _check(self, node: Expression) -> None:
         """Refuse what has no meaning row by row."""
         for part in node.walk():
-            if isinstance(part, exp.Query | exp.Exists):
+            if isinstance(part, exp.Query):
                 raise self._unsupported("a subquery in an expression", part)
             if isinstance(part, exp.Placeholder | exp.Parameter):
                 raise self._unsupported("a parameter", part)
+            if isinstance(part, exp.Star) and not isinstance(part.parent, exp.AggFunc):
+                raise self._unsupported("a star inside an expression", part)
             if functions.is_non_deterministic(part):
                 raise NonDeterministic(
                     place(self.text, part),

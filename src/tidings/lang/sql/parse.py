@@ -7,32 +7,68 @@ import re
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokenizer_core import TokenType
 
 from tidings.errors import InvalidSyntax, Place
-from tidings.ir.expression import DIALECT, Expression
+from tidings.ir.dialect import DIALECT
+from tidings.ir.expression import Expression
+from tidings.quiet import quiet
 
 
 def statements(text: str) -> list[Expression]:
     """The statements of a text, in order.  Empty ones are left out."""
     try:
-        return [s for s in sqlglot.parse(text, read=DIALECT) if s is not None and not isinstance(s, exp.Semicolon)]
+        with quiet("sqlglot"):
+            trees = sqlglot.parse(text, read=DIALECT)
     except ParseError as error:
-        first = error.errors[0]
-        shown = str(first.get("highlight") or "")
-        start = _offset(text, int(first["line"] or 1), int(first["col"] or 1)) - len(shown)
-        reason = str(first["description"]).rstrip(".")
-        raise InvalidSyntax(Place(text, max(0, start), max(0, start) + len(shown)), reason=reason) from None
+        raise _syntax_error(text, error) from None
+    except (AttributeError, IndexError, TypeError, ValueError):  # what the parser does with some texts that break off
+        raise InvalidSyntax(Place(text, len(text), len(text)), reason="it ends too early") from None
     except TokenError:
         start = _unclosed(text)
         raise InvalidSyntax(Place(text, start, start + 1), reason="a quotation or comment is not closed") from None
+    return [t for t in trees if t is not None and not isinstance(t, exp.Semicolon)]
+
+
+def _syntax_error(text: str, error: ParseError) -> InvalidSyntax:
+    """The parser's complaint, without its own vocabulary."""
+    if not error.errors:
+        return InvalidSyntax(Place(text, len(text), len(text)), reason="it ends too early")
+    first = error.errors[0]
+    shown = str(first.get("highlight") or "")
+    start = max(0, _offset(text, int(first["line"] or 1), int(first["col"] or 1)) - len(shown))
+    description = str(first["description"]).rstrip(".")
+    foreign = "<" in description or "expression" in description.lower()
+    reason = "something is missing or out of place here" if foreign else description
+    return InvalidSyntax(Place(text, start, start + len(shown)), reason=reason)
+
+
+def slices(text: str) -> list[str]:
+    """The text of each statement, in step with :func:`statements`."""
+    tokens = sqlglot.tokenize(text, read=DIALECT)
+    ends = [t.start for t in tokens if t.token_type is TokenType.SEMICOLON]
+    bounds = zip([0, *(e + 1 for e in ends)], [*ends, len(text)], strict=True)
+    parts = [text[a:b] for a, b in bounds]
+    return [p for p in parts if sqlglot.tokenize(p, read=DIALECT)]
+
+
+def after_as(statement: str) -> str:
+    """The query of a ``CREATE VIEW … AS query``.
+
+    >>> after_as("CREATE VIEW v (a) AS SELECT 1 AS x")
+    'SELECT 1 AS x'
+    """
+    sign = next(t for t in sqlglot.tokenize(statement, read=DIALECT) if t.token_type is TokenType.ALIAS)
+    return statement[sign.end + 1 :].strip()
 
 
 def place(text: str, node: Expression) -> Place | None:
     """The stretch of text a tree was read from, as far as its tokens tell."""
     marks = [n.meta for n in node.walk() if "start" in n.meta]
-    if not marks:
-        return None
-    return Place(text, min(m["start"] for m in marks), max(m["end"] for m in marks) + 1)
+    if marks:
+        return Place(text, min(m["start"] for m in marks), max(m["end"] for m in marks) + 1)
+    start = text.lower().find(node.sql(DIALECT).lower())
+    return Place(text, start, start + len(node.sql(DIALECT))) if start >= 0 else None
 
 
 def _offset(text: str, line: int, column: int) -> int:
@@ -42,7 +78,9 @@ def _offset(text: str, line: int, column: int) -> int:
 
 def _unclosed(text: str) -> int:
     """Where the quotation or comment begins that nothing closes."""
-    token = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|--[^\n]*|/\*.*?\*/|[^'\"`]", re.DOTALL)
+    token = re.compile(
+        r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|--[^\n]*|/\*.*?\*/|(?!/\*)[^'\"`]", re.DOTALL
+    )
     at = 0
     while (found := token.match(text, at)) is not None:
         at = found.end()

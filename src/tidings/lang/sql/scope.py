@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from tidings.errors import AmbiguousColumn, Place, UnknownColumn, UnknownField, UnknownRelation, did_you_mean
+from tidings.errors import AmbiguousColumn, Place, UnknownColumn, UnknownField, UnknownRelation, closest
 from tidings.ir import types
 from tidings.ir.expression import Expression, show_name
 from tidings.ir.relation import Field, Relation
@@ -42,21 +42,24 @@ class Scope:
     def source(self, name: str) -> Source | None:
         return next((s for s in self.sources if s.name.lower() == name.lower()), None)
 
-    def star(self, of: str | None, place: Place | None) -> list[tuple[str, Field]]:
-        """The columns ``*`` or ``of.*`` stands for."""
+    def star(self, of: str | None, place: Place | None) -> list[tuple[str, Expression]]:
+        """The columns ``*`` or ``of.*`` stands for; ``of`` is a source or a struct."""
         if of is None:
-            return list(self.visible)
+            return [(n, f.expression) for n, f in self.visible]
         source = self.source(of)
-        if source is None:
-            raise UnknownRelation(place, did_you_mean(of, [s.name for s in self.sources]), name=of)
-        return list(source.columns)
+        if source is not None:
+            return [(n, f.expression) for n, f in source.columns]
+        struct = self._pick(of, self.visible, place)
+        if struct is None or not types.fields(struct.type):
+            raise UnknownRelation(place, closest(of, [s.name for s in self.sources]), name=of)
+        return [(n, _access(struct, [n], place)) for n, _ in types.fields(struct.type)]
 
     def resolve(self, parts: list[str], place: Place | None) -> Expression:
         """The bound expression a dotted name stands for."""
         found = self.find(parts, place)
         if found is None:
-            known = [n for n, _ in self.visible]
-            raise UnknownColumn(place, self._hint(parts, known), name=".".join(map(show_name, parts)))
+            hint = closest(parts[-1], [n for n, _ in self.visible]) or "there is no FROM clause"
+            raise UnknownColumn(place, hint, name=".".join(map(show_name, parts)))
         return found
 
     def find(self, parts: list[str], place: Place | None) -> Expression | None:
@@ -79,19 +82,19 @@ class Scope:
             raise AmbiguousColumn(place, name=show_name(name), candidates=candidates)
         return fitting[0] if fitting else None
 
-    def _hint(self, parts: list[str], known: list[str]) -> str:
-        close = did_you_mean(parts[-1], known)
-        return close or (f"known here: {', '.join(map(show_name, known))}" if known else "there is no FROM clause")
-
 
 def _access(column: Field, path: list[str], place: Place | None) -> Expression:
     """A column, or a field inside it."""
     expression, type = column.expression, column.type
     for name in path:
+        if type.startswith("map<"):
+            expression = exp.Bracket(this=expression, expressions=[exp.Literal.string(name)])
+            type = types.canonical(types.parse(type).expressions[1])
+            continue
         inner = types.fields(type.removeprefix("array<").removesuffix(">") if type.startswith("array<") else type)
         match = next(((n, t) for n, t in inner if n.lower() == name.lower()), None)
         if match is None:
-            hint = did_you_mean(name, [n for n, _ in inner])
+            hint = closest(name, [n for n, _ in inner])
             raise UnknownField(place, hint, value=show_name(column.name), type=column.type, name=show_name(name))
         expression = exp.Dot(this=expression, expression=exp.to_identifier(match[0], quoted=True))
         type = f"array<{match[1]}>" if type.startswith("array<") else match[1]

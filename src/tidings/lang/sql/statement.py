@@ -1,6 +1,7 @@
 """What a statement asks for, once its text is understood.
 
-Definitions and changes come out as small records; queries stay trees until they are bound.
+Definitions and changes come out as small records; queries stay trees until they are bound.  Places in trees refer to
+``text``, everything that was read together; ``own`` is the text of the one query.
 """
 
 from __future__ import annotations
@@ -10,37 +11,42 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from tidings.errors import InvalidSyntax, UnsupportedStatement
+from tidings.errors import InvalidSyntax, Place, UnsupportedStatement, UnsupportedType
 from tidings.ir import types
+from tidings.ir.dialect import DIALECT
 from tidings.ir.expression import Expression
 from tidings.ir.relation import Column
 from tidings.lang.sql.bind import check_names, check_reserved
-from tidings.lang.sql.parse import place, statements
+from tidings.lang.sql.parse import after_as, place, slices, statements
 
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """``CREATE TABLE name (column type, …)``."""
+    """``CREATE TABLE [IF NOT EXISTS] name (column type, …)``."""
 
     name: str
     columns: tuple[Column, ...]
+    if_absent: bool
 
 
 @dataclass(frozen=True, slots=True)
 class CreateView:
-    """``CREATE [OR REPLACE] VIEW name [(columns)] AS query``."""
+    """``CREATE VIEW [IF NOT EXISTS] name [(columns)] AS query``."""
 
     name: str
     columns: tuple[str, ...]
     query: Expression
     text: str
+    own: str
+    place: Place | None
+    if_absent: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """``DROP TABLE name`` or ``DROP VIEW name``."""
+    """``DROP TABLE [IF EXISTS] name, …`` or the same for views."""
 
-    name: str
+    names: tuple[str, ...]
     kind: str
     if_exists: bool
 
@@ -53,6 +59,7 @@ class Insert:
     columns: tuple[str, ...]
     query: Expression
     text: str
+    place: Place | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +68,7 @@ class Query:
 
     query: Expression
     text: str
+    own: str
 
 
 Statement: TypeAlias = CreateTable | CreateView | Drop | Insert | Query
@@ -68,53 +76,84 @@ Statement: TypeAlias = CreateTable | CreateView | Drop | Insert | Query
 
 def read(text: str) -> list[Statement]:
     """The statements of a text, in order."""
-    return [_statement(tree, text) for tree in statements(text)]
+    trees = statements(text)
+    return [_statement(tree, text, own) for tree, own in zip(trees, slices(text), strict=True)]
 
 
-def _statement(tree: Expression, text: str) -> Statement:
+def _statement(tree: Expression, text: str, own: str) -> Statement:
     match tree:
-        case exp.Create() if tree.kind == "TABLE" and isinstance(tree.this, exp.Schema):
+        case exp.Create(kind="TABLE", this=exp.Schema()) if not tree.args.get("properties"):
             return _create_table(tree, text)
-        case exp.Create() if tree.kind == "VIEW" and not tree.args.get("replace") and not tree.args.get("properties"):
-            return _create_view(tree, text)
+        case exp.Create(kind="VIEW") if not tree.args.get("replace") and not tree.args.get("properties"):
+            return _create_view(tree, text, own)
         case exp.Drop() if tree.args.get("kind") in ("TABLE", "VIEW") and not tree.args.get("cascade"):
-            return Drop(tree.this.name, tree.args["kind"], bool(tree.args.get("exists")))
+            names = tuple(_name(t, text) for t in tree.args["tables"])
+            return Drop(names, tree.args["kind"], bool(tree.args.get("exists")))
         case exp.Insert() if isinstance(tree.expression, exp.Query | exp.Values) and not tree.args.get("overwrite"):
-            columns = tree.this.expressions if isinstance(tree.this, exp.Schema) else []
-            return Insert(tree.find(exp.Table).name, tuple(c.name for c in columns), tree.expression, text)  # type: ignore[union-attr]
+            return _insert(tree, text)
         case exp.Query() | exp.Values():
-            return Query(tree, text)
+            return Query(tree, text, own)
         case _:
-            words = " ".join(tree.sql("spark", comments=False).split()[:3])
+            words = " ".join(tree.sql(DIALECT, comments=False).split()[:3])
             raise UnsupportedStatement(place(text, tree), statement=words)
 
 
 def _create_table(tree: exp.Create, text: str) -> CreateTable:
-    name = tree.this.this.name
-    check_reserved(name, place(text, tree.this.this))
-    definitions = [d for d in tree.this.expressions if isinstance(d, exp.ColumnDef)]
-    for definition in tree.this.expressions:
-        constrained = [c for c in definition.args.get("constraints") or [] if not _is_comment(c)]
-        if not isinstance(definition, exp.ColumnDef) or constrained:
-            raise UnsupportedStatement(
-                place(text, definition),
-                "declare columns by name and type only",
-                statement="CREATE TABLE with constraints",
-            )
-    untyped = next((d for d in definitions if d.kind is None), None)
-    if untyped is not None or not definitions:
-        raise InvalidSyntax(place(text, untyped or tree), reason="every column of a table needs a type")
+    name = _name(tree.this.this, text)
+    definitions = tree.this.expressions
+    if not definitions:
+        raise InvalidSyntax(place(text, tree), reason="a table needs columns")
+    for definition in definitions:
+        _check_column(definition, text)
     check_names([d.name for d in definitions], place(text, tree.this))
-    return CreateTable(name, tuple(Column(d.name, types.canonical(d.args["kind"])) for d in definitions))
+    columns = tuple(Column(d.name, types.canonical(d.args["kind"])) for d in definitions)
+    return CreateTable(name, columns, bool(tree.args.get("exists")))
+
+
+def _check_column(definition: Expression, text: str) -> None:
+    """Refuse what is not a plain column with a type that can be stored."""
+    at = place(text, definition)
+    if isinstance(definition, exp.Identifier):
+        raise InvalidSyntax(at, reason="every column of a table needs a type")
+    constrained = [c for c in definition.args.get("constraints") or [] if not _is_comment(c)]
+    if not isinstance(definition, exp.ColumnDef) or constrained:
+        hint = "declare columns by name and type only"
+        raise UnsupportedStatement(at, hint, statement="CREATE TABLE with constraints")
+    type = types.canonical(definition.args["kind"])
+    if not types.is_supported(type):
+        raise UnsupportedType(at, type=type)
 
 
 def _is_comment(constraint: Expression) -> bool:
     return isinstance(constraint.args.get("kind"), exp.CommentColumnConstraint)
 
 
-def _create_view(tree: exp.Create, text: str) -> CreateView:
+def _create_view(tree: exp.Create, text: str, own: str) -> CreateView:
     schema = tree.this if isinstance(tree.this, exp.Schema) else None
-    table = schema.this if schema is not None else tree.this
+    named = schema.expressions if schema is not None else []
+    name = _name(schema.this if schema is not None else tree.this, text)
+    if not isinstance(tree.expression, exp.Query | exp.Values):
+        raise InvalidSyntax(place(text, tree), reason="a view needs AS and a query")
+    at = place(text, schema) if schema is not None else None
+    check_names([c.name for c in named], at)
+    columns = tuple(c.name for c in named)
+    return CreateView(name, columns, tree.expression, text, after_as(own), at, bool(tree.args.get("exists")))
+
+
+def _insert(tree: exp.Insert, text: str) -> Insert:
+    schema = tree.this if isinstance(tree.this, exp.Schema) else None
+    named = schema.expressions if schema is not None else []
+    at = place(text, tree.this)
+    check_names([c.name for c in named], at)
+    table = _name(schema.this if schema is not None else tree.this, text)
+    return Insert(table, tuple(c.name for c in named), tree.expression, text, at)
+
+
+def _name(table: Expression, text: str) -> str:
+    """The plain name of a table or view."""
+    if not isinstance(table, exp.Table) or table.db or not isinstance(table.this, exp.Identifier):
+        raise UnsupportedStatement(
+            place(text, table), "use a plain name", statement=f"a name such as {table.sql(DIALECT)}"
+        )
     check_reserved(table.name, place(text, table))
-    columns = tuple(c.name for c in schema.expressions) if schema is not None else ()
-    return CreateView(table.name, columns, tree.expression, text)
+    return table.name

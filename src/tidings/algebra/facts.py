@@ -1,0 +1,114 @@
+"""Facts: the current state of each relation and its delta-set, and the value of an expression over them.
+
+Updates are made in place, so only the new state is held.  The old one comes by logical rollback whenever an
+expression reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+from tidings.algebra.deltaset import DeltaSet, Row, Rows, apply, logical_rollback
+from tidings.algebra.expression import (
+    DeltaMinus,
+    DeltaPlus,
+    Difference,
+    Expression,
+    Intersect,
+    Join,
+    Old,
+    Product,
+    Project,
+    Relation,
+    Select,
+    Union,
+)
+from tidings.errors import UnknownRelation
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """New states by name, and delta-sets by name; a relation without a delta-set did not change.
+
+    >>> facts = Facts({"q": frozenset({(1,), (2,)})}, {"q": DeltaSet.of(plus={(2,)}, minus={(3,)})})
+    >>> sorted(facts.new("q")), sorted(facts.old("q"))
+    ([(1,), (2,)], [(1,), (3,)])
+    """
+
+    states: Mapping[str, Rows]
+    deltas: Mapping[str, DeltaSet]
+
+    @staticmethod
+    def after(old: Mapping[str, Iterable[Row]], deltas: Mapping[str, DeltaSet]) -> Facts:
+        """The facts once the changes are made to old states."""
+        return Facts({name: apply(rows, deltas.get(name, DeltaSet())) for name, rows in old.items()}, deltas)
+
+    @staticmethod
+    def between(old: Mapping[str, Iterable[Row]], new: Mapping[str, Iterable[Row]]) -> Facts:
+        """The facts whose old and new states are these."""
+        deltas = {name: DeltaSet.between(old[name], rows) for name, rows in new.items()}
+        return Facts({name: frozenset(rows) for name, rows in new.items()}, deltas)
+
+    def new(self, name: str) -> Rows:
+        if name not in self.states:
+            raise UnknownRelation(name=name)
+        return self.states[name]
+
+    def delta(self, name: str) -> DeltaSet:
+        return self.deltas.get(name, DeltaSet())
+
+    def old(self, name: str) -> Rows:
+        return logical_rollback(self.new(name), self.delta(name))
+
+
+def evaluate(node: Expression, facts: Facts) -> Rows:
+    """The set an expression stands for."""
+    match node:
+        case Relation():
+            return facts.new(node.name)
+        case Old():
+            return facts.old(node.name)
+        case DeltaPlus():
+            return facts.delta(node.name).plus
+        case DeltaMinus():
+            return facts.delta(node.name).minus
+        case Select():
+            rows = evaluate(node.input, facts)
+            return frozenset(r for r in rows if node.condition.evaluate(_named(node.attributes, r)))
+        case Project():
+            named = (_named(node.input.attributes, r) for r in evaluate(node.input, facts))
+            return frozenset(tuple(i.value.evaluate(n) for i in node.items) for n in named)
+        case Union():
+            return evaluate(node.left, facts) | evaluate(node.right, facts)
+        case Difference():
+            return evaluate(node.left, facts) - evaluate(node.right, facts)
+        case Intersect():
+            return evaluate(node.left, facts) & evaluate(node.right, facts)
+        case Product():
+            right = evaluate(node.right, facts)
+            return frozenset(a + b for a in evaluate(node.left, facts) for b in right)
+        case Join():
+            return _joined(node, evaluate(node.left, facts), evaluate(node.right, facts))
+        case _:
+            assert_never(node)
+
+
+def _joined(node: Join, left: Rows, right: Rows) -> Rows:
+    """A hash join on the shared attributes."""
+    here = [node.left.attributes.index(a) for a in node.shared]
+    there = [node.right.attributes.index(a) for a in node.shared]
+    rest = [n for n, a in enumerate(node.right.attributes) if a not in node.shared]
+    partners: dict[Row, list[Row]] = {}
+    for row in right:
+        partners.setdefault(_pick(row, there), []).append(_pick(row, rest))
+    return frozenset(row + more for row in left for more in partners.get(_pick(row, here), ()))
+
+
+def _pick(row: Row, places: list[int]) -> Row:
+    return tuple(row[n] for n in places)
+
+
+def _named(attributes: tuple[str, ...], row: Row) -> dict[str, Any]:
+    return dict(zip(attributes, row, strict=True))

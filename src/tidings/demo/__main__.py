@@ -1,0 +1,173 @@
+"""Show the day of :mod:`tidings.demo.story`: the network, the transactions, the tidings, the cost."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import perf_counter
+
+from rich.console import Console
+from rich.table import Table as Grid
+
+import tidings
+from tidings.clock import instant
+from tidings.demo import story
+from tidings.errors import TidingsError
+
+WATCHED = "low_stock"
+
+
+@dataclass(slots=True)
+class Watch:
+    """Seconds taken by one piece of work."""
+
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.seconds:.2f} s"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the demonstration; the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tidings.demo", description="Watch a factory inventory for a day.")
+    parser.add_argument("--engine", choices=["spark", "duckdb"], default="spark", help="default: spark, in local mode")
+    parser.add_argument("--items", type=int, default=100_000, metavar="N", help="generic items; default: 100000")
+    options = parser.parse_args(arguments)
+    if options.items < 0:
+        parser.error("--items cannot be negative")
+    console = Console(highlight=False)
+    try:
+        run(options.engine, options.items, console)
+    except TidingsError as error:
+        console.print(str(error), style="red", markup=False)
+        return 1
+    return 0
+
+
+def run(engine: str, generic: int, console: Console) -> None:
+    """Tell the story on one engine."""
+    clock = tidings.ManualClock(story.OPENING - story.PAUSE)
+    with doing(console, f"starting {engine}"), quiet_start():
+        db = tidings.open(engine=engine, clock=clock)
+    with db:
+        define(db, generic, console)
+        console.print("\n[bold]What low_stock depends on[/bold]")
+        console.print(network(db, WATCHED), markup=False)
+        since = clock.now()
+        times = commit_all(db, clock, console)
+        with doing(console, f"one wave over {len(times)} transactions") as wave:
+            changes = db.changes(WATCHED, since=since, per_commit=True)
+        tell(times, changes, console)
+        console.print(f"Between the first state and the last: {between(changes.net())}.")
+        console.print("\n[bold]To be ordered for items 1 and 2[/bold]")
+        for row in db.query("SELECT item, amount FROM to_order WHERE item <= 2").rows():
+            console.print(f"item {row['item']}: {row['amount']} pieces")
+        compare(db, since, wave, console)
+    console.print(f"There were {generic + 2:,} items; the day touched 2 of them.")
+
+
+def define(db: tidings.Database, generic: int, console: Console) -> None:
+    """Create tables and views and load the rows the day begins with."""
+    db.sql(story.sql("schema.sql"))
+    db.sql(story.sql("views.sql"))
+    with doing(console, f"loading {generic + 2:,} items into 6 tables"):
+        for table, rows in story.opening_rows(generic).items():
+            db.load(table, rows)
+
+
+def network(db: tidings.Database, view: str) -> str:
+    """The dependency network, which is how an explanation begins."""
+    return db.explain(view).split("\n\n")[0].split("\n", 1)[1]
+
+
+def commit_all(db: tidings.Database, clock: tidings.ManualClock, console: Console) -> list[int]:
+    """Commit every transaction of the day; their times."""
+    times = []
+    with doing(console, f"committing {len(story.DAY)} transactions"):
+        for deed in story.DAY:
+            clock.advance(story.PAUSE)
+            with db.transaction() as tx:
+                for update in deed.updates:
+                    tx.update(update.table, [update.old], [update.new])
+            assert tx.time is not None
+            times.append(tx.time)
+    return times
+
+
+def tell(times: list[int], changes: tidings.Delta, console: Console) -> None:
+    """Print each transaction with what it meant for the view."""
+    grid = Grid(
+        "when", "transaction", "tidings", title="The day, judged transaction by transaction", title_justify="left"
+    )
+    for time, deed in zip(times, story.DAY, strict=True):
+        news = [
+            f"item {c.row['item']} {'[red]begins' if c.weight > 0 else '[green]ceases'} to be low[/]"
+            for c in changes.rows()
+            if c.time == time
+        ]
+        grid.add_row(f"{instant(time):%H:%M}", deed.said, "\n".join(news) or "[dim]nothing changes[/]")
+    console.print()
+    console.print(grid)
+
+
+def between(net: tidings.Delta) -> str:
+    """What a net change says, in words."""
+    words = [f"item {c.row['item']} {'became' if c.weight > 0 else 'is no longer'} low" for c in net.rows()]
+    return ", ".join(words) or "nothing changed"
+
+
+def compare(db: tidings.Database, since: int, first_wave: Watch, console: Console) -> None:
+    """Print what the wave cost beside what the whole answer costs, both also when everything is warm.
+
+    The whole answer is that of the tables as they were loaded, where no transaction is in the way.
+    """
+    with doing(console, "the wave again") as wave:
+        db.changes(WATCHED, since=since, per_commit=True)
+    with doing(console, "full recompute") as first:
+        rows = len(db.query(WATCHED, as_of=since))
+    with doing(console, "full recompute again") as full:
+        db.query(WATCHED, as_of=since)
+    grid = Grid("", "first time", "again", title="What it cost", title_justify="left")
+    grid.add_row(f"one wave over {len(story.DAY)} transactions", str(first_wave), str(wave))
+    grid.add_row(f"full recompute of {rows:,} rows", str(first), str(full))
+    grid.add_row("recompute / wave", f"{first.seconds / first_wave.seconds:.1f}", f"{full.seconds / wave.seconds:.1f}")
+    console.print()
+    console.print(grid)
+
+
+@contextmanager
+def doing(console: Console, what: str) -> Iterator[Watch]:
+    """Say what is going on, and how long it took if one had to wait."""
+    watch, start = Watch(), perf_counter()
+    with console.status(f"{what} …"):
+        yield watch
+    watch.seconds = perf_counter() - start
+    if watch.seconds > 1:
+        console.print(f"[dim]{what}: {watch.seconds:.1f} s[/]")
+
+
+@contextmanager
+def quiet_start() -> Iterator[None]:
+    """Keep from the terminal what a JVM says while it starts; if it does not start, say it after all."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as said:
+        os.dup2(said.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            said.seek(0)
+            os.write(kept, said.read())
+            raise
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,109 @@
+"""Running delta programs and queries, the same way on every engine.
+
+For each step: make what it reads readable, fill in the keys, take the rows.  The text of a step is printed once and
+kept, like a prepared statement; what changes from wave to wave are the sources and the keys.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidings.delta.plan import Program, Step
+from tidings.engine.arrow import arrow_schema, conform
+from tidings.engine.backend import Backend
+from tidings.engine.literals import literals
+from tidings.engine.lower import LISTABLE, KeyList, Statement, lower, source_name
+from tidings.engine.source import Rows, Source, Sources
+from tidings.ir.expression import read, show_name
+from tidings.ir.relation import Column, Filter, Relation, Scan, Version
+from tidings.ir.traverse import walk
+
+LIST_LIMIT = 100
+"""Up to this many keys go into the text as literals; more are a semi-join."""
+
+KEEP_LIMIT = 100_000
+"""A lower step over more changed rows than this is kept in files instead of memory."""
+
+
+@dataclass(slots=True)
+class Runner:
+    """Runs programs and queries on a backend."""
+
+    backend: Backend
+    _printed: dict[tuple[int, frozenset[str]], tuple[Step, Statement]] = field(default_factory=dict)
+
+    def run(self, program: Program, sources: Sources) -> pa.Table:
+        """The delta a program computes: columns, ``__t`` and ``__w``, consolidated."""
+        if not program.steps:
+            return arrow_schema(program.columns, versioned=True).empty_table()
+        made: dict[str, Source] = {}
+        with tempfile.TemporaryDirectory(prefix="tidings-steps-") as folder:
+            for step in program.steps[:-1]:
+                text, deltas, small = self._prepare(step, sources, made)
+                if sum(map(_size, deltas.values())) <= KEEP_LIMIT:
+                    rows: Rows = conform(self.backend.fetch(text, small=small), _schema(step))
+                else:
+                    rows = Path(folder, f"{step.level}-{len(made)}")
+                    self.backend.write(text, rows)
+                made[step.name] = Source(step.columns, None, rows)
+            last = program.steps[-1]
+            text, _, small = self._prepare(last, sources, made)
+            return conform(self.backend.fetch(text, small=small), _schema(last))
+
+    def _prepare(self, step: Step, sources: Sources, made: dict[str, Source]) -> tuple[str, dict[str, Rows], bool]:
+        """Make a step's inputs readable; its text, its deltas and whether it is small work."""
+        deltas: dict[str, Rows] = {}
+        for scan in step.scans:
+            lower_step = made.get(scan.relation) if scan.version is Version.DELTA else None
+            source = lower_step or sources(scan.relation, scan.version)
+            self.backend.versioned(source_name(scan.relation, scan.version), source)
+            if scan.version is Version.DELTA:
+                deltas[scan.relation] = source.changes
+        statement = self.statement(step, frozenset(r for r, rows in deltas.items() if _size(rows) <= LIST_LIMIT))
+
+        def keys(wanted: KeyList) -> str:
+            changes = deltas[wanted.relation]
+            assert isinstance(changes, pa.Table), "only deltas in memory are listed"
+            return literals(pc.unique(changes.column(wanted.column)), wanted.type, self.backend.dialect.name)
+
+        return statement.filled(keys), deltas, statement.small
+
+    def statement(self, step: Step, listed: frozenset[str]) -> Statement:
+        """The SQL of a step, printed once per choice of listed keys."""
+        found = self._printed.get((id(step), listed))
+        if found is None:
+            found = step, lower(step.plan, self.backend.dialect, listed)
+            self._printed[id(step), listed] = found
+        return found[1]
+
+    def query(self, plan: Relation, sources: Sources) -> pa.Table:
+        """The rows of a plan over current relations."""
+        for relation in {n.relation for n in walk(plan) if isinstance(n, Scan)}:
+            self.backend.plain(source_name(relation, Version.CURRENT), sources(relation, Version.CURRENT))
+        columns = [Column(f.name, f.type) for f in plan.fields]
+        return conform(self.backend.fetch(lower(plan, self.backend.dialect).text), arrow_schema(columns))
+
+    def lookup(self, name: str, columns: tuple[Column, ...], source: Source, rows: pa.Table) -> pa.Table:
+        """The base rows that may equal some of the given rows: those that agree on one column."""
+        scan = Scan(name, "wanted", columns)
+        key = next((c for c in columns if c.type in LISTABLE), None)
+        plan: Relation = scan
+        if key is not None:
+            name = show_name(key.name)
+            listed = literals(pc.unique(rows.column(key.name)), key.type, "spark")
+            plan = Filter(scan, (read(f"wanted.{name} IN ({listed}) OR wanted.{name} IS NULL"),))
+        return self.query(plan, lambda _relation, _version: source)
+
+
+def _schema(step: Step) -> pa.Schema:
+    return arrow_schema(step.columns, versioned=True)
+
+
+def _size(rows: Rows) -> int:
+    """The number of rows in memory; rows in files are many."""
+    return rows.num_rows if isinstance(rows, pa.Table) else KEEP_LIMIT + 1
