@@ -11,15 +11,19 @@ import os
 import shutil
 import sys
 import tempfile
+import uuid
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.errors import AnalysisException, PySparkException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.utils import is_remote
 from sqlglot import exp
 
 from tidings.engine.arrow import arrow_schema, conform
@@ -34,7 +38,6 @@ from tidings.lang.sql.bind import AnalysisFailed
 from tidings.quiet import quiet
 
 _QUERY_LOG = "SQLQueryContextLogger"
-"""Where PySpark logs a failed query with the whole Java stack."""
 
 _LOCAL_ROWS = 10_000
 """A base of more rows than this is kept in files; local rows would travel with every plan."""
@@ -67,6 +70,7 @@ class Spark:
         self._small = False
         self._registered: dict[str, Source] = {}
         self._bases: dict[str, DataFrame] = {}
+        self._shared: dict[str, str] = {}
         self._files = Path(tempfile.mkdtemp(prefix="tidings-"))
         self._numbers = itertools.count()
 
@@ -77,7 +81,7 @@ class Spark:
 
     def analyze(self, query: exp.Query) -> tuple[Column, ...]:
         try:
-            with quiet(_QUERY_LOG):
+            with _quiet():
                 schema = self._spark.sql(printed(query, self.dialect)).schema
         except AnalysisException as error:
             raise AnalysisFailed(_sentence(error), _fragment(error)) from None
@@ -90,15 +94,15 @@ class Spark:
             stand_ins.append(f"{_quoted(relation)} AS ({printed(exp.select(*nulls), self.dialect)})")
         prefix = f"WITH {', '.join(stand_ins)} " if stand_ins else ""
         try:
-            with quiet(_QUERY_LOG):
+            with _quiet():
                 return tuple(self._spark.sql(f"{prefix}SELECT * FROM (\n{text}\n)").columns)
         except PySparkException:
             return None
 
     def load(self, name: str, columns: tuple[Column, ...], data: object, sorted_by: str) -> None:
+        self.unload(name)
         frame = self._frame(name, columns, data)
         typed = [F.col(_quoted(c.name)).cast(c.type).alias(c.name) for c in columns]
-        self.unload(name)
         self._settle(False)
         try:
             base = frame.select(*typed)
@@ -117,8 +121,11 @@ class Spark:
     def _frame(self, name: str, columns: tuple[Column, ...], data: object) -> DataFrame:
         if isinstance(data, pa.Table):
             return self._local(conform(data, arrow_schema(columns)))
-        if hasattr(data, "createOrReplaceTempView"):
-            return data  # type: ignore[return-value]
+        if hasattr(data, "createOrReplaceGlobalTempView"):
+            shared = f"tidings_{uuid.uuid4().hex}"
+            data.createOrReplaceGlobalTempView(shared)
+            self._shared[name] = shared
+            return self._spark.table(f"global_temp.{shared}")
         raise EngineFailed(engine=self.name, reason=f"rows of {name} cannot be read from a {type(data).__name__}")
 
     def _local(self, rows: pa.Table) -> DataFrame:
@@ -133,6 +140,9 @@ class Spark:
         found = self._bases.pop(name, None)
         if found is not None:
             found.unpersist()
+        shared = self._shared.pop(name, None)
+        if shared is not None:
+            self._spark.catalog.dropGlobalTempView(shared)
 
     def versioned(self, name: str, source: Source) -> None:
         if self._registered.get(name) is source:
@@ -165,15 +175,18 @@ class Spark:
     def fetch(self, text: str, *, small: bool = False) -> pa.Table:
         self._settle(small)
         try:
-            with quiet(_QUERY_LOG):
+            with _quiet():
                 return self._spark.sql(text).toArrow()
         except PySparkException as error:
             raise EngineFailed(engine=self.name, reason=_sentence(error)) from None
+        finally:
+            if not self._owned:  # the user's code may find this session to be the active one
+                self._settle(False)
 
     def write(self, text: str, path: Path) -> None:
         self._settle(False)
         try:
-            with quiet(_QUERY_LOG):
+            with _quiet():
                 self._spark.sql(text).write.parquet(str(path))
         except PySparkException as error:
             raise EngineFailed(engine=self.name, reason=_sentence(error)) from None
@@ -189,6 +202,8 @@ class Spark:
         for name in list(self._bases):
             self.unload(name)
         shutil.rmtree(self._files, ignore_errors=True)
+        if is_remote():
+            self._spark.client.close()
 
 
 def _local_session() -> SparkSession:
@@ -215,6 +230,12 @@ def _local_session() -> SparkSession:
         builder = builder.config(key, value)
     started: SparkSession = builder.getOrCreate()
     return started.newSession()
+
+
+def _quiet() -> AbstractContextManager[None]:
+    """Keep PySpark from logging a failed query with the whole Java stack."""
+    PySparkLogger.getLogger(_QUERY_LOG)  # so that the logger is of PySpark's own kind, whoever asks first
+    return quiet(_QUERY_LOG)
 
 
 def _quoted(name: str) -> str:

@@ -21,6 +21,8 @@ def read_rows(table: str, columns: tuple[Column, ...], data: Any) -> pa.Table:
         data = pa.Table.from_batches([data])
     if not isinstance(data, pa.Table) and hasattr(data, "columns") and hasattr(data, "iloc"):
         data = pa.Table.from_pandas(data, preserve_index=False)
+    if not isinstance(data, pa.Table | Iterable):
+        raise InvalidRow(row=1, table=table, reason=f"{data!r} holds no rows")
     records = data.to_pylist() if isinstance(data, pa.Table) else list(data)
     rows = [_record(table, columns, number, record) for number, record in enumerate(records, 1)]
     schema = arrow_schema(columns)
@@ -47,8 +49,10 @@ def _record(table: str, columns: tuple[Column, ...], number: int, record: Any) -
     raise InvalidRow(row=number, table=table, reason=f"{record!r} is not a row")
 
 
-def _nested(value: Any, type: str) -> Any:
-    """A value whose structs have exactly the fields of their type; names are compared without regard to case."""
+def _fitting(value: Any, type: str) -> Any:
+    """A value that fits its type as it is: no fraction cut off, every struct with exactly the fields of its type."""
+    if type in types.INTEGRAL and isinstance(value, float) and not value.is_integer():
+        raise ValueError("a fraction would be lost")
     if value is None or not types.is_nested(type):
         return value
     fields = types.fields(type)
@@ -57,20 +61,20 @@ def _nested(value: Any, type: str) -> Any:
         unknown = set(given) - {name.lower() for name, _ in fields}
         if unknown:
             raise ValueError(f"no field named {', '.join(sorted(unknown))}")
-        return {name: _nested(given.get(name.lower()), kind) for name, kind in fields}
+        return {name: _fitting(given.get(name.lower()), kind) for name, kind in fields}
     inner = types.elements(type)
     if len(inner) == 1 and isinstance(value, list | tuple):
-        return [_nested(v, inner[0]) for v in value]
+        return [_fitting(v, inner[0]) for v in value]
     return value
 
 
 def _array(table: str, column: Column, type: pa.DataType, values: list[Any]) -> pa.Array:
     try:
-        return pa.array([_nested(v, column.type) for v in values], type)
+        return pa.array([_fitting(v, column.type) for v in values], type)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError, ValueError):
         for number, value in enumerate(values, 1):
             try:
-                pa.array([_nested(value, column.type)], type)
+                pa.array([_fitting(value, column.type)], type)
             except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError, ValueError):
                 reason = f"{value!r} is no value for {column.name}, which is {column.type}"
                 raise InvalidRow(row=number, table=table, reason=reason) from None

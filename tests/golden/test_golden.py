@@ -1,0 +1,105 @@
+"""Golden files: SQL in; plans, programs, SQL and explanations out, compared to the letter.
+
+A golden is a text file of sections, each under a line ``== name``.  ``schema`` (definitions) and ``query`` are the
+input.  The names of the others say what is wanted:
+
+- ``plan``: the normalised plan;
+- ``delta of a, b``: the terms when these tables change, one plan each, with restrictions;
+- ``steps of a, b sharing v``: the same with shared views as steps of their own;
+- ``spark of a, b`` and ``duckdb of a, b``: the SQL of the last step with its keys listed;
+- ``semi-join of a, b``: the Spark SQL without lists of keys;
+- ``explain``: what ``explain`` says.
+
+``make goldens`` writes the wanted sections anew.  Every plan must read back as itself.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import tidings
+from tidings.delta.plan import Program, compile_program
+from tidings.engine.duckdb import DuckDB
+from tidings.engine.lower import Dialect, lower
+from tidings.engine.spark import Spark
+from tidings.explain import explain
+from tidings.ir import text
+from tidings.ir.relation import Relation
+from tidings.lang.sql.bind import bind
+from tidings.lang.sql.parse import statements
+from tidings.rewrite.pipeline import normalise
+
+FILES = sorted(Path(__file__).parent.rglob("*.txt"))
+REWRITE = os.environ.get("TIDINGS_REWRITE_GOLDENS") == "1"
+
+
+def sections(file: Path) -> dict[str, str]:
+    parts = re.split(r"^== (.+)\n", file.read_text(), flags=re.MULTILINE)[1:]
+    return {name: body.strip("\n") for name, body in zip(parts[::2], parts[1::2], strict=True)}
+
+
+class Golden:
+    """A golden's input, bound."""
+
+    def __init__(self, schema: str, query: str) -> None:
+        with tidings.open(engine="duckdb") as db:
+            db.sql(schema)
+            (tree,) = statements(query)
+            self.plan: Relation = bind(tree, query, db._catalog, db._backend)
+            self.views = db._catalog.definitions()
+
+    def program(self, changed: str, shared: str = "") -> Program:
+        tables, views = (frozenset(filter(None, names.split(", "))) for names in (changed, shared))
+        return compile_program("result", self.plan, tables, self.views, views)
+
+    def output(self, name: str) -> str:
+        kind, _, rest = name.partition(" of ")
+        match kind:
+            case "plan":
+                return shown(normalise(self.plan, self.views))
+            case "explain":
+                return explain("result", self.plan, self.views, Spark.dialect)
+            case "delta" | "steps":
+                return "\n\n".join(self.terms(*rest.split(" sharing ")))
+            case "spark" | "semi-join":
+                return self.sql(rest, Spark.dialect, listed=kind == "spark")
+            case "duckdb":
+                return self.sql(rest, DuckDB.dialect, listed=True)
+        raise ValueError(f"no output is called {name}")
+
+    def terms(self, changed: str, shared: str = "") -> Iterator[str]:
+        for step in self.program(changed, shared).steps:
+            for term in step.terms:
+                yield f"-- level {step.level}: {step.name} by {term.influent} as {term.occurrence}\n{shown(term.plan)}"
+
+    def sql(self, changed: str, dialect: Dialect, *, listed: bool) -> str:
+        program = self.program(changed)
+        statement = lower(program.steps[-1].plan, dialect, program.changed if listed else frozenset())
+        return statement.filled(lambda keys: f"/* {keys.column} of Δ{keys.relation} */")
+
+
+def shown(plan: Relation) -> str:
+    assert text.parse(text.show(plan)) == plan
+    return text.show(plan)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda f: f.stem)
+def test_golden(file: Path) -> None:
+    given = sections(file)
+    golden = Golden(given["schema"], given["query"])
+    made = {n: golden.output(n) if n not in ("schema", "query") else body for n, body in given.items()}
+    if REWRITE:
+        file.write_text("\n".join(f"== {name}\n{body}\n" for name, body in made.items()))
+    assert made == given or REWRITE
+
+
+def test_every_rule_has_a_positive_and_a_negative_golden() -> None:
+    stems = {f.stem for f in FILES}
+    rules = {"expand_views", "flatten_unions", "merge_blocks", "prune_columns", "restrict"}
+    assert {r for r in rules if any(s.startswith(r) and not s.startswith(f"{r}_not") for s in stems)} == rules
+    assert {r for r in rules if any(s.startswith(f"{r}_not") for s in stems)} == rules

@@ -1,0 +1,32 @@
+"""The fourth law: Spark's delta is the difference of Spark's own recomputes, and DuckDB computes the same one.
+
+The program is compiled once, with Spark's analyzer; DuckDB runs it as it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.laws import oracle
+from tests.laws.generate import case
+from tests.laws.replay import program, replayed, run
+from tests.laws.seeds import chunks
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.mark.parametrize("seeds", chunks(150, quick=10, size=10))
+def test_engines_agree(seeds: range, spark: Any) -> None:
+    for seed in seeds:
+        it = case(seed, transactions=3)
+        end = it.instants[-1]
+        answers = oracle.recompute_on_spark(it, spark)
+        with replayed(it, engine="spark", spark=spark) as db, replayed(it, views=False) as twin:
+            delta = db.changes(it.view, per_commit=True).to_arrow()
+            oracle.assert_same(it, it.view, oracle.changes(delta), answers.between(0, end))
+            assert oracle.columns(delta.schema) == answers.columns, it
+            on_duckdb = run(twin, program(db, it.view), 0, end)
+            oracle.assert_same(it, f"{it.view} on DuckDB", oracle.changes(on_duckdb), oracle.changes(delta))
+            assert oracle.columns(on_duckdb.schema) == oracle.columns(delta.schema), it

@@ -1,0 +1,39 @@
+"""Which functions cannot stand in a projection that is maintained row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tidings.analysis import functions
+from tidings.ir.expression import Expression, read
+
+
+@pytest.mark.parametrize(
+    ("test", "calls"),
+    [
+        (functions.is_non_deterministic, ["rand()", "randn(1)", "uuid()", "shuffle(x.a)", "current_user()"]),
+        (functions.reads_clock, ["now()", "current_timestamp()", "current_date()", "localtimestamp()"]),
+        (functions.is_aggregate, ["count(*)", "sum(x.a)", "max_by(x.a, x.b)", "collect_list(x.a)", "bool_and(x.a)"]),
+        (functions.is_window, ["row_number()", "lag(x.a)", "sum(x.a) OVER ()"]),
+        (functions.is_generator, ["explode(x.a)", "inline(x.a)", "stack(1, 2)", "json_tuple(x.a, 'b')"]),
+    ],
+)
+def test_refused(test: Callable[[Expression], bool], calls: list[str]) -> None:
+    assert [c for c in calls if not test(read(c))] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["upper(x.a)", "x.a + 1", "sequence(1, 2)", "array_max(x.a)", "greatest(1, 2)", "my_function(x.a)", "x.count"],
+)
+def test_allowed(text: str) -> None:
+    for test in (
+        functions.is_non_deterministic,
+        functions.reads_clock,
+        functions.is_aggregate,
+        functions.is_window,
+        functions.is_generator,
+    ):
+        assert not any(test(n) for n in read(text).walk())

@@ -1,0 +1,82 @@
+"""DuckDB as an engine: sources, failures, names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from tidings.engine.arrow import arrow_schema
+from tidings.engine.duckdb import DuckDB
+from tidings.engine.source import Source
+from tidings.errors import EngineFailed
+from tidings.ir.relation import Column
+from tidings.lang.sql.bind import AnalysisFailed
+from tidings.lang.sql.parse import statements
+
+COLUMNS = (Column("x", "int"), Column("odd \"n'ame", "string"))
+
+
+@pytest.fixture
+def engine() -> Iterator[DuckDB]:
+    duck = DuckDB()
+    duck.load("b", COLUMNS, pa.Table.from_pylist([row(1, "a"), row(2, "b")], schema=arrow_schema(COLUMNS)), "x")
+    yield duck
+    duck.close()
+
+
+def row(x: int, name: str) -> dict[str, object]:
+    return {"x": x, COLUMNS[1].name: name}
+
+
+def changes(*entries: tuple[int, str, int]) -> pa.Table:
+    rows = [{**row(x, n), "__t": 5, "__w": w} for x, n, w in entries]
+    return pa.Table.from_pylist(rows, schema=arrow_schema(COLUMNS, versioned=True))
+
+
+def fetched(engine: DuckDB, text: str) -> list[tuple[object, ...]]:
+    table = engine.fetch(text)
+    return sorted(tuple(r.values()) for r in table.to_pylist())
+
+
+def test_versioned_source_is_base_and_changes(engine: DuckDB) -> None:
+    engine.versioned("s", Source(COLUMNS, "b", changes((1, "a", -1), (3, "c", 2))))
+    assert fetched(engine, "SELECT x, __t, __w FROM s") == [(1, 0, 1), (1, 5, -1), (2, 0, 1), (3, 5, 2)]
+
+
+def test_plain_source_is_a_bag(engine: DuckDB) -> None:
+    engine.plain("s", Source(COLUMNS, "b", changes((1, "a", -1), (3, "c", 2))))
+    assert fetched(engine, "SELECT x FROM s") == [(2,), (3,), (3,)]
+
+
+def test_plain_source_without_base(engine: DuckDB) -> None:
+    engine.plain("s", Source(COLUMNS, None, changes((1, "a", 2))))
+    assert fetched(engine, "SELECT * FROM s") == [(1, "a"), (1, "a")]
+
+
+def test_rows_are_written_to_parquet(engine: DuckDB, tmp_path: Path) -> None:
+    engine.versioned("s", Source(COLUMNS, "b", changes((3, "c", 2))))
+    engine.write("SELECT * FROM s", tmp_path / "rows")
+    engine.versioned("again", Source(COLUMNS, None, tmp_path / "rows"))
+    assert fetched(engine, "SELECT x, __w FROM again") == [(1, 1), (2, 1), (3, 2)]
+
+
+def test_failure_is_one_sentence(engine: DuckDB) -> None:
+    with pytest.raises(EngineFailed) as refused:
+        engine.fetch("SELECT CAST('x' AS INT)")
+    assert refused.value.parameters["engine"] == "duckdb"
+    assert "\n" not in str(refused.value.parameters["reason"])
+    assert refused.value.__cause__ is None
+
+
+def test_analysis_failure(engine: DuckDB) -> None:
+    (query,) = statements("SELECT nosuch(1)")
+    with pytest.raises(AnalysisFailed, match="nosuch"):
+        engine.analyze(query)  # type: ignore[arg-type]
+
+
+def test_a_base_must_be_arrow(engine: DuckDB) -> None:
+    with pytest.raises(EngineFailed):
+        engine.load("b", COLUMNS, [row(1, "a")], "x")

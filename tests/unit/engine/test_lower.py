@@ -1,0 +1,120 @@
+"""From plans to SQL: slots for keys, semi-joins, names that need quotes."""
+
+from __future__ import annotations
+
+from tests.unit.schema import only_term, plan, program
+from tidings.delta.restrict import restrictions
+from tidings.engine.duckdb import DuckDB
+from tidings.engine.lower import Statement, listable_keys, lower, source_name
+from tidings.ir.relation import Relation, Version
+
+DIALECT = DuckDB.dialect
+JOIN = "SELECT t.b FROM t JOIN u ON t.a = u.a"
+
+
+def lowered(node: Relation, *listed: str) -> Statement:
+    return lower(node, DIALECT, frozenset(listed))
+
+
+def one_line(node: Relation, *listed: str) -> str:
+    return " ".join(lowered(node, *listed).text.split())
+
+
+def test_a_block_is_one_select() -> None:
+    text = one_line(
+        plan("""
+        project p [x int := t.a + 1]
+          join [t.a = u.a, u.c > 2]
+            scan t t [a int]
+            scan u u [a int, c bigint]
+        """)
+    )
+    assert text.count("SELECT") == 1
+    assert 'ON "t"."a" = "u"."a"' in text
+    assert 'WHERE "u"."c" > 2' in text
+
+
+def test_an_unconnected_input_is_a_cross_join() -> None:
+    assert "CROSS JOIN" in one_line(plan("join []\n  scan t t [a int]\n  scan u u [c bigint]"))
+
+
+def test_a_listed_restriction_is_a_slot() -> None:
+    statement = lowered(only_term(JOIN, "t").plan, "t")
+    (keys,) = statement.key_lists
+    assert (keys.relation, keys.column, keys.type) == ("t", "a", "int")
+    assert statement.small
+    assert f"IN ({keys.slot})" in " ".join(statement.text.split())
+    assert "IN (1, 2)" in " ".join(statement.filled(lambda _: "1, 2").split())
+
+
+def test_an_unlisted_restriction_is_a_semi_join() -> None:
+    statement = lowered(only_term(JOIN, "t").plan)
+    assert statement.key_lists == ()
+    assert not statement.small
+    assert " ".join(statement.text.split()).count("__delta_t") == 2
+
+
+def test_null_safe_restrictions_keep_nulls() -> None:
+    term = only_term("SELECT t.b FROM t JOIN u ON t.a <=> u.a", "t")
+    assert '"u"."a" IS NULL' in one_line(term.plan, "t")
+    assert "EXISTS(" in one_line(term.plan)
+
+
+def test_decimals_are_not_listed() -> None:
+    term = only_term("SELECT x.c FROM u x JOIN (SELECT d FROM u) y ON x.d = y.d JOIN t ON t.a = x.a", "t")
+    types = [r.keys.fields[0].type for r in restrictions(term.plan)]
+    assert "decimal(10,2)" in types
+    assert all(
+        (listable_keys(r, frozenset({"t"})) is None) == (r.keys.fields[0].type == "decimal(10,2)")
+        for r in restrictions(term.plan)
+    )
+
+
+def test_filled_does_not_look_for_slots_inside_keys() -> None:
+    """A key that happens to read like another slot stays a key."""
+    query = "SELECT t.b FROM t JOIN (SELECT e, c FROM w) x ON t.b = x.e JOIN u ON t.a = u.a"
+    statement = lowered(only_term(query, "t").plan, "t")
+    first, second = statement.key_lists
+    filled = statement.filled(lambda k: f"'{second.slot}'" if k is first else "7")
+    assert f"'{second.slot}'" in filled
+
+
+def test_names_are_quoted() -> None:
+    text = one_line(plan('project p [`a "b` int := `odd t`.`q``z`]\n  scan `odd t` `odd t` [`q``z` int]'))
+    assert '"odd t"."q`z" AS "a ""b"' in text
+
+
+def test_source_names_of_different_relations_differ() -> None:
+    tables = ["my table", "my_20_table", "My Table 2", "a.b", "a_2e_b", "a_b", "ab", "é", "_e9_"]
+    assert len({source_name(t, Version.OLD) for t in tables}) == len(tables)
+
+
+def test_a_union_takes_the_names_of_its_own_columns() -> None:
+    text = one_line(
+        plan("""
+        union n [x int]
+          scan t t [a int]
+          scan u u [c int]
+        """)
+    )
+    assert text.count('AS "x"') == 2
+    assert "UNION ALL" in text
+
+
+def test_constant_rows() -> None:
+    text = one_line(plan("values v [a int, b string] [(1, 'x'), (NULL, 'y')]"))
+    assert text.count("UNION ALL") == 1
+    assert "FALSE" in one_line(plan("values v [a int] []")).upper()
+
+
+def test_consolidation_sums_weights_and_drops_zeros() -> None:
+    (step,) = program(JOIN, "t", "u").steps
+    text = one_line(step.plan)
+    assert 'HAVING SUM("result"."__w") <> 0' in text
+    assert 'GROUP BY "result"."b", "result"."__t"' in text
+
+
+def test_casts_are_strict_on_every_engine() -> None:
+    text = one_line(plan("project p [x int := CAST(CAST(t.b AS DECIMAL(10, 2)) AS INT)]\n  scan t t [b string]"))
+    assert "TRY_CAST" not in text
+    assert "TRY_CAST" in one_line(plan("project p [x int := TRY_CAST(t.b AS INT)]\n  scan t t [b string]"))
