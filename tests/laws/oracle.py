@@ -156,6 +156,13 @@ def _answer(connection: duckdb.DuckDBPyConnection, view: str) -> pa.Table:
 
 # Spark
 
+_FOR_FEW_ROWS = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
+"""Compiling Java for a handful of rows takes longer than reading them."""
+
 
 def recompute_on_spark(case: Case, spark: Any) -> Answers:
     """The answers of Spark for the last view, over plain temporary views in a session of its own.
@@ -165,6 +172,8 @@ def recompute_on_spark(case: Case, spark: Any) -> Answers:
     from pyspark.sql import functions as F
 
     session = spark.newSession()
+    for key, value in _FOR_FEW_ROWS.items():
+        session.conf.set(key, value)
     frames = []
     for number in range(len(case.states)):
         before = case.states[number - 1] if number else {}

@@ -64,7 +64,6 @@ def test_a_given_session_is_not_changed(spark: Any) -> None:
     assert (settings(given), temporary_views(given)) == before
 
 
-@pytest.mark.xfail(strict=True, reason="createDataFrame makes the engine's own session the active one")
 def test_the_active_session_stays_the_users(spark: Any) -> None:
     given = spark.newSession()
     given.createDataFrame([(1,)], "x INT")

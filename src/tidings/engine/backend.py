@@ -42,10 +42,11 @@ class Backend(Protocol):
     def plain(self, name: str, source: Source) -> None:
         """Make a source readable under a name as a plain bag of rows."""
 
-    def fetch(self, text: str, *, small: bool = False) -> pa.Table:
+    def fetch(self, text: str, columns: tuple[Column, ...] = (), *, small: bool = False) -> pa.Table:
         """The rows of a query; raises :class:`tidings.errors.EngineFailed`.
 
-        ``small`` says that every relation it reads is a small delta or restricted by a list of keys.
+        ``columns`` are those it has, where they are known; ``small`` says that every relation it reads is a small delta
+        or restricted by a list of keys.
         """
 
     def write(self, text: str, path: Path) -> None:

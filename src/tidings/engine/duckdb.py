@@ -86,7 +86,7 @@ class DuckDB:
         path.mkdir()
         pq.write_table(self.fetch(text), path / "rows.parquet")
 
-    def fetch(self, text: str, *, small: bool = False) -> pa.Table:
+    def fetch(self, text: str, columns: tuple[Column, ...] = (), *, small: bool = False) -> pa.Table:
         try:
             return self._connection.execute(text).to_arrow_table()
         except duckdb.Error as error:

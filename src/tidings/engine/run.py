@@ -46,14 +46,14 @@ class Runner:
             for step in program.steps[:-1]:
                 text, deltas, small = self._prepare(step, sources, made)
                 if sum(map(_size, deltas.values())) <= KEEP_LIMIT:
-                    rows: Rows = conform(self.backend.fetch(text, small=small), _schema(step))
+                    rows: Rows = conform(self.backend.fetch(text, step.columns, small=small), _schema(step))
                 else:
                     rows = Path(folder, f"{step.level}-{len(made)}")
                     self.backend.write(text, rows)
                 made[step.name] = Source(step.columns, None, rows)
             last = program.steps[-1]
             text, _, small = self._prepare(last, sources, made)
-            return conform(self.backend.fetch(text, small=small), _schema(last))
+            return conform(self.backend.fetch(text, last.columns, small=small), _schema(last))
 
     def _prepare(self, step: Step, sources: Sources, made: dict[str, Source]) -> tuple[str, dict[str, Rows], bool]:
         """Make a step's inputs readable; its text, its deltas and whether it is small work."""
@@ -85,8 +85,8 @@ class Runner:
         """The rows of a plan over current relations."""
         for relation in {n.relation for n in walk(plan) if isinstance(n, Scan)}:
             self.backend.plain(source_name(relation, Version.CURRENT), sources(relation, Version.CURRENT))
-        columns = [Column(f.name, f.type) for f in plan.fields]
-        return conform(self.backend.fetch(lower(plan, self.backend.dialect).text), arrow_schema(columns))
+        columns = tuple(Column(f.name, f.type) for f in plan.fields)
+        return conform(self.backend.fetch(lower(plan, self.backend.dialect).text, columns), arrow_schema(columns))
 
     def lookup(self, name: str, columns: tuple[Column, ...], source: Source, rows: pa.Table) -> pa.Table:
         """The base rows that may equal some of the given rows: those that agree on one column."""

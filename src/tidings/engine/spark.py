@@ -23,6 +23,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 from pyspark.sql.utils import is_remote
 from sqlglot import exp
 
@@ -32,6 +33,7 @@ from tidings.engine.lower import Dialect, printed
 from tidings.engine.plain import expanded
 from tidings.engine.source import Source
 from tidings.errors import EngineFailed
+from tidings.ir import types
 from tidings.ir.expression import TIME, WEIGHT, typed_null
 from tidings.ir.relation import Column
 from tidings.lang.sql.bind import AnalysisFailed
@@ -41,6 +43,8 @@ _QUERY_LOG = "SQLQueryContextLogger"
 
 _LOCAL_ROWS = 10_000
 """A base of more rows than this is kept in files; local rows would travel with every plan."""
+
+_NOTHING = pa.table({"nothing": pa.array([], pa.int32())})
 
 _BATCH = 1_000
 """Rows per batch of a cached base: each batch knows its least and greatest keys, and only fitting ones are read."""
@@ -62,7 +66,7 @@ class Spark:
     dialect = Dialect("spark", casts_items=False, one_task=True)
 
     def __init__(self, session: SparkSession | None = None) -> None:
-        self._owned = session is None
+        self._parent = session
         self._spark = _local_session() if session is None else session.newSession()
         self._spark.conf.set("spark.sql.session.timeZone", "UTC")
         self._spark.conf.set("spark.sql.inMemoryColumnarStorage.batchSize", str(_BATCH))
@@ -85,7 +89,7 @@ class Spark:
                 schema = self._spark.sql(printed(query, self.dialect)).schema
         except AnalysisException as error:
             raise AnalysisFailed(_sentence(error), _fragment(error)) from None
-        return tuple(Column(f.name, f.dataType.simpleString()) for f in schema.fields)
+        return tuple(Column(f.name, _type_text(f.dataType)) for f in schema.fields)
 
     def names(self, text: str, relations: Mapping[str, tuple[Column, ...]]) -> tuple[str, ...] | None:
         stand_ins = []
@@ -172,16 +176,25 @@ class Spark:
         frame.createOrReplaceTempView(name)
         self._registered[name] = source
 
-    def fetch(self, text: str, *, small: bool = False) -> pa.Table:
+    def fetch(self, text: str, columns: tuple[Column, ...] = (), *, small: bool = False) -> pa.Table:
         self._settle(small)
+        nested = {c.name: c.type for c in columns if types.is_nested(c.type)}
         try:
             with _quiet():
-                return self._spark.sql(text).toArrow()
+                rows = self._spark.sql(text)
+                if nested:  # Arrow refuses a NULL struct whose fields Spark knows to be never NULL; a cast forgets that
+                    rows = rows.withColumns({n: F.col(_quoted(n)).cast(t) for n, t in nested.items()})
+                return rows.toArrow()
         except PySparkException as error:
             raise EngineFailed(engine=self.name, reason=_sentence(error)) from None
         finally:
-            if not self._owned:  # the user's code may find this session to be the active one
-                self._settle(False)
+            self._step_back()
+
+    def _step_back(self) -> None:
+        """Leave a session of the user's as the active one again, which creating frames in ours has changed."""
+        if self._parent is not None and not is_remote():
+            self._settle(False)
+            self._parent.createDataFrame(_NOTHING)
 
     def write(self, text: str, path: Path) -> None:
         self._settle(False)
@@ -230,6 +243,20 @@ def _local_session() -> SparkSession:
         builder = builder.config(key, value)
     started: SparkSession = builder.getOrCreate()
     return started.newSession()
+
+
+def _type_text(type: DataType) -> str:
+    """A Spark type as :mod:`tidings.ir.types` writes it."""
+    match type:
+        case StructType():
+            fields = (f"{types.field_name(f.name)}:{_type_text(f.dataType)}" for f in type.fields)
+            return f"struct<{','.join(fields)}>"
+        case ArrayType():
+            return f"array<{_type_text(type.elementType)}>"
+        case MapType():
+            return f"map<{_type_text(type.keyType)},{_type_text(type.valueType)}>"
+        case _:
+            return type.simpleString()
 
 
 def _quiet() -> AbstractContextManager[None]:

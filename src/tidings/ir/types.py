@@ -39,7 +39,7 @@ def canonical(type: exp.DataType) -> str:
     'struct<a:int,B:array<decimal(10,2)>>'
     """
     if type.this is exp.DType.STRUCT:
-        named = (f"{name}:{kind}" for name, kind in _fields(type))
+        named = (f"{field_name(name)}:{kind}" for name, kind in _fields(type))
         return f"struct<{','.join(named)}>"
     if type.this in (exp.DType.ARRAY, exp.DType.MAP):
         return f"{type.this.value.lower()}<{','.join(canonical(p) for p in type.expressions)}>"
@@ -47,6 +47,15 @@ def canonical(type: exp.DataType) -> str:
     if type.this is exp.DType.DECIMAL and len(type.expressions) == 1:
         return f"decimal({type.expressions[0].name},0)"
     return _NAMES.get(name, name)
+
+
+def field_name(name: str) -> str:
+    """A struct's field as its type's text writes it.
+
+    >>> field_name("a"), field_name("x y")
+    ('a', '`x y`')
+    """
+    return name if name.isidentifier() and name.isascii() else "`" + name.replace("`", "``") + "`"
 
 
 def _fields(type: exp.DataType) -> tuple[tuple[str, str], ...]:

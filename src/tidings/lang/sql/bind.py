@@ -220,7 +220,7 @@ class _Binder:
         source = node.copy()
         source.set("alias", exp.TableAlias(this=exp.to_identifier("v")))
         columns = self._analyze(exp.select("*").from_(source), node)
-        names = [c.name for c in _alias_columns(node)] or [f"col{i + 1}" for i in range(len(columns))]
+        names = list(self._renamed(tuple(f"col{i + 1}" for i in range(len(columns))), node))
         return Values(self._alias(name), tuple(Column(n, c.type) for n, c in zip(names, columns, strict=True)), cells)
 
     def _select(self, node: exp.Select, name: str, ctes: Named) -> Bound:
@@ -315,16 +315,16 @@ class _Binder:
                 raise self._unsupported("LATERAL", node)
             case _:
                 raise self._unsupported(f"{node.key.upper()} in FROM", node)
-        names = self._renamed(bound, node) if not isinstance(node, exp.Values) else bound.names
+        names = self._renamed(bound.names, node) if not isinstance(node, exp.Values) else bound.names
         return Source(name, bound.plan, tuple(zip(names, bound.plan.fields, strict=True)))
 
-    def _renamed(self, bound: Bound, node: Expression) -> tuple[str, ...]:
+    def _renamed(self, names: tuple[str, ...], node: Expression) -> tuple[str, ...]:
         """The columns' names after an alias that lists them, as in ``t AS x (a, b)``."""
         listed = _alias_columns(node)
         if not listed:
-            return bound.names
-        if len(listed) != len(bound.names):
-            reason = f"the relation has {len(bound.names)} columns, its alias names {len(listed)}"
+            return names
+        if len(listed) != len(names):
+            reason = f"the relation has {len(names)} columns, its alias names {len(listed)}"
             raise InvalidExpression(place(self.text, node.args["alias"]), reason=reason)
         for identifier in listed:
             check_reserved(identifier.name, place(self.text, identifier))
@@ -338,7 +338,7 @@ class _Binder:
         cte = ctes.get(node.name.lower()) if not node.db else None
         if cte is not None:
             bound = self.query(cte.tree.this, name, cte.visible)
-            return Bound(bound.plan, self._renamed(bound, cte.tree))
+            return Bound(bound.plan, self._renamed(bound.names, cte.tree))
         found = self.catalog.columns(".".join(p.name for p in node.parts))
         if found is None:
             known = [*self.catalog.names(), *(c.tree.alias for c in ctes.values())]

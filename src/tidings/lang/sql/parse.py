@@ -58,8 +58,9 @@ def after_as(statement: str) -> str:
     >>> after_as("CREATE VIEW v (a) AS SELECT 1 AS x")
     'SELECT 1 AS x'
     """
-    sign = next(t for t in sqlglot.tokenize(statement, read=DIALECT) if t.token_type is TokenType.ALIAS)
-    return statement[sign.end + 1 :].strip()
+    tokens = sqlglot.tokenize(statement, read=DIALECT)
+    end = next((t.end + 1 for t in tokens if t.token_type is TokenType.ALIAS), len(statement))
+    return statement[end:].strip()
 
 
 def place(text: str, node: Expression) -> Place | None:
