@@ -22,8 +22,7 @@ import sqlglot
 from sqlglot import exp
 
 from tests.laws.generate import Case, instant
-from tests.laws.replay import arrow
-from tests.laws.schema import Row, Table, quote
+from tests.laws.schema import Row, Table, arrow, quote
 
 Bag = Counter[Row]
 
@@ -191,6 +190,6 @@ def recompute_on_spark(case: Case, spark: Any) -> Answers:
 
 
 def _nullable(frame: Any) -> Any:
-    """The frame with types that allow NULL everywhere: ``toArrow`` fails on a NULL struct of fields that are never NULL."""
+    """The frame with types that allow NULL: ``toArrow`` fails on a NULL struct whose fields are never NULL."""
     typed = (f"CAST({quote(f.name)} AS {f.dataType.simpleString()}) AS {quote(f.name)}" for f in frame.schema.fields)
     return frame.selectExpr(*typed)

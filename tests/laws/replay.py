@@ -10,33 +10,9 @@ import pyarrow as pa
 
 import tidings
 from tests.laws.generate import Case, instant
-from tests.laws.schema import Row, Table
+from tests.laws.schema import arrow
 from tidings.analysis.influents import influents
 from tidings.delta.plan import Program, compile_program
-
-ARROW = {
-    "bigint": pa.int64(),
-    "int": pa.int32(),
-    "smallint": pa.int16(),
-    "double": pa.float64(),
-    "string": pa.string(),
-    "boolean": pa.bool_(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us", tz="UTC"),
-    "array<int>": pa.list_(pa.int32()),
-    "struct<a:int,b:string>": pa.struct([("a", pa.int32()), ("b", pa.string())]),
-    "decimal(10,2)": pa.decimal128(10, 2),
-    "decimal(5,2)": pa.decimal128(5, 2),
-    "decimal(12,4)": pa.decimal128(12, 4),
-    "decimal(20,0)": pa.decimal128(20, 0),
-}
-
-
-def arrow(table: Table, rows: list[Row]) -> pa.Table:
-    """Rows of a table as Arrow, without the help of Tidings."""
-    schema = pa.schema([pa.field(c.name, ARROW[t]) for c, t in zip(table.columns, table.types, strict=True)])
-    arrays = [pa.array([r[n] for r in rows], schema.field(n).type) for n in range(len(table.columns))]
-    return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def program(db: tidings.Database, view: str, share: frozenset[str] = frozenset()) -> Program:

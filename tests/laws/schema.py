@@ -13,6 +13,8 @@ from decimal import Decimal
 from random import Random
 from typing import Any
 
+import pyarrow as pa
+
 Row = tuple[Any, ...]
 
 NAN = float("nan")
@@ -122,3 +124,28 @@ def _table(rng: Random, name: str) -> Table:
             columns.append(column)
     rng.shuffle(columns)
     return Table(name, tuple(columns), tuple(rng.choice(TYPES[c.kind]) for c in columns))
+
+
+_ARROW = {
+    "bigint": pa.int64(),
+    "int": pa.int32(),
+    "smallint": pa.int16(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "array<int>": pa.list_(pa.int32()),
+    "struct<a:int,b:string>": pa.struct([("a", pa.int32()), ("b", pa.string())]),
+    "decimal(10,2)": pa.decimal128(10, 2),
+    "decimal(5,2)": pa.decimal128(5, 2),
+    "decimal(12,4)": pa.decimal128(12, 4),
+    "decimal(20,0)": pa.decimal128(20, 0),
+}
+
+
+def arrow(table: Table, rows: list[Row]) -> pa.Table:
+    """Rows of a table as Arrow, built without Tidings."""
+    schema = pa.schema([pa.field(c.name, _ARROW[t]) for c, t in zip(table.columns, table.types, strict=True)])
+    arrays = [pa.array([r[n] for r in rows], schema.field(n).type) for n in range(len(table.columns))]
+    return pa.Table.from_arrays(arrays, schema=schema)

@@ -86,15 +86,14 @@ class Writer:
             wanted = [self.mixed(c.kind) for c in first.columns]
             queries.append(self.select(below, most=2, simple=True, wanted=wanted))
         kinds = [max((q.columns[n].kind for q in queries), key=_width) for n in range(len(first.columns))]
-        columns = tuple(
-            Column(_fitting(c.name, kind, n), kind)
-            for n, (c, kind) in enumerate(zip(first.columns, kinds, strict=True))
-        )
+        columns: list[Column] = []
+        for c, kind in zip(first.columns, kinds, strict=True):
+            columns.append(Column(_fitting(c.name, kind, {n.name.lower() for n in (*first.columns, *columns)}), kind))
         text = " UNION ALL ".join(self.enclosed(q) for q in queries)
         named = [f"{quote(c.name)} AS {quote(d.name)}" for c, d in zip(first.columns, columns, strict=True)]
-        if columns != first.columns:
+        if tuple(columns) != first.columns:
             text = f"SELECT {', '.join(named)} FROM ({text}) AS {self.alias()}"
-        return Query(text, columns, sum(q.size for q in queries))
+        return Query(text, tuple(columns), sum(q.size for q in queries))
 
     def mixed(self, kind: str) -> str:
         return self.rng.choice(NUMERIC) if kind in NUMERIC and self.rng.random() < 0.4 else kind
@@ -269,14 +268,11 @@ def _width(kind: str) -> int:
     return NUMERIC.index(kind) if kind in NUMERIC else 0
 
 
-def _fitting(name: str, kind: str, number: int) -> str:
-    """The name if it stands for this kind, else a new one."""
+def _fitting(name: str, kind: str, taken: set[str]) -> str:
+    """The name if it stands for this kind, else one that nothing else has."""
     known = {n.lower(): k for k, names in NAMES.items() for n in names}
-    return name if known.get(name.lower(), kind) == kind and not _numbered(name, kind) else f"{kind}_{number}"
-
-
-def _numbered(name: str, kind: str) -> bool:
-    return name.rpartition("_")[0] in KINDS and name.rpartition("_")[0] != kind
+    stands_for = known.get(name.lower()) or name.partition("_")[0]
+    return name if stands_for == kind else _unused(f"{kind}_1", taken)
 
 
 def _distinct(visible: list[tuple[str, Column]]) -> bool:

@@ -231,13 +231,16 @@ class _Lowering:
         return Source(node.fields, tree, is_active(node))
 
     def _constant(self, node: Values) -> Expression:
-        """Constant rows as a chain of SELECTs, which both engines type alike."""
+        """Constant rows as an inline table, every cell cast, so that both engines type them alike."""
+        if not node.rows:
+            nulls = (typed_null(c.type).as_(c.name, quoted=True) for c in node.columns)
+            return exp.select(*nulls).where("FALSE").subquery(_quoted(node.alias))
         rows = [
-            exp.select(*(cast(e, c.type).as_(c.name, quoted=True) for e, c in zip(row, node.columns, strict=True)))
+            exp.Tuple(expressions=[cast(e, c.type) for e, c in zip(row, node.columns, strict=True)])
             for row in node.rows
         ]
-        empty = exp.select(*(typed_null(c.type).as_(c.name, quoted=True) for c in node.columns)).where("FALSE")
-        return (_union_all(rows) if rows else empty).subquery(_quoted(node.alias))
+        names = [_quoted(c.name) for c in node.columns]
+        return exp.Values(expressions=rows, alias=exp.TableAlias(this=_quoted(node.alias), columns=names))
 
     # restriction
 

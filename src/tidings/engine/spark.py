@@ -19,6 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
@@ -38,6 +39,8 @@ from tidings.ir.expression import TIME, WEIGHT, typed_null
 from tidings.ir.relation import Column
 from tidings.lang.sql.bind import AnalysisFailed
 from tidings.quiet import quiet
+
+_FAILURES = (PySparkException, Py4JError)
 
 _QUERY_LOG = "SQLQueryContextLogger"
 
@@ -114,7 +117,7 @@ class Spark:
                 base = base.sort(_quoted(sorted_by))
             base = base.cache()
             base.count()
-        except PySparkException as error:
+        except _FAILURES as error:
             raise EngineFailed(engine=self.name, reason=_sentence(error)) from None
         self._bases[name] = base
 
@@ -185,7 +188,7 @@ class Spark:
                 if nested:  # Arrow refuses a NULL struct whose fields Spark knows to be never NULL; a cast forgets that
                     rows = rows.withColumns({n: F.col(_quoted(n)).cast(t) for n, t in nested.items()})
                 return rows.toArrow()
-        except PySparkException as error:
+        except _FAILURES as error:
             raise EngineFailed(engine=self.name, reason=_sentence(error)) from None
         finally:
             self._step_back()
@@ -201,7 +204,7 @@ class Spark:
         try:
             with _quiet():
                 self._spark.sql(text).write.parquet(str(path))
-        except PySparkException as error:
+        except _FAILURES as error:
             raise EngineFailed(engine=self.name, reason=_sentence(error)) from None
 
     def _settle(self, small: bool) -> None:
@@ -234,6 +237,7 @@ def _local_session() -> SparkSession:
         "spark.driver.host": "127.0.0.1",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        "spark.buffer.pageSize": "1m",
         "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
         "spark.driver.memory": os.environ.get("TIDINGS_SPARK_MEMORY", "4g"),
         "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -269,7 +273,7 @@ def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _sentence(error: PySparkException) -> str:
+def _sentence(error: Exception) -> str:
     """What Spark says, without the plan and the stack below it."""
     text = str(error).split("\n")[0].split("; line ")[0].split(" SQLSTATE:")[0]
     return text.strip()

@@ -103,7 +103,7 @@ def test_a_union_takes_the_names_of_its_own_columns() -> None:
 
 def test_constant_rows() -> None:
     text = one_line(plan("values v [a int, b string] [(1, 'x'), (NULL, 'y')]"))
-    assert text.count("UNION ALL") == 1
+    assert "VALUES (CAST(1 AS INT), CAST('x' AS TEXT)), (CAST(NULL AS INT), CAST('y' AS TEXT))" in text
     assert "FALSE" in one_line(plan("values v [a int] []")).upper()
 
 
