@@ -9,6 +9,7 @@ from random import Random
 
 import pytest
 
+import tidings
 from tests.laws import oracle
 from tests.laws.generate import Case, case
 from tests.laws.replay import program, replayed, run
@@ -37,3 +38,15 @@ def subsets(it: Case) -> list[frozenset[str]]:
     below = [v.name for v in it.views[:-1]]
     some = Random(it.seed).sample(below, k=len(below) // 2 + 1)
     return [frozenset(below), frozenset(some)]
+
+
+@pytest.mark.xfail(raises=IndexError, reason="a shared constant view of which no column is used loses all its columns")
+def test_a_constant_view_of_which_no_column_is_used_can_be_shared() -> None:
+    with tidings.open(engine="duckdb", clock=tidings.ManualClock()) as db:
+        db.sql(
+            "CREATE TABLE t (x INT); CREATE VIEW c AS SELECT 'a' AS s; CREATE VIEW v AS SELECT x FROM t CROSS JOIN c"
+        )
+        with db.transaction() as tx:
+            tx.insert("t", [(7,)])
+        shared = run(db, program(db, "v", frozenset({"c"})), 0, db.time)
+        assert oracle.changes(shared) == {1: {(7,): 1}}
