@@ -48,8 +48,9 @@ java: ## check that a Java fit for Spark is here
 demo: venv java ## run the demonstration
 	@$(BIN)/python -m tidings.demo
 
-test: venv java ## run every test
-	@$(BIN)/pytest
+test: venv java ## run every test; those without a JVM on two cores first
+	@$(BIN)/pytest -q -n 2 -m "not spark"
+	@$(BIN)/pytest -q -m spark
 
 quick: venv ## run the tests that take under three minutes, those without a JVM first
 	@$(BIN)/pytest -q -m "not slow and not spark"

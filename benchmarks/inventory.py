@@ -18,14 +18,16 @@ CREATE VIEW threshold AS
   FROM consume_freq c JOIN delivery_time d ON d.item = c.item
   JOIN supplies s ON s.item = d.item AND s.supplier = d.supplier
   JOIN min_stock m ON m.item = c.item;
-CREATE VIEW low_stock AS
-  SELECT q.item, q.qty, t.threshold FROM quantity q JOIN threshold t ON t.item = q.item WHERE q.qty < t.threshold;
 """
+LOW_STOCK = (
+    "SELECT q.item, q.qty, t.threshold FROM quantity q JOIN threshold t ON t.item = q.item WHERE q.qty < t.threshold"
+)
 
 
 def load(db: tidings.Database, items: int) -> None:
     """Create the inventory and fill it; about one item in twenty is low."""
     db.sql(SCHEMA)
+    db.sql(f"CREATE VIEW low_stock AS {LOW_STOCK}")
     number = pa.array(range(items), pa.int64())
     supplier = _spread(number, 7, items // 100 + 1, pa.int64())
     freq, days, amount = (

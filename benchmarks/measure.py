@@ -10,6 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import TypeAlias
+
+Work: TypeAlias = tuple[Callable[[], object], Callable[[], object]]
+"""What to do before the clock starts, and what to time."""
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -41,11 +45,12 @@ def measure(name: str, work: Callable[[], object], *, runs: int = 15, warm: int 
     return Figure(name, tuple(times))
 
 
-def measure_in_turns(works: dict[str, Callable[[], object]], *, runs: int = 15, warm: int = 5) -> dict[str, Figure]:
-    """Time several pieces of work in turns, so that all meet the same weather."""
+def measure_in_turns(works: dict[str, Work], *, runs: int = 15, warm: int = 5) -> dict[str, Figure]:
+    """Time several pieces of work in turns, so that all meet the same weather; preparing does not count."""
     times: dict[str, list[float]] = {name: [] for name in works}
     for n in range(warm + runs):
-        for name, work in works.items():
+        for name, (prepare, work) in works.items():
+            prepare()
             start = time.perf_counter()
             work()
             if n >= warm:
@@ -53,14 +58,16 @@ def measure_in_turns(works: dict[str, Callable[[], object]], *, runs: int = 15, 
     return {name: Figure(name, tuple(found)) for name, found in times.items()}
 
 
+def nothing() -> None:
+    """No preparation."""
+
+
 def facts() -> str:
     """The machine and the versions behind a report's figures."""
     pages, page = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
     packages = ", ".join(f"{p} {version(p)}" for p in ("pyspark", "duckdb", "sqlglot", "pyarrow"))
-    return (
-        f"{os.cpu_count()} cores, {pages * page / 2**30:.0f} GiB, {platform.system()}, Python {platform.python_version()},"
-        f" {packages}"
-    )
+    machine = f"{os.cpu_count()} cores, {pages * page / 2**30:.0f} GiB, {platform.system()}"
+    return f"{machine}, Python {platform.python_version()}, {packages}"
 
 
 def report(name: str, lines: list[str]) -> None:

@@ -4,14 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from textwrap import indent
+from typing import assert_never
 
 from tidings.analysis.influents import influents, reads
 from tidings.delta.plan import Program, Term, compile_program
 from tidings.delta.restrict import restrictions
-from tidings.engine.lower import Dialect, listable_keys, lower
+from tidings.engine.lower import Dialect, KeyList, listable_keys, lower
 from tidings.ir import text
 from tidings.ir.expression import show
-from tidings.ir.relation import Filter, Join, Project, Relation, Restrict, Scan, Union, Values, Version
+from tidings.ir.relation import (
+    Aggregate,
+    Consolidate,
+    Filter,
+    Join,
+    OuterJoin,
+    Project,
+    Relation,
+    Repeat,
+    Restrict,
+    Scan,
+    SemiJoin,
+    SetKind,
+    SetOperation,
+    Union,
+    Values,
+    Version,
+    Window,
+)
 from tidings.network.graph import draw
 from tidings.rewrite.pipeline import normalise
 
@@ -31,14 +50,14 @@ def explain(name: str, plan: Relation, definitions: Mapping[str, Relation], dial
 
 
 def _differentials(name: str, program: Program, dialect: Dialect) -> str:
-    step = program.steps[-1]
     out = []
-    for term in step.terms:
-        out.append(f"∂{name}/∂{term.influent}{_occurrence(term)}  =  {algebra(term.plan)}")
-        out += [f"  {_restriction(r)}" for r in restrictions(term.plan)]
-    out.append("SQL")
-    statement = lower(step.plan, dialect, program.changed)
-    out.append(indent(statement.filled(lambda keys: f"/* {keys.column} of Δ{keys.relation} */"), "  "))
+    for step in program.steps:
+        for term in step.terms:
+            out.append(f"∂{step.name}/∂{term.influent}{_occurrence(term)}  =  {algebra(term.plan)}")
+            out += [f"  {_restriction(r)}" for r in restrictions(term.plan)]
+        statement = lower(step.plan, dialect, program.changed)
+        out.append("SQL" if len(program.steps) == 1 else f"SQL of step {step.level}, {step.name}")
+        out.append(indent(statement.filled(_keys), "  "))
     return "\n".join(out)
 
 
@@ -76,9 +95,25 @@ def algebra(plan: Relation) -> str:
             return " ⊎ ".join(algebra(i) for i in plan.inputs)
         case Restrict():
             return f"{_inner(plan.input)}⋉"
+        case Aggregate():
+            return f"γ({algebra(plan.input)})"
+        case Window():
+            return f"ω({algebra(plan.input)})"
+        case OuterJoin():
+            return f"{_inner(plan.left)} ⟕ {_inner(plan.right)}"
+        case SemiJoin():
+            return f"{_inner(plan.left)} {'▷' if plan.anti else '⋉'} {_inner(plan.right)}"
+        case SetOperation():
+            return f"{_inner(plan.left)} {'∩' if plan.kind is SetKind.INTERSECT else '-'} {_inner(plan.right)}"
+        case Repeat() | Consolidate():
+            return algebra(plan.input)
         case _:
-            return f"Σ({algebra(plan.input)})"
+            assert_never(plan)
 
 
 def _inner(plan: Relation) -> str:
     return f"({algebra(plan)})" if isinstance(plan, Join | Union) else algebra(plan)
+
+
+def _keys(keys: KeyList) -> str:
+    return ", ".join(f"/* {name} of Δ{relation} */" for relation, name in keys.columns)

@@ -80,7 +80,7 @@ class Golden:
     def sql(self, changed: str, dialect: Dialect, *, listed: bool) -> str:
         program = self.program(changed)
         statement = lower(program.steps[-1].plan, dialect, program.changed if listed else frozenset())
-        return statement.filled(lambda keys: f"/* {keys.column} of Δ{keys.relation} */")
+        return statement.filled(lambda keys: ", ".join(f"/* {column} of Δ{table} */" for table, column in keys.columns))
 
 
 def shown(plan: Relation) -> str:
@@ -100,6 +100,6 @@ def test_golden(file: Path) -> None:
 
 def test_every_rule_has_a_positive_and_a_negative_golden() -> None:
     stems = {f.stem for f in FILES}
-    rules = {"expand_views", "flatten_unions", "merge_blocks", "prune_columns", "restrict"}
+    rules = {"expand_views", "flatten_unions", "merge_blocks", "prune_columns", "isolate_keyed", "restrict"}
     assert {r for r in rules if any(s.startswith(r) and not s.startswith(f"{r}_not") for s in stems)} == rules
     assert {r for r in rules if any(s.startswith(f"{r}_not") for s in stems)} == rules

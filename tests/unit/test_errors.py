@@ -87,15 +87,15 @@ CASES: list[tuple[type[TidingsError], Act, dict[str, object], tuple[int, int, st
     (errors.ReservedName, sql("CREATE TABLE __x (a INT)"), {"name": "__x"}, (1, 14, "^^^"), True),
     (
         errors.UnsupportedConstruct,
-        sql("SELECT item FROM quantity\nORDER BY item"),
-        {"construct": "ORDER BY"},
-        (2, 10, "^^^^"),
+        sql("SELECT item FROM quantity\nSORT BY item"),
+        {"construct": "SORT BY"},
+        (2, 9, "^^^^"),
         True,
     ),
     (
         errors.UnsupportedConstruct,
-        sql("SELECT count(item) FROM quantity"),
-        {"construct": "an aggregate function"},
+        sql("SELECT explode(`two words`) FROM odd"),
+        {"construct": "a function that makes rows"},
         (1, 8, "^^^^^^^^^^"),
         True,
     ),
@@ -243,6 +243,12 @@ SEEDS = [
     "SELECT transform(`two words`, x -> x + 1) AS y, CAST(s.a AS DECIMAL(10, 2)) FROM odd",
     "SELECT DISTINCT item FROM quantity ORDER BY item LIMIT 3",
     "SELECT named_struct('a', 1).a, map('k', 2)['k'] FROM odd",
+    "SELECT item, sum(qty) AS s, count(*) AS n FROM quantity GROUP BY item HAVING sum(qty) > 1",
+    "SELECT q.item FROM quantity q LEFT JOIN threshold t ON q.item = t.item WHERE t.item IS NULL",
+    "SELECT item, rank() OVER (PARTITION BY item ORDER BY qty DESC) AS r FROM quantity QUALIFY r = 1",
+    "SELECT item FROM quantity WHERE item IN (SELECT item FROM threshold WHERE lim > quantity.qty)",
+    "SELECT item, (SELECT max(lim) FROM threshold t WHERE t.item = q.item) AS m FROM quantity q",
+    "SELECT item FROM quantity EXCEPT ALL SELECT item FROM threshold ORDER BY item LIMIT 2 OFFSET 1",
 ]
 WORDS = (
     "item qty quantity low odd s a __w nosuch `q r` 'str' 1 1.5 NULL ( ) , . * + - = < AND OR SELECT FROM WHERE "

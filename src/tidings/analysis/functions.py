@@ -39,6 +39,13 @@ _GENERATORS = frozenset(
     variant_explode_outer""".split()
 )
 
+_ORDER_DEPENDENT = frozenset(
+    """first last any_value first_value last_value mode percentile_approx approx_percentile approx_quantile
+    collect_list collect_set array_agg array_unique_agg listagg string_agg group_concat max_by min_by arg_max arg_min
+    """.split()
+)
+_TELLS_TIES_APART = frozenset("row_number ntile lag lead first_value last_value nth_value first last any_value".split())
+
 
 def function_name(node: Expression) -> str | None:
     """The lower-case name of a function call, as users know it."""
@@ -67,3 +74,14 @@ def is_window(node: Expression) -> bool:
 
 def is_generator(node: Expression) -> bool:
     return isinstance(node, exp.UDTF) or function_name(node) in _GENERATORS
+
+
+def depends_on_order(node: Expression) -> bool:
+    """Whether an aggregate's answer depends on the order in which it meets the rows; not if it is sorted after."""
+    return function_name(node) in _ORDER_DEPENDENT and not isinstance(node.parent, exp.ArraySort)
+
+
+def depends_on_ties(node: Expression) -> bool:
+    """Whether a window function tells rows apart that its order does not."""
+    name = function_name(node.this if isinstance(node, exp.IgnoreNulls | exp.RespectNulls) else node)
+    return name in _TELLS_TIES_APART

@@ -10,12 +10,17 @@ kept.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from tidings.analysis.influents import influents
-from tidings.delta.differentiate import Differential, differentiate, state
+from tidings.analysis.influents import influents, reads
+from tidings.delta import keyed
+from tidings.delta.cut import cut
+from tidings.delta.differentiate import differentiate, state
+from tidings.delta.differentiate.lift import keyed_operator, lift
 from tidings.delta.restrict import restrict
+from tidings.ir.expression import column
 from tidings.ir.relation import (
     VERSION_COLUMNS,
     Column,
@@ -80,48 +85,108 @@ def compile_program(
     Without a changed influent it has no steps: the delta is empty.
     """
     columns = tuple(Column(f.name, f.type) for f in query.fields)
-    steps: dict[str, Step] = {}
-
-    def add(name: str, node: Relation) -> bool:
-        """Add the step of a relation and, before it, the steps of the shared views it reads."""
-        plan = normalise(node, definitions, keep=share)
-        lower = sorted({n.relation for n in walk(plan) if isinstance(n, Scan) and n.relation in share})
-        moving = {r for r in lower if r in steps or add(r, definitions[r])}
-        terms = _terms(name, plan, changed | moving, definitions)
-        if terms:
-            level = 1 + max((steps[r].level for r in moving), default=0)
-            steps[name] = _step(name, level, plan, terms)
-        return bool(terms)
-
-    add(view, query)
-    return Program(view, changed & influents(query, definitions), columns, tuple(steps.values()))
+    compiler = _Compiler(changed, dict(definitions), share)
+    compiler.add(view, query)
+    return Program(view, changed & influents(query, definitions), columns, fused(tuple(compiler.steps.values())))
 
 
-def _terms(name: str, plan: Relation, changed: frozenset[str], definitions: Mapping[str, Relation]) -> tuple[Term, ...]:
-    def finish(differential: Differential) -> Term:
-        rows = differential.rows
-        if not isinstance(plan, Project | Union):
-            rows = rows.projected(name, tuple(Item(f.name, f.type, f.expression) for f in plan.fields))
-        expanded = _expand_states(rows.plan, changed, definitions)
-        return Term(differential.influent, differential.occurrence, restrict(expanded))
+@dataclass(slots=True)
+class _Compiler:
+    """Adds step after step; ``definitions`` grows by the parts that plans are cut into."""
 
-    return tuple(map(finish, differentiate(plan, changed)))
+    changed: frozenset[str]
+    definitions: dict[str, Relation]
+    share: frozenset[str]
+    steps: dict[str, Step] = field(default_factory=dict)
+    _still: set[str] = field(default_factory=set)
+
+    def add(self, name: str, node: Relation) -> None:
+        """The step of a view or query, and before it the steps of the parts it is cut into."""
+        plan, parts = cut(name, normalise(node, self.definitions, keep=self.share))
+        self.definitions |= parts
+        self._add_part(name, plan)
+
+    def _add_part(self, name: str, plan: Relation) -> None:
+        moving = frozenset(r for r in sorted(reads(plan)) if self._moves(r))
+        terms = self._terms(name, plan, moving)
+        if not terms:
+            self._still.add(name)
+            return
+        level = 1 + max((self.steps[r].level for r in moving if r in self.steps), default=0)
+        columns = tuple(Column(f.name, f.type) for f in plan.fields)
+        whole = (
+            terms[0].plan if len(terms) == 1 else Union(tuple(t.plan for t in terms), name, columns + VERSION_COLUMNS)
+        )
+        self.steps[name] = Step(name, level, columns, terms, Consolidate(whole, name))
+
+    def _moves(self, relation: str) -> bool:
+        """Whether a relation changes; the step of a part is added before the answer."""
+        if relation not in self.definitions:
+            return relation in self.changed
+        if relation not in self.steps and relation not in self._still:
+            if relation in self.share:
+                self.add(relation, self.definitions[relation])
+            else:
+                self._add_part(relation, self.definitions[relation])
+        return relation in self.steps
+
+    def _terms(self, name: str, plan: Relation, moving: frozenset[str]) -> tuple[Term, ...]:
+        if not moving:
+            return ()
+        if keyed_operator(plan) is not None:
+            operator = lift(plan)
+            sources = [i.scan for i in operator.inputs if i.scan.relation in moving]
+            rows = self._finished(keyed.delta(name, operator, moving), moving)
+            return (Term(", ".join(s.relation for s in sources), ", ".join(s.alias for s in sources), rows),)
+        items = tuple(Item(f.name, f.type, f.expression) for f in plan.fields)
+        terms = []
+        for found in differentiate(plan, moving):
+            rows = found.rows.plan if isinstance(plan, Project | Union) else found.rows.projected(name, items).plan
+            terms.append(Term(found.influent, found.occurrence, self._finished(rows, moving)))
+        return tuple(terms)
+
+    def _finished(self, plan: Relation, moving: frozenset[str]) -> Relation:
+        return restrict(self._expand_states(plan, moving))
+
+    def _expand_states(self, plan: Relation, moving: frozenset[str]) -> Relation:
+        """Derive the states of parts and shared views from their definitions: only their deltas are at hand.
+
+        The new state is the old one and the delta.
+        """
+
+        def expand(node: Relation) -> Relation:
+            if not isinstance(node, Scan) or node.relation not in self.definitions or node.version is Version.DELTA:
+                return node
+            items = tuple(Item(c.name, c.type, column(node.alias, c.name)) for c in node.columns)
+            current = normalise(replace(node, version=Version.CURRENT), self.definitions)
+            old = state(current, frozenset(), Version.OLD)
+            if node.version is Version.OLD or node.relation not in moving:
+                return old.projected(node.alias, items, version_columns(node.version)).plan
+            before = old.projected(node.alias, items, VERSION_COLUMNS).plan
+            delta = Scan(node.relation, node.alias, node.columns, Version.DELTA)
+            since = Project(delta, node.alias, tuple(Item(f.name, f.type, f.expression) for f in delta.fields))
+            return Union((before, since), node.alias, node.columns + VERSION_COLUMNS)
+
+        return rebuild(plan, expand)
 
 
-def _step(name: str, level: int, plan: Relation, terms: tuple[Term, ...]) -> Step:
-    columns = tuple(Column(f.name, f.type) for f in plan.fields)
-    whole = terms[0].plan if len(terms) == 1 else Union(tuple(t.plan for t in terms), name, columns + VERSION_COLUMNS)
-    return Step(name, level, columns, terms, Consolidate(whole, name))
+def fused(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Put a lower step into the one above where it is used once: what is not shared need not be kept."""
+    uses = Counter(n.relation for s in steps for n in walk(s.plan) if isinstance(n, Scan))
+    done: dict[str, Step] = {}
 
-
-def _expand_states(plan: Relation, changed: frozenset[str], definitions: Mapping[str, Relation]) -> Relation:
-    """Derive the old and new states of shared views from their definitions: only their deltas are at hand."""
-
-    def expand(node: Relation) -> Relation:
-        if not isinstance(node, Scan) or node.relation not in definitions or node.version is Version.DELTA:
+    def inlined(node: Relation) -> Relation:
+        if not isinstance(node, Scan) or node.relation not in done or uses[node.relation] > 1:
             return node
-        current = normalise(replace(node, version=Version.CURRENT), definitions)
-        items = tuple(Item(f.name, f.type, f.expression) for f in current.fields)
-        return state(current, changed, node.version).projected(node.alias, items, version_columns(node.version)).plan
+        plan = done[node.relation].plan
+        by_name = {f.name: f for f in plan.fields}
+        return Project(plan, node.alias, tuple(Item(f.name, f.type, by_name[f.name].expression) for f in node.fields))
 
-    return rebuild(plan, expand)
+    for step in steps:
+        plan = rebuild(step.plan, inlined)
+        terms = (
+            step.terms if plan is step.plan else tuple(replace(t, plan=rebuild(t.plan, inlined)) for t in step.terms)
+        )
+        level = 1 + max((done[r].level for r in reads(plan) if r in done), default=0)
+        done[step.name] = replace(step, plan=plan, terms=terms, level=level)
+    return tuple(s for s in done.values() if s.name == steps[-1].name or uses[s.name] > 1)

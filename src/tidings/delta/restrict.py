@@ -15,29 +15,41 @@ keys do not compare as the values do (:func:`tidings.ir.types.comparable_as_keys
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import assert_never
 
 from tidings.analysis.equality import EqualityClass, equality_classes
-from tidings.ir.expression import Expression, Ref, aliases, ref, substitute
+from tidings.ir.expression import Expression, Ref, aliases, ref, refs, substitute
 from tidings.ir.relation import (
+    Aggregate,
     Consolidate,
     Filter,
     Item,
     Join,
+    OuterJoin,
     Project,
     Relation,
+    Repeat,
     Restrict,
     Scan,
+    SemiJoin,
+    SetOperation,
     Union,
     Values,
     Version,
+    Window,
 )
 from tidings.ir.traverse import children, walk, with_children
+
+LARGEST_KEYS = 12
+"""Keys that take a plan of more nodes than this to find restrict nothing: they would cost more than they save."""
 
 
 def restrict(plan: Relation) -> Relation:
     """Restrict the passive inputs of every join that has an active one."""
     plan = with_children(plan, tuple(map(restrict, children(plan))))
+    if isinstance(plan, Restrict):
+        return push(plan)
     if not isinstance(plan, Join):
         return plan
     active = next((n for n, i in enumerate(plan.inputs) if is_active(i)), None)
@@ -53,8 +65,10 @@ def is_active(plan: Relation) -> bool:
             return any(map(is_active, plan.inputs))
         case Union():
             return all(map(is_active, plan.inputs))
-        case Filter() | Project() | Consolidate() | Restrict():
+        case Filter() | Project() | Aggregate() | Window() | Repeat() | Consolidate() | Restrict():
             return is_active(plan.input)
+        case OuterJoin() | SemiJoin() | SetOperation():
+            return is_active(plan.left)
         case Values():
             return False
         case _:
@@ -81,14 +95,20 @@ def _next_step(
     """An input not yet reached that shares a class with one that is; inputs reached earlier come first."""
     for source in reached:
         for target in range(len(inputs)):
-            if target in reached or isinstance(inputs[target], Values):
+            if target in reached or isinstance(inputs[target], Values) or _is_restricted(inputs[target]):
                 continue
             for group in classes:
+                if sum(1 for _ in walk(inputs[source])) > LARGEST_KEYS:
+                    continue
                 key = _member(group, inputs[source])
                 expression = _member(group, inputs[target])
                 if key is not None and expression is not None:
                     return target, expression, source, key, group.null_safe
     return None
+
+
+def _is_restricted(plan: Relation) -> bool:
+    return any(isinstance(n, Restrict) for n in walk(plan))
 
 
 def _member(group: EqualityClass, relation: Relation) -> Expression | None:
@@ -104,7 +124,7 @@ def _keys(source: Relation, key: Expression, types: dict[Ref, str]) -> Project:
 
 
 def push(node: Restrict) -> Relation:
-    """Move a restriction towards the scans below it."""
+    """Move a restriction to the scans below it; where it cannot go further it is dropped, since it saves no reading."""
     inner = node.input
     match inner:
         case Project():
@@ -117,15 +137,62 @@ def push(node: Restrict) -> Relation:
             return Union(tuple(_push_branch(node, inner, b) for b in inner.inputs), inner.alias, inner.columns)
         case Join():
             return _push_join(node, inner)
-        case Values():
+        case Aggregate():
+            return _push_aggregate(node, inner)
+        case Window():
+            return _push_window(node, inner)
+        case OuterJoin() | SemiJoin():
+            return _push_two_sided(node, inner)
+        case SetOperation():
+            sides = (_push_branch(node, inner, b) for b in (inner.left, inner.right))
+            return with_children(inner, tuple(sides))
+        case Repeat():
+            return Repeat(push(Restrict(inner.input, node.expression, node.keys, node.null_safe)), inner.times)
+        case Restrict():
+            pushed = push(Restrict(inner.input, node.expression, node.keys, node.null_safe))
+            return node if isinstance(pushed, Restrict) else push(replace(inner, input=pushed))
+        case Values() | Consolidate():
             return inner
-        case Scan() | Restrict() | Consolidate():
+        case Scan():
             return node
         case _:
             assert_never(inner)
 
 
-def _push_branch(node: Restrict, union: Union, branch: Relation) -> Relation:
+def _push_aggregate(node: Restrict, aggregate: Aggregate) -> Relation:
+    """Into the groups, where the restricted expression is made of keys; never below an aggregated value."""
+    by = {(aggregate.alias, i.name): i.expression for i in aggregate.keys}
+    if not all(r in by for r in refs(node.expression)):
+        return aggregate
+    inner = push(Restrict(aggregate.input, substitute(node.expression, by), node.keys, node.null_safe))
+    return replace(aggregate, input=inner)
+
+
+def _push_window(node: Restrict, window: Window) -> Relation:
+    """Below a window only by what partitions all its functions: other rows of a partition must stay."""
+    partitions = [i.expression.args.get("partition_by") or [] for i in window.items]
+    if not all(node.expression in p for p in partitions):
+        return window
+    return replace(window, input=push(Restrict(window.input, node.expression, node.keys, node.null_safe)))
+
+
+def _push_two_sided(node: Restrict, join: OuterJoin | SemiJoin) -> Relation:
+    """Into the left side; from there to the right one along an equality, for rows that can meet it."""
+    if not aliases(node.expression) <= {f.alias for f in join.left.fields}:
+        return join
+    left = push(Restrict(join.left, node.expression, node.keys, node.null_safe))
+    right = join.right
+    types = {f.ref: f.type for f in (*join.left.fields, *join.right.fields)}
+    own = {f.alias for f in right.fields}
+    for group in equality_classes(join.conditions, types):
+        across = next((m for m in group.members if aliases(m) <= own), None)
+        if node.expression in group.members and across is not None:
+            right = push(Restrict(right, across, node.keys, True))
+            break
+    return with_children(join, (left, right))
+
+
+def _push_branch(node: Restrict, union: Union | SetOperation, branch: Relation) -> Relation:
     by = {(union.alias, c.name): f.expression for c, f in zip(union.columns, branch.fields, strict=True)}
     return push(Restrict(branch, substitute(node.expression, by), node.keys, node.null_safe))
 
@@ -135,7 +202,7 @@ def _push_join(node: Restrict, join: Join) -> Relation:
     wanted = aliases(node.expression)
     owner = next((n for n, i in enumerate(join.inputs) if wanted <= {f.alias for f in i.fields}), None)
     if owner is None:
-        return node
+        return join
     inputs = list(join.inputs)
     inputs[owner] = push(Restrict(inputs[owner], node.expression, node.keys, node.null_safe))
     return _restrict_join(Join(tuple(inputs), join.conditions), owner)

@@ -9,8 +9,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tidings.ir.expression import TIME, WEIGHT, Expression, greatest, literal, product
-from tidings.ir.relation import VERSION_COLUMNS, Column, Field, Item, Project, Relation, Union
+from sqlglot import exp
+
+from tidings.ir.expression import TIME, WEIGHT, Expression, cast, column, greatest, literal, product
+from tidings.ir.relation import (
+    VERSION_COLUMNS,
+    Aggregate,
+    Column,
+    Field,
+    Filter,
+    Item,
+    Project,
+    Relation,
+    Repeat,
+    Union,
+)
 
 BEFORE = 0
 """The instant of rows that were there before any batch."""
@@ -60,3 +73,16 @@ def stacked(
     plan = Union(tuple(projected), alias, columns + more)
     found = {f.name: f.expression for f in plan.fields}
     return Versioned(plan, found.get(TIME), found.get(WEIGHT))
+
+
+def plain(node: Relation, rows: Versioned) -> Relation:
+    """The rows of an old state as a plain bag, under the columns of ``node``: weights summed, each row so often."""
+    if rows.weight is None:
+        return rows.plan
+    alias = node.fields[0].alias
+    keys = tuple(Item(f.name, f.type, f.expression) for f in node.fields)
+    total = Item(WEIGHT, "bigint", cast(exp.Sum(this=rows.weight.copy()), "bigint"))
+    summed = Aggregate(rows.plan, f"{alias}_sum", keys, (total,))
+    present = Filter(summed, (exp.GT(this=column(summed.alias, WEIGHT), expression=literal(0)),))
+    repeated = Repeat(present, column(summed.alias, WEIGHT))
+    return Project(repeated, alias, tuple(Item(i.name, i.type, column(summed.alias, i.name)) for i in keys))

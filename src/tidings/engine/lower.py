@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from sqlglot import exp
 
@@ -24,23 +24,37 @@ from tidings.ir import types
 from tidings.ir.expression import (
     WEIGHT,
     Expression,
+    Ref,
     cast,
     column,
+    conjunction,
+    operand,
+    read,
     ref,
+    substitute,
     typed_null,
 )
 from tidings.ir.relation import (
+    Aggregate,
+    Column,
     Consolidate,
     Field,
     Filter,
+    Item,
     Join,
+    OuterJoin,
     Project,
     Relation,
+    Repeat,
     Restrict,
     Scan,
+    SemiJoin,
+    SetKind,
+    SetOperation,
     Union,
     Values,
     Version,
+    Window,
 )
 from tidings.ir.traverse import children
 
@@ -59,13 +73,16 @@ class Dialect:
     """Whether small work is to be one task; see :mod:`tidings.engine.select`."""
 
 
+KeyColumn: TypeAlias = tuple[str, str]
+"""A column of a relation's delta."""
+
+
 @dataclass(frozen=True, slots=True)
 class KeyList:
-    """Where a statement wants literal keys: the values of one column of a relation's delta."""
+    """Where a statement wants literal keys: the values of some columns of deltas."""
 
     slot: str
-    relation: str
-    column: str
+    columns: tuple[KeyColumn, ...]
     type: str
 
 
@@ -119,17 +136,21 @@ def printed(query: exp.Query, dialect: Dialect, *, pretty: bool = False) -> str:
         for node in list(strict.find_all(exp.TryCast)):
             if not node.args.get("safe"):
                 node.replace(exp.Cast(this=node.this, to=node.args["to"]))
+        for call in list(strict.find_all(exp.Anonymous)):
+            if str(call.this).lower() == "raise_error":
+                call.set("this", "error")
     return strict.sql(dialect.name, pretty=pretty, normalize_functions=False)
 
 
-def listable_keys(node: Restrict, listed: frozenset[str]) -> tuple[str, str] | None:
-    """The relation and column whose changes hold all keys of a restriction, if they may be written as literals.
+def listable_keys(node: Restrict, listed: frozenset[str]) -> tuple[KeyColumn, ...] | None:
+    """The columns of deltas that hold all keys of a restriction, if they may be written as literals.
 
-    The column may hold more: a restriction by more keys than needed is still right.
+    They may hold more: a restriction by more keys than needed is still right.
     """
     (key,) = node.keys.fields
     found = _trace(node.keys, key.ref)
-    return found if found is not None and found[0] in listed and key.type in LISTABLE else None
+    listable = found is not None and all(relation in listed for relation, _ in found) and key.type in LISTABLE
+    return found if listable else None
 
 
 def _is_small(node: Relation, listed: frozenset[str]) -> bool:
@@ -142,20 +163,25 @@ def _is_small(node: Relation, listed: frozenset[str]) -> bool:
             return all(_is_small(c, listed) for c in children(node))
 
 
-def _trace(node: Relation, wanted: tuple[str, str]) -> tuple[str, str] | None:
+def _trace(node: Relation, wanted: Ref) -> tuple[KeyColumn, ...] | None:
+    """The columns of deltas all values of a column come from, if they come from deltas as they are."""
     match node:
         case Scan():
-            return (node.relation, wanted[1]) if node.version is Version.DELTA else None
+            return ((node.relation, wanted[1]),) if node.version is Version.DELTA else None
         case Project():
             item = next(i for i in node.items if i.name == wanted[1])
             inner = ref(item.expression)
             return None if inner is None else _trace(node.input, inner)
-        case Filter() | Restrict():
+        case Filter() | Restrict() | Repeat():
             return _trace(node.input, wanted)
         case Join():
             owner = next(i for i in node.inputs if any(f.ref == wanted for f in i.fields))
             return _trace(owner, wanted)
-        case Union() | Values() | Consolidate():
+        case Union():
+            place = [f.ref for f in node.fields].index(wanted)
+            traced = [_trace(b, b.fields[place].ref) for b in node.inputs]
+            return None if None in traced else tuple(dict.fromkeys(k for t in traced for k in t or ()))
+        case Aggregate() | Window() | OuterJoin() | SemiJoin() | SetOperation() | Values() | Consolidate():
             return None
         case _:
             assert_never(node)
@@ -166,39 +192,66 @@ class _Lowering:
     dialect: Dialect
     listed: frozenset[str]
     in_one_task: bool
-    key_lists: dict[tuple[str, str], KeyList] = field(default_factory=dict)
+    key_lists: dict[tuple[KeyColumn, ...], KeyList] = field(default_factory=dict)
 
     def query(self, node: Relation) -> exp.Query:
         """A closed query with the node's columns, under their own names."""
         match node:
+            case Project(input=Window() as window):
+                functions = {(window.alias, i.name): i.expression for i in window.items}
+                inlined = (Item(i.name, i.type, substitute(i.expression, functions)) for i in node.items)
+                return self._select(self._block(window.input), self._items(inlined))
             case Project():
-                items = [self._item(i.expression, i.type).as_(i.name, quoted=True) for i in node.items]
-                return self._select(self._block(node.input), items)
+                return self._select(self._block(node.input), self._items(node.items))
+            case Aggregate():
+                return self._aggregate(node)
+            case SetOperation():
+                sides = [self._branch(i, node.columns) for i in (node.left, node.right)]
+                combine = exp.except_ if node.kind is SetKind.EXCEPT else exp.intersect
+                return combine(*(s.subquery() for s in sides), distinct=not node.all)
             case Union():
-                branches = [self._branch(b, node) for b in node.inputs]
+                branches = [self._branch(b, node.columns) for b in node.inputs]
                 return branches[0] if len(branches) == 1 else _union_all(branches)
             case Consolidate():
                 return self._consolidate(node)
-            case Values() | Scan() | Filter() | Join() | Restrict():
+            case Repeat():
+                return self._repeated(node)
+            case Values() | Scan() | Filter() | Join() | OuterJoin() | SemiJoin() | Restrict():
                 items = [_output(f) for f in node.fields]
                 return self._select(self._block(node), items)
+            case Window():
+                raise ValueError("a window stands below a projection")
             case _:
                 assert_never(node)
 
-    def _branch(self, branch: Relation, union: Union) -> exp.Query:
-        """A union branch; the first decides the names of the columns, so each gets the union's."""
-        if [f.name for f in branch.fields] == [c.name for c in union.columns]:
+    def _branch(self, branch: Relation, columns: tuple[Column, ...]) -> exp.Query:
+        """A branch of a union or set operation; the first decides the names, so each gets those of the whole."""
+        if [f.name for f in branch.fields] == [c.name for c in columns]:
             return self.query(branch)
-        items = [f.expression.as_(c.name, quoted=True) for f, c in zip(branch.fields, union.columns, strict=True)]
+        items = [f.expression.as_(c.name, quoted=True) for f, c in zip(branch.fields, columns, strict=True)]
         return self._select(Block([self._derived(branch)]), items)
 
+    def _aggregate(self, node: Aggregate) -> exp.Query:
+        select = self._select(self._block(node.input), self._items((*node.keys, *node.aggregates)))
+        places = (exp.Literal.number(n) for n in range(1, len(node.keys) + 1))
+        return select.group_by(*places, copy=False) if node.keys else select
+
+    def _repeated(self, node: Repeat) -> exp.Query:
+        """Each row once per element of a sequence as long as its count."""
+        counted = read("EXPLODE(SEQUENCE(1, 2))")
+        counted.find(exp.GenerateSeries).set("end", node.times.copy())  # type: ignore[union-attr]
+        items = [*(_output(f) for f in node.fields), counted.as_("__i", quoted=True)]
+        return self._select(self._block(node.input), items)
+
     def _consolidate(self, node: Consolidate) -> exp.Query:
-        inner = self.query(node.input).subquery(_quoted(node.alias))
+        inner = self.query(node.input).subquery(_quoted(node.alias), copy=False)
         keys = [column(node.alias, f.name) for f in node.fields if f.name != WEIGHT]
         total = exp.Sum(this=column(node.alias, WEIGHT))
         items = [k.as_(k.name, quoted=True) for k in keys]
         items.append(cast(total, "bigint").as_(WEIGHT, quoted=True))
-        grouped = exp.select(*items).from_(inner).group_by(*keys)
+        grouped = (
+            exp.select(*items, copy=False).from_(inner, copy=False).group_by(*(k.copy() for k in keys), copy=False)
+        )
         return grouped.having(exp.NEQ(this=total.copy(), expression=exp.Literal.number(0)))
 
     def _block(self, node: Relation) -> Block:
@@ -219,13 +272,39 @@ class _Lowering:
                 return Block(sources, [*(c for b in inputs for c in b.where), *node.conditions])
             case Values():
                 return Block([self._source(node, self._constant(node))] if node.columns else [])
-            case Project() | Union() | Consolidate():
+            case OuterJoin():
+                return self._outer_join(node)
+            case SemiJoin():
+                block = self._block(node.left)
+                block.where.append(self._exists(node))
+                return block
+            case Project() | Union() | Aggregate() | SetOperation() | Repeat() | Consolidate():
                 return Block([self._derived(node)])
+            case Window():
+                raise ValueError("a window stands below a projection")
             case _:
                 assert_never(node)
 
+    def _outer_join(self, node: OuterJoin) -> Block:
+        """Both sides under their aliases, as one source."""
+        left, right = (self._one_source(i) for i in (node.left, node.right))
+        on = conjunction(node.conditions) if node.conditions else exp.true()
+        joined = exp.Join(this=right.tree, side="LEFT", on=on)
+        return Block([Source(node.fields, left.tree, is_active(node), (joined,))])
+
+    def _exists(self, node: SemiJoin) -> Expression:
+        block = self._block(node.right)
+        block.where += node.conditions
+        found: Expression = exp.Exists(this=flat(block, [exp.Literal.number(1)]))
+        return exp.Not(this=found) if node.anti else found
+
+    def _one_source(self, node: Relation) -> Source:
+        block = self._block(node)
+        plain = len(block.sources) == 1 and not block.where and not block.sources[0].joins
+        return block.sources[0] if plain else self._derived(node)
+
     def _derived(self, node: Relation) -> Source:
-        return self._source(node, self.query(node).subquery(_quoted(node.fields[0].alias)))
+        return self._source(node, self.query(node).subquery(_quoted(node.fields[0].alias), copy=False))
 
     def _source(self, node: Relation, tree: Expression) -> Source:
         return Source(node.fields, tree, is_active(node))
@@ -234,7 +313,7 @@ class _Lowering:
         """Constant rows as an inline table, every cell cast, so that both engines type them alike."""
         if not node.rows:
             nulls = (typed_null(c.type).as_(c.name, quoted=True) for c in node.columns)
-            return exp.select(*nulls).where("FALSE").subquery(_quoted(node.alias))
+            return exp.select(*nulls).where("FALSE").subquery(_quoted(node.alias), copy=False)
         rows = [
             exp.Tuple(expressions=[cast(e, c.type) for e, c in zip(row, node.columns, strict=True)])
             for row in node.rows
@@ -248,26 +327,24 @@ class _Lowering:
         """A scan with its keys; the SELECT is its own, so that pruning meets the scan before any join."""
         block = self._block(node.input)
         block.where.append(self._among(node))
-        if not isinstance(node.input, Scan | Restrict):
-            return block
         select = self._select(block, [_output(f) for f in node.fields])
         if self.in_one_task:
             select = select.hint(ONE_TASK, dialect=self.dialect.name)
-        return Block([self._source(node, select.subquery(_quoted(node.fields[0].alias)))])
+        return Block([self._source(node, select.subquery(_quoted(node.fields[0].alias), copy=False))])
 
     def _among(self, node: Restrict) -> Expression:
         keys = self._key_list(node)
         test: Expression
         if keys is not None:
-            test = exp.In(this=node.expression.copy(), expressions=[exp.Var(this=keys.slot)])
+            test = exp.In(this=operand(node.expression), expressions=[exp.Var(this=keys.slot)])
             if node.null_safe:
-                test = exp.Or(this=test, expression=exp.Is(this=node.expression.copy(), expression=exp.Null()))
+                test = exp.Or(this=test, expression=exp.Is(this=operand(node.expression), expression=exp.Null()))
             return test
         inner = self.query(node.keys)
         if not node.null_safe:
-            return exp.In(this=node.expression.copy(), query=inner.subquery())
+            return exp.In(this=operand(node.expression), query=inner.subquery(copy=False))
         (key,) = node.keys.fields
-        same = exp.NullSafeEQ(this=column("among", key.name), expression=node.expression.copy())
+        same = exp.NullSafeEQ(this=column("among", key.name), expression=operand(node.expression))
         return exp.Exists(this=exp.select("1").from_(inner.subquery("among")).where(same))
 
     def _key_list(self, node: Restrict) -> KeyList | None:
@@ -276,12 +353,15 @@ class _Lowering:
         if found is None:
             return None
         slot = f"__keys_{len(self.key_lists)}__"
-        return self.key_lists.setdefault(found, KeyList(slot, *found, node.keys.fields[0].type))
+        return self.key_lists.setdefault(found, KeyList(slot, found, node.keys.fields[0].type))
 
     # SELECT
 
     def _select(self, block: Block, items: list[Expression]) -> exp.Select:
         return (one_task if self.in_one_task else flat)(block, items or [exp.Literal.number(1)])
+
+    def _items(self, items: Iterable[Item]) -> list[Expression]:
+        return [self._item(i.expression, i.type).as_(i.name, quoted=True) for i in items]
 
     def _item(self, expression: Expression, type: str) -> Expression:
         if self.dialect.casts_items and ref(expression) is None and type != "void":

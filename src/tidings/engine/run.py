@@ -67,9 +67,8 @@ class Runner:
         statement = self.statement(step, frozenset(r for r, rows in deltas.items() if _size(rows) <= LIST_LIMIT))
 
         def keys(wanted: KeyList) -> str:
-            changes = deltas[wanted.relation]
-            assert isinstance(changes, pa.Table), "only deltas in memory are listed"
-            return literals(pc.unique(changes.column(wanted.column)), wanted.type, self.backend.dialect.name)
+            values = [_column(deltas[relation], name) for relation, name in wanted.columns]
+            return literals(pc.unique(pa.chunked_array(values)), wanted.type, self.backend.dialect.name)
 
         return statement.filled(keys), deltas, statement.small
 
@@ -102,6 +101,11 @@ class Runner:
 
 def _schema(step: Step) -> pa.Schema:
     return arrow_schema(step.columns, versioned=True)
+
+
+def _column(rows: Rows, name: str) -> pa.Array:
+    assert isinstance(rows, pa.Table), "only deltas in memory are listed"
+    return rows.column(name).combine_chunks()
 
 
 def _size(rows: Rows) -> int:

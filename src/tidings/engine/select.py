@@ -29,6 +29,8 @@ class Source:
     fields: tuple[Field, ...]
     tree: Expression
     active: bool
+    joins: tuple[exp.Join, ...] = ()
+    """Outer joins that belong to it."""
 
     @property
     def aliases(self) -> frozenset[str]:
@@ -45,13 +47,15 @@ class Block:
 
 def flat(block: Block, items: list[Expression]) -> exp.Select:
     """One SELECT with all sources in its FROM clause."""
-    select = exp.select(*(i.copy() for i in items))
+    select = exp.select(*(i.copy() for i in items), copy=False)
     joined = list(_joined(block))
-    if joined:
-        select = select.from_(joined[0][0].tree)
+    for source, _ in joined[:1]:
+        select = select.from_(source.tree, copy=False)
+        for join in source.joins:
+            select.append("joins", join)
     for source, ready in joined[1:]:
         on = conjunction(ready) if ready else None
-        select = select.join(source.tree, on=on, join_type=None if ready else "cross")
+        select = select.join(source.tree, on=on, join_type=None if ready else "cross", copy=False)
     return _where(select, _left(block, joined))
 
 
@@ -64,17 +68,18 @@ def one_task(block: Block, items: list[Expression]) -> exp.Select:
     if len(joined) < 2:
         return flat(block, items)
     (first, _), *rest = joined
-    rows = exp.select(*_carried(first)).from_(first.tree).hint(ONE_TASK, dialect="spark")
+    rows = exp.select(*_carried(first)).from_(first.tree, copy=False).hint(ONE_TASK, dialect="spark", copy=False)
     names: dict[Ref, Expression] = _names(first)
     for source, ready in rest:
         carried = [*(c.copy().as_(c.name, quoted=True) for c in names.values()), *_carried(source)]
         on = conjunction(substitute(c, names) for c in ready) if ready else None
         hashed = [_hash_join(source)] if any(equality(c) for c in ready) else []
-        rows = exp.select(*carried).from_(rows.subquery(_ROWS))
-        rows = rows.join(source.tree, on=on, join_type=None if ready else "cross")
-        rows = rows.hint(ONE_TASK, *hashed, dialect="spark")
+        rows = exp.select(*carried, copy=False).from_(rows.subquery(_ROWS, copy=False), copy=False)
+        rows = rows.join(source.tree, on=on, join_type=None if ready else "cross", copy=False)
+        rows = rows.hint(ONE_TASK, *hashed, dialect="spark", copy=False)
         names |= _names(source)
-    final = exp.select(*(substitute(i, names).copy() for i in items)).from_(rows.subquery(_ROWS))
+    final = exp.select(*(substitute(i, names).copy() for i in items), copy=False)
+    final = final.from_(rows.subquery(_ROWS, copy=False), copy=False)
     return _where(final, [substitute(c, names) for c in _left(block, joined)])
 
 
@@ -127,4 +132,4 @@ def _links(conditions: list[Expression], seen: frozenset[str], source: Source) -
 
 
 def _where(select: exp.Select, conditions: list[Expression]) -> exp.Select:
-    return select.where(conjunction(conditions)) if conditions else select
+    return select.where(conjunction(conditions), copy=False) if conditions else select

@@ -68,7 +68,7 @@ def substitute(expression: Expression, by: Mapping[Ref, Expression]) -> Expressi
         found = by.get((node.table, node.name)) if isinstance(node, exp.Column) else None
         if found is None:
             return node
-        return found.copy() if isinstance(found, _ATOMS) else exp.Paren(this=found.copy())
+        return operand(found)
 
     if isinstance(expression, exp.Column):
         return by[(expression.table, expression.name)]
@@ -76,6 +76,15 @@ def substitute(expression: Expression, by: Mapping[Ref, Expression]) -> Expressi
 
 
 _ATOMS = (exp.Column, exp.Literal, exp.Func, exp.Paren, exp.Boolean, exp.Null, exp.Cast)
+
+
+def operand(expression: Expression) -> Expression:
+    """A copy that can stand beside any operator: in parentheses unless it is one piece.
+
+    >>> show(exp.EQ(this=operand(read("a.x IS NULL")), expression=operand(read("a.y"))))
+    '(a.x IS NULL) = a.y'
+    """
+    return expression.copy() if isinstance(expression, _ATOMS) else exp.Paren(this=expression.copy())
 
 
 def cast(expression: Expression, type: str) -> Expression:

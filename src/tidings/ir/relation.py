@@ -2,7 +2,7 @@
 
 A relation is a bag of rows.  Nodes that give their rows names carry an ``alias``; a column is known by its alias
 and its name, and expressions refer to it so (see :mod:`tidings.ir.expression`).  ``Filter``, ``Join`` and
-``Restrict`` pass the columns of their inputs through.
+the other joins and ``Restrict`` pass the columns of their inputs through.
 
 The same nodes serve for views and for their deltas.  In a view plan every ``Scan`` reads the ``CURRENT`` version.
 In a delta plan scans read the ``OLD`` state, the ``DELTA`` of the batch or both together (``NEW``), and carry more
@@ -192,6 +192,123 @@ class Union:
 
 
 @dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One row per distinct combination of the keys, with what the aggregates compute over its rows.
+
+    NULL keys form a group.  Without keys there is exactly one row, also for an empty input.  Without aggregates it is
+    the distinct rows of the keys.
+    """
+
+    input: Relation
+    alias: str
+    keys: tuple[Item, ...]
+    aggregates: tuple[Item, ...]
+
+    def __post_init__(self) -> None:
+        _distinct_names(self.keys + self.aggregates)
+        _only((i.expression for i in self.keys + self.aggregates), self.input.fields)
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return tuple(Field(self.alias, i.name, i.type) for i in self.keys + self.aggregates)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The rows of the input, each with what window functions say about it."""
+
+    input: Relation
+    alias: str
+    items: tuple[Item, ...]
+
+    def __post_init__(self) -> None:
+        _distinct_names(self.items)
+        _require(self.alias not in {f.alias for f in self.input.fields}, "a window alias that is taken")
+        _only((i.expression for i in self.items), self.input.fields)
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return self.input.fields + tuple(Field(self.alias, i.name, i.type) for i in self.items)
+
+
+@dataclass(frozen=True, slots=True)
+class OuterJoin:
+    """The matching combinations of both inputs, and the rows of the left one that match nothing, padded with NULL."""
+
+    left: Relation
+    right: Relation
+    conditions: tuple[Expression, ...]
+
+    def __post_init__(self) -> None:
+        _two_sides(self.left, self.right, self.conditions)
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return self.left.fields + self.right.fields
+
+
+@dataclass(frozen=True, slots=True)
+class SemiJoin:
+    """The rows of the left input that match some row of the right one; with ``anti`` those that match none."""
+
+    left: Relation
+    right: Relation
+    conditions: tuple[Expression, ...]
+    anti: bool = False
+
+    def __post_init__(self) -> None:
+        _two_sides(self.left, self.right, self.conditions)
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return self.left.fields
+
+
+class SetKind(Enum):
+    """The set operations that are not unions."""
+
+    EXCEPT = "except"
+    INTERSECT = "intersect"
+
+
+@dataclass(frozen=True, slots=True)
+class SetOperation:
+    """Bag difference or intersection; without ``all`` on distinct rows.  Columns correspond by position."""
+
+    kind: SetKind
+    all: bool
+    left: Relation
+    right: Relation
+    alias: str
+    columns: tuple[Column, ...]
+
+    def __post_init__(self) -> None:
+        _distinct_names(self.columns)
+        types = [c.type for c in self.columns]
+        fit = all([f.type for f in i.fields] == types for i in (self.left, self.right))
+        _require(fit, "inputs of a set operation that do not fit")
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return tuple(Field(self.alias, c.name, c.type) for c in self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """Each row of the input as often as ``times`` says."""
+
+    input: Relation
+    times: Expression
+
+    def __post_init__(self) -> None:
+        _only((self.times,), self.input.fields)
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return self.input.fields
+
+
+@dataclass(frozen=True, slots=True)
 class Restrict:
     """The rows of the input whose ``expression`` occurs in the single column of ``keys``.
 
@@ -230,7 +347,31 @@ class Consolidate:
         return tuple(Field(self.alias, f.name, f.type) for f in self.input.fields)
 
 
-Relation: TypeAlias = Scan | Values | Filter | Project | Join | Union | Restrict | Consolidate
+Relation: TypeAlias = (
+    Scan
+    | Values
+    | Filter
+    | Project
+    | Join
+    | Union
+    | Aggregate
+    | Window
+    | OuterJoin
+    | SemiJoin
+    | SetOperation
+    | Repeat
+    | Restrict
+    | Consolidate
+)
+
+Keyed: TypeAlias = Aggregate | Window | OuterJoin | SemiJoin | SetOperation
+"""Operators whose answer for a row depends on other rows: those with the same key."""
+
+
+def _two_sides(left: Relation, right: Relation, conditions: tuple[Expression, ...]) -> None:
+    shared = {f.alias for f in left.fields} & {f.alias for f in right.fields}
+    _require(not shared, f"an alias in both inputs of a join: {shared}")
+    _only(conditions, left.fields + right.fields)
 
 
 def _distinct_names(columns: Iterable[Column | Item]) -> None:

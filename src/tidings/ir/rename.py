@@ -7,16 +7,22 @@ from typing import assert_never
 
 from tidings.ir.expression import Expression, column, refs, substitute
 from tidings.ir.relation import (
+    Aggregate,
     Consolidate,
     Filter,
     Item,
     Join,
+    OuterJoin,
     Project,
     Relation,
+    Repeat,
     Restrict,
     Scan,
+    SemiJoin,
+    SetOperation,
     Union,
     Values,
+    Window,
 )
 
 
@@ -25,6 +31,9 @@ def rename(node: Relation, alias: Callable[[str], str]) -> Relation:
 
     def e(expression: Expression) -> Expression:
         return substitute(expression, {r: column(alias(r[0]), r[1]) for r in refs(expression)})
+
+    def items(given: tuple[Item, ...]) -> tuple[Item, ...]:
+        return tuple(Item(i.name, i.type, e(i.expression)) for i in given)
 
     def go(n: Relation) -> Relation:
         match n:
@@ -35,12 +44,23 @@ def rename(node: Relation, alias: Callable[[str], str]) -> Relation:
             case Filter():
                 return Filter(go(n.input), tuple(map(e, n.conditions)))
             case Project():
-                items = tuple(Item(i.name, i.type, e(i.expression)) for i in n.items)
-                return Project(go(n.input), alias(n.alias), items)
+                return Project(go(n.input), alias(n.alias), items(n.items))
             case Join():
                 return Join(tuple(map(go, n.inputs)), tuple(map(e, n.conditions)))
             case Union():
                 return Union(tuple(map(go, n.inputs)), alias(n.alias), n.columns)
+            case Aggregate():
+                return Aggregate(go(n.input), alias(n.alias), items(n.keys), items(n.aggregates))
+            case Window():
+                return Window(go(n.input), alias(n.alias), items(n.items))
+            case OuterJoin():
+                return OuterJoin(go(n.left), go(n.right), tuple(map(e, n.conditions)))
+            case SemiJoin():
+                return SemiJoin(go(n.left), go(n.right), tuple(map(e, n.conditions)), n.anti)
+            case SetOperation():
+                return SetOperation(n.kind, n.all, go(n.left), go(n.right), alias(n.alias), n.columns)
+            case Repeat():
+                return Repeat(go(n.input), e(n.times))
             case Restrict():
                 return Restrict(go(n.input), e(n.expression), go(n.keys), n.null_safe)
             case Consolidate():

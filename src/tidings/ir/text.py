@@ -22,18 +22,25 @@ from tidings.errors import InvalidPlanText
 from tidings.ir import expression as e
 from tidings.ir.dialect import DIALECT
 from tidings.ir.relation import (
+    Aggregate,
     Column,
     Consolidate,
     Filter,
     Item,
     Join,
+    OuterJoin,
     Project,
     Relation,
+    Repeat,
     Restrict,
     Scan,
+    SemiJoin,
+    SetKind,
+    SetOperation,
     Union,
     Values,
     Version,
+    Window,
 )
 from tidings.ir.traverse import children
 
@@ -61,12 +68,24 @@ def head(node: Relation) -> str:
         case Filter():
             return f"filter {_list(map(e.show, node.conditions))}"
         case Project():
-            items = (f"{_column(i)} := {e.show(i.expression)}" for i in node.items)
-            return f"project {e.show_name(node.alias)} {_list(items)}"
+            return f"project {e.show_name(node.alias)} {_items(node.items)}"
         case Join():
             return f"join {_list(map(e.show, node.conditions))}"
         case Union():
             return f"union {e.show_name(node.alias)} {_columns(node.columns)}"
+        case Aggregate():
+            return f"aggregate {e.show_name(node.alias)} {_items(node.keys)} {_items(node.aggregates)}"
+        case Window():
+            return f"window {e.show_name(node.alias)} {_items(node.items)}"
+        case OuterJoin():
+            return f"outer_join {_list(map(e.show, node.conditions))}"
+        case SemiJoin():
+            return f"{'anti' if node.anti else 'semi'}_join {_list(map(e.show, node.conditions))}"
+        case SetOperation():
+            every = "all " if node.all else ""
+            return f"{node.kind.value} {every}{e.show_name(node.alias)} {_columns(node.columns)}"
+        case Repeat():
+            return f"repeat [{e.show(node.times)}]"
         case Restrict():
             return f"restrict{' null_safe' if node.null_safe else ''} [{e.show(node.expression)}]"
         case Consolidate():
@@ -81,6 +100,10 @@ def _names(*names: str) -> str:
 
 def _columns(columns: Iterable[Column]) -> str:
     return _list(map(_column, columns))
+
+
+def _items(items: Iterable[Item]) -> str:
+    return _list(f"{_column(i)} := {e.show(i.expression)}" for i in items)
 
 
 def _column(column: Column | Item) -> str:
@@ -154,6 +177,21 @@ def _build(line: _Line, inputs: tuple[Relation, ...]) -> Relation:
             return Join(inputs, tuple(map(e.read, line.lists[0])))
         case "union":
             return Union(inputs, names[0], _read_columns(line.lists[0]))
+        case "aggregate":
+            keys, aggregates = (tuple(map(_read_item, items)) for items in line.lists)
+            return Aggregate(inputs[0], names[0], keys, aggregates)
+        case "window":
+            return Window(inputs[0], names[0], tuple(map(_read_item, line.lists[0])))
+        case "outer_join":
+            return OuterJoin(inputs[0], inputs[1], tuple(map(e.read, line.lists[0])))
+        case "semi_join" | "anti_join":
+            return SemiJoin(inputs[0], inputs[1], tuple(map(e.read, line.lists[0])), kind == "anti_join")
+        case "except" | "intersect":
+            columns = _read_columns(line.lists[0])
+            every = names[0] == "all" and len(names) == 2
+            return SetOperation(SetKind(kind), every, inputs[0], inputs[1], names[-1], columns)
+        case "repeat":
+            return Repeat(inputs[0], e.read(line.lists[0][0]))
         case "restrict":
             return Restrict(inputs[0], e.read(line.lists[0][0]), inputs[1], names == ("null_safe",))
         case "consolidate":

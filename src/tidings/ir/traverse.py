@@ -6,7 +6,23 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import assert_never
 
-from tidings.ir.relation import Consolidate, Filter, Join, Project, Relation, Restrict, Scan, Union, Values
+from tidings.ir.relation import (
+    Aggregate,
+    Consolidate,
+    Filter,
+    Join,
+    OuterJoin,
+    Project,
+    Relation,
+    Repeat,
+    Restrict,
+    Scan,
+    SemiJoin,
+    SetOperation,
+    Union,
+    Values,
+    Window,
+)
 
 
 def children(node: Relation) -> tuple[Relation, ...]:
@@ -14,8 +30,10 @@ def children(node: Relation) -> tuple[Relation, ...]:
     match node:
         case Scan() | Values():
             return ()
-        case Filter() | Project() | Consolidate():
+        case Filter() | Project() | Aggregate() | Window() | Repeat() | Consolidate():
             return (node.input,)
+        case OuterJoin() | SemiJoin() | SetOperation():
+            return (node.left, node.right)
         case Restrict():
             return (node.input, node.keys)
         case Join() | Union():
@@ -31,8 +49,10 @@ def with_children(node: Relation, new: tuple[Relation, ...]) -> Relation:
     match node:
         case Scan() | Values():
             return node
-        case Filter() | Project() | Consolidate():
+        case Filter() | Project() | Aggregate() | Window() | Repeat() | Consolidate():
             return replace(node, input=new[0])
+        case OuterJoin() | SemiJoin() | SetOperation():
+            return replace(node, left=new[0], right=new[1])
         case Restrict():
             return replace(node, input=new[0], keys=new[1])
         case Join() | Union():

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from tidings.ir.relation import Relation
 from tidings.rewrite.expand_views import expand_views
 from tidings.rewrite.flatten_unions import flatten_unions
+from tidings.rewrite.isolate_keyed import isolate_keyed
 from tidings.rewrite.merge_blocks import merge_blocks
 from tidings.rewrite.prune_columns import prune_columns
 
@@ -16,4 +17,5 @@ def normalise(plan: Relation, definitions: Mapping[str, Relation], keep: frozens
     plan = expand_views(plan, definitions, keep)  # first: everything else works across view boundaries
     plan = flatten_unions(plan)  # before merging, which stops at unions
     plan = merge_blocks(plan)  # one join per block, so that a differential is one SELECT
-    return prune_columns(plan)  # last: merging shows which columns are used
+    plan = prune_columns(plan)  # after merging, which shows which columns are used
+    return isolate_keyed(plan)  # last: it gives names that the other rules need not know

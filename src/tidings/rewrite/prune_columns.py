@@ -1,8 +1,8 @@
 """Drop columns nobody above asks for: ``π_a(R(a, b)) = π_a(R(a))``.
 
 Scans then read fewer columns, and an update of a column a view does not use is no change to the view's input.
-Bags keep their multiplicities: a column goes, its rows stay.  A projection or union keeps at least one column, so that
-it still has something to be named by.
+Bags keep their multiplicities: a column goes, its rows stay.  A relation keeps at least one column, so
+that it still has something to be named by.
 """
 
 from __future__ import annotations
@@ -13,17 +13,24 @@ from typing import assert_never
 
 from tidings.ir.expression import Expression, Ref, refs
 from tidings.ir.relation import (
+    Aggregate,
     Consolidate,
     Filter,
     Item,
     Join,
+    OuterJoin,
     Project,
     Relation,
+    Repeat,
     Restrict,
     Scan,
+    SemiJoin,
+    SetOperation,
     Union,
     Values,
+    Window,
 )
+from tidings.ir.traverse import children, with_children
 
 
 def prune_columns(plan: Relation) -> Relation:
@@ -34,7 +41,7 @@ def prune_columns(plan: Relation) -> Relation:
 def _prune(node: Relation, needed: frozenset[Ref]) -> Relation:
     match node:
         case Scan():
-            columns = tuple(c for c in node.columns if (node.alias, c.name) in needed)
+            columns = tuple(c for c in node.columns if (node.alias, c.name) in needed) or node.columns[:1]
             return node if columns == node.columns else replace(node, columns=columns)
         case Values():
             return node
@@ -56,10 +63,33 @@ def _prune(node: Relation, needed: frozenset[Ref]) -> Relation:
             inputs = tuple(_positions(i, kept) for i in node.inputs)
             unchanged = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
             return node if unchanged else Union(inputs, node.alias, tuple(node.columns[n] for n in kept))
-        case Restrict() | Consolidate():
+        case Aggregate():
+            return _prune_aggregate(node, needed)
+        case Window():
+            items = tuple(i for i in node.items if (node.alias, i.name) in needed)
+            if not items:
+                return _prune(node.input, needed)
+            inner = _prune(node.input, needed | _mentioned(i.expression for i in items))
+            return node if inner is node.input and items == node.items else Window(inner, node.alias, items)
+        case OuterJoin() | SemiJoin():
+            wanted = needed | _mentioned(node.conditions)
+            return with_children(node, (_prune(node.left, wanted), _prune(node.right, wanted)))
+        case SetOperation():
+            return with_children(node, tuple(map(prune_columns, children(node))))
+        case Repeat() | Restrict() | Consolidate():
             return node
         case _:
             assert_never(node)
+
+
+def _prune_aggregate(node: Aggregate, needed: frozenset[Ref]) -> Relation:
+    """Keys stay, since they make the groups; aggregates go when nobody asks for them."""
+    aggregates = tuple(i for i in node.aggregates if (node.alias, i.name) in needed)
+    if not node.keys and not aggregates:
+        aggregates = node.aggregates[:1]
+    inner = _prune(node.input, _mentioned(i.expression for i in (*node.keys, *aggregates)))
+    unchanged = inner is node.input and aggregates == node.aggregates
+    return node if unchanged else Aggregate(inner, node.alias, node.keys, aggregates)
 
 
 def _positions(branch: Relation, kept: list[int]) -> Relation:

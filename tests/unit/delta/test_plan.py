@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tests.unit.schema import program, view_plans
-from tidings.delta.plan import Program
-from tidings.ir.relation import Consolidate, Union, Version
+from tidings.delta.plan import Program, fused
+from tidings.ir.relation import Consolidate, Scan, Union, Version
+from tidings.ir.traverse import walk
 
 CHAIN = view_plans(
     v1="SELECT a AS k, a AS x FROM t",
@@ -75,3 +76,65 @@ def test_a_scan_is_read_once_per_version() -> None:
     (step,) = program("SELECT x.b FROM t x JOIN t y ON x.a = y.a", "t").steps
     read = [(s.relation, s.version) for s in step.scans]
     assert len(read) == len(set(read)) == 3
+
+
+GROUPS = "SELECT a, max(c) AS m FROM u WHERE c > 1 GROUP BY a"
+
+
+def test_a_part_read_several_times_is_a_step_of_its_own() -> None:
+    """A keyed operator needs its input's delta for the touched keys and for the rows at each version."""
+    found = program(GROUPS, "u")
+    assert shape(found) == [("result#1", 1, 1), ("result", 2, 1)]
+    assert [t.influent for t in found.steps[-1].terms] == ["result#1"]
+
+
+def test_a_keyed_operator_over_a_table_is_one_step() -> None:
+    assert shape(program("SELECT a, max(c) AS m FROM u GROUP BY a", "u")) == [("result", 1, 1)]
+
+
+def test_a_part_read_once_is_fused_into_the_step_above() -> None:
+    found = program("SELECT u.a, w.e FROM u LEFT JOIN w ON u.c = w.c WHERE w.e IS NULL", "w")
+    assert shape(found) == [("result", 1, 1)]
+    assert sum(isinstance(n, Consolidate) for n in walk(found.steps[0].plan)) == 2
+
+
+def test_terms_are_fused_like_the_plan() -> None:
+    (step,) = program("SELECT u.a, w.e FROM u LEFT JOIN w ON u.c = w.c WHERE w.e IS NULL", "w").steps
+    assert not any(isinstance(n, Scan) and "#" in n.relation for t in step.terms for n in walk(t.plan))
+
+
+def test_nothing_fused_scans_a_step_that_is_gone() -> None:
+    for query in (GROUPS, "SELECT m, count(*) AS n FROM (SELECT a, max(c) AS m FROM u GROUP BY a) AS q GROUP BY m"):
+        found = program(query, "u")
+        known = {s.name for s in found.steps}
+        used = {n.relation for s in found.steps for n in walk(s.plan) if isinstance(n, Scan) and "#" in n.relation}
+        assert used <= known
+
+
+def test_fusing_leaves_shared_steps() -> None:
+    steps = program(QUERY, "t", views=CHAIN, share=("v2", "v3")).steps
+    assert fused(steps) == steps
+
+
+def test_levels_count_the_steps_below() -> None:
+    found = program("SELECT m, count(*) AS n FROM (SELECT a, max(c) AS m FROM u GROUP BY a) AS q GROUP BY m", "u")
+    assert [s.level for s in found.steps] == sorted(s.level for s in found.steps)
+    assert found.steps[-1].name == "result"
+
+
+def test_a_keyed_part_that_did_not_change_is_read_as_a_state() -> None:
+    query = "SELECT t.b, q.m FROM t JOIN (SELECT a, max(c) AS m FROM u GROUP BY a) AS q ON t.a = q.a"
+    (step,) = program(query, "t").steps
+    assert {(s.relation, s.version) for s in step.scans} == {("t", Version.DELTA), ("u", Version.OLD)}
+
+
+def test_the_new_state_of_a_part_is_its_old_one_and_its_delta() -> None:
+    query = "SELECT t.b, q.m FROM t JOIN (SELECT a, max(c) AS m FROM u GROUP BY a) AS q ON t.a = q.a"
+    found = program(query, "t", "u")
+    assert Version.NEW not in {s.version for step in found.steps for s in step.scans if s.relation == "u"}
+
+
+def test_shared_views_may_be_keyed() -> None:
+    views = view_plans(v="SELECT a, max(c) AS m FROM u GROUP BY a")
+    found = program("SELECT p.a FROM v p JOIN v q ON p.m = q.m", "u", views=views, share=("v",))
+    assert shape(found) == [("v", 1, 1), ("result", 2, 2)]

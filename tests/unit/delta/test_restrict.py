@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.schema import only_term, plan, program, view_plans
-from tidings.delta.restrict import is_active, restrict, restrictions
+from tidings.delta.restrict import LARGEST_KEYS, is_active, restrict, restrictions
 from tidings.explain import algebra
-from tidings.ir.expression import show
-from tidings.ir.relation import Restrict, Scan
+from tidings.ir.expression import ref, show
+from tidings.ir.relation import Restrict, Scan, Version
 from tidings.ir.text import parse
 from tidings.ir.traverse import walk
 
@@ -130,3 +130,98 @@ def test_what_is_active() -> None:
     )
     assert is_active(parse(f"filter [t.a = 1]\n  {delta}"))
     assert not is_active(parse("values v [a int] [(1)]"))
+
+
+def scan_restrictions(query: str, changed: str) -> dict[str, list[str]]:
+    """Which columns of each old scan are restricted, by relation."""
+    (term,) = program(query, changed).steps[-1].terms
+    found: dict[str, list[str]] = {}
+    for node in walk(term.plan):
+        if isinstance(node, Scan) and node.version is Version.OLD:
+            found.setdefault(node.relation, [])
+    for node in restrictions(term.plan):
+        below = node.input
+        while isinstance(below, Restrict):
+            below = below.input
+        column = ref(node.expression)
+        if isinstance(below, Scan) and below.version is Version.OLD and column is not None:
+            found[below.relation].append(column[1])
+    return {relation: sorted(set(columns)) for relation, columns in found.items()}
+
+
+GROUPED = "SELECT t.b, q.n FROM t JOIN (SELECT a, c, count(*) AS n FROM u GROUP BY a, c) AS q ON t.a = q."
+RANKED = (
+    "SELECT t.b, q.r FROM t JOIN (SELECT a, c, rank() OVER (PARTITION BY {} ORDER BY d) AS r FROM u) AS q ON t.a = q.a"
+)
+LEFT = "SELECT t.b FROM t JOIN (SELECT u.a, u.c, w.c AS wc FROM u LEFT JOIN w ON u.c = w.c) AS q ON t.a = q."
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        # groups: by a key, never by what is computed from a whole group
+        (GROUPED + "a", {"u": ["a"]}),
+        (GROUPED + "c", {"u": ["c"]}),
+        (GROUPED + "n", {"u": []}),
+        ("SELECT t.b FROM t JOIN (SELECT DISTINCT a FROM u) AS q ON t.a = q.a", {"u": ["a"]}),
+        ("SELECT t.b FROM t JOIN (SELECT max(a) AS a FROM u) AS q ON t.a = q.a", {"u": []}),
+        # windows: by what partitions all functions
+        (RANKED.format("a"), {"u": ["a"]}),
+        (RANKED.format("c, a"), {"u": ["a"]}),
+        (RANKED.format("c"), {"u": []}),
+        (RANKED.format("a % 2"), {"u": []}),
+        ("SELECT t.b FROM t JOIN (SELECT a FROM u ORDER BY c LIMIT 3) AS q ON t.a = q.a", {"u": []}),
+        # outer joins: the left side, and the right one along an equality
+        (LEFT + "c", {"u": ["c"], "w": ["c"]}),
+        (LEFT + "a", {"u": ["a"], "w": []}),
+        (LEFT + "wc", {"u": [], "w": []}),
+        # semi and anti joins
+        (
+            "SELECT t.b FROM t JOIN (SELECT c FROM u LEFT SEMI JOIN w USING (c)) AS q ON t.a = q.c",
+            {"u": ["c"], "w": ["c"]},
+        ),
+        (
+            "SELECT t.b FROM t JOIN (SELECT c FROM u LEFT ANTI JOIN w USING (c)) AS q ON t.a = q.c",
+            {"u": ["c"], "w": ["c"]},
+        ),
+        (
+            "SELECT t.b FROM t JOIN (SELECT a FROM u LEFT ANTI JOIN w USING (c)) AS q ON t.a = q.a",
+            {"u": ["a"], "w": []},
+        ),
+        # set operations: both sides
+        ("SELECT t.b FROM t JOIN (SELECT c FROM u EXCEPT SELECT c FROM w) AS q ON t.a = q.c", {"u": ["c"], "w": ["c"]}),
+        (
+            "SELECT t.b FROM t JOIN (SELECT c FROM u INTERSECT ALL SELECT c FROM w) AS q ON t.a = q.c",
+            {"u": ["c"], "w": ["c"]},
+        ),
+    ],
+)
+def test_through_keyed_operators(query: str, expected: dict[str, list[str]]) -> None:
+    assert scan_restrictions(query, "t") == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "changed", "expected"),
+    [
+        ("SELECT a, max(c) AS m FROM u GROUP BY a", "u", {"u": ["a"]}),
+        ("SELECT max(c) AS m FROM u", "u", {"u": []}),
+        ("SELECT a, c, rank() OVER (PARTITION BY a ORDER BY c) AS r FROM u", "u", {"u": ["a"]}),
+        ("SELECT u.a, w.e FROM u LEFT JOIN w ON u.c = w.c", "w", {"u": ["c"], "w": ["c"]}),
+        ("SELECT u.a, w.e FROM u LEFT JOIN w ON u.c < w.c", "w", {"u": [], "w": []}),
+        ("SELECT a FROM u WHERE c NOT IN (SELECT c FROM w)", "w", {"u": [], "w": []}),
+        ("SELECT a FROM u WHERE c IN (SELECT c FROM w)", "w", {"u": ["c"], "w": ["c"]}),
+        ("SELECT c FROM u INTERSECT SELECT c FROM w", "w", {"u": ["c"], "w": ["c"]}),
+    ],
+)
+def test_old_rows_of_keyed_operators(query: str, changed: str, expected: dict[str, list[str]]) -> None:
+    """The touched keys restrict every input; without a key there is nothing to restrict by."""
+    assert scan_restrictions(query, changed) == expected
+
+
+def test_keys_that_are_hard_to_find_restrict_nothing() -> None:
+    deep = "scan delta t t [a int]"
+    for _ in range(LARGEST_KEYS):
+        deep = "filter [t.a > 1]\n" + "\n".join("  " + line for line in deep.splitlines())
+    indented = "\n".join("  " + line for line in deep.splitlines())
+    assert restrictions(restrict(parse(f"join [t.a = u.a]\n{indented}\n  scan old u u [a int]"))) == []
+    assert len(restrictions(restrict(parse("join [t.a = u.a]\n  scan delta t t [a int]\n  scan old u u [a int]")))) == 1

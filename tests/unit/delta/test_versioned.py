@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.unit.schema import names, plan
-from tidings.delta.versioned import Versioned, combined, stacked
+from tidings.delta.versioned import Versioned, combined, plain, stacked
 from tidings.ir.expression import read, show
 from tidings.ir.relation import Column, Item, Join, Project, Scan, Version
 
@@ -61,3 +61,16 @@ def test_stacked_branches_agree_on_their_columns() -> None:
 def test_stacked_constants_have_neither() -> None:
     rows = Versioned(Scan("t", "t", (A,)), None, None)
     assert names(stacked([rows], [rows.plan.fields], "n", (A,)).plan) == ["a"]
+
+
+def test_a_plain_bag_repeats_rows_by_their_weight() -> None:
+    """A row that came and went has the weights +1 and -1, and is not there."""
+    current = Scan("u", "u", (A,))
+    assert plain(current, Versioned(OLD, None, read("u.__w"))) == plan("""
+        project u [a int := u_sum.a]
+          repeat [u_sum.__w]
+            filter [u_sum.__w > 0]
+              aggregate u_sum [a int := u.a] [__w bigint := CAST(SUM(u.__w) AS BIGINT)]
+                scan old u u [a int]
+        """)
+    assert plain(current, Versioned(current, None, None)) is current

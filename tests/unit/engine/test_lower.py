@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.unit.schema import only_term, plan, program
 from tidings.delta.restrict import restrictions
 from tidings.engine.duckdb import DuckDB
 from tidings.engine.lower import Statement, listable_keys, lower, source_name
+from tidings.engine.spark import Spark
 from tidings.ir.relation import Relation, Version
 
 DIALECT = DuckDB.dialect
@@ -41,7 +44,7 @@ def test_an_unconnected_input_is_a_cross_join() -> None:
 def test_a_listed_restriction_is_a_slot() -> None:
     statement = lowered(only_term(JOIN, "t").plan, "t")
     (keys,) = statement.key_lists
-    assert (keys.relation, keys.column, keys.type) == ("t", "a", "int")
+    assert (keys.columns, keys.type) == ((("t", "a"),), "int")
     assert statement.small
     assert f"IN ({keys.slot})" in " ".join(statement.text.split())
     assert "IN (1, 2)" in " ".join(statement.filled(lambda _: "1, 2").split())
@@ -118,3 +121,114 @@ def test_casts_are_strict_on_every_engine() -> None:
     text = one_line(plan("project p [x int := CAST(CAST(t.b AS DECIMAL(10, 2)) AS INT)]\n  scan t t [b string]"))
     assert "TRY_CAST" not in text
     assert "TRY_CAST" in one_line(plan("project p [x int := TRY_CAST(t.b AS INT)]\n  scan t t [b string]"))
+
+
+U, W = "scan u u [a int, c bigint]", "scan w w [c bigint, e string]"
+
+
+def test_groups_are_named_by_place() -> None:
+    text = one_line(plan(f"aggregate g [k int := u.a % 2] [n bigint := COUNT(*)]\n  {U}"))
+    assert text.endswith('FROM __current_u AS "u" GROUP BY 1')
+    assert 'AS "k"' in text
+
+
+def test_a_total_has_no_group_by() -> None:
+    assert "GROUP BY" not in one_line(plan(f"aggregate g [] [n bigint := COUNT(*)]\n  {U}"))
+
+
+def test_distinct_rows_are_a_group_by() -> None:
+    assert one_line(plan(f"aggregate g [a int := u.a, c bigint := u.c] []\n  {U}")).endswith("GROUP BY 1, 2")
+
+
+def test_a_window_is_part_of_the_select_above_it() -> None:
+    text = one_line(
+        plan(f"""
+        project p [a int := u.a, n bigint := w.r + 1]
+          window w [r bigint := RANK() OVER (PARTITION BY u.a ORDER BY u.c)]
+            {U}
+        """)
+    )
+    assert text.count("SELECT") == 1
+    assert 'RANK() OVER (PARTITION BY "u"."a" ORDER BY "u"."c"' in text
+
+
+def test_an_outer_join_is_one_source() -> None:
+    text = one_line(
+        plan(f"""
+        project p [a int := u.a, e string := w.e]
+          outer_join [u.c = w.c, u.a > 1]
+            {U}
+            {W}
+        """)
+    )
+    assert 'LEFT JOIN __current_w AS "w" ON "u"."c" = "w"."c" AND "u"."a" > 1' in text
+    assert "WHERE" not in text
+
+
+def test_an_outer_join_without_conditions() -> None:
+    assert 'LEFT JOIN __current_w AS "w" ON TRUE' in one_line(
+        plan(f"outer_join []\n  {U}\n  {W.replace('c bigint, ', '')}")
+    )
+
+
+def test_conditions_below_an_outer_join_stay_below() -> None:
+    """``A ⟕ σ(B)`` pads the rows that σ leaves without a match; above the join it would drop them."""
+    text = one_line(
+        plan(f"""
+        project p [a int := u.a]
+          outer_join [u.c = w.c]
+            {U}
+            filter [w.e = 'x']
+              {W}
+        """)
+    )
+    assert text.index("WHERE") < text.index(' ON "u"."c" = "w"."c"')
+
+
+@pytest.mark.parametrize(("head", "words"), [("semi_join", "WHERE EXISTS("), ("anti_join", "WHERE NOT EXISTS(")])
+def test_semi_joins_are_exists(head: str, words: str) -> None:
+    text = one_line(plan(f"{head} [u.c = w.c, w.e = 'x']\n  {U}\n  {W}"))
+    assert words in text
+    assert "w.e" not in text.split(words)[0]
+
+
+@pytest.mark.parametrize(
+    ("head", "words"),
+    [
+        ("except", "EXCEPT"),
+        ("except all", "EXCEPT ALL"),
+        ("intersect", "INTERSECT"),
+        ("intersect all", "INTERSECT ALL"),
+    ],
+)
+def test_set_operations(head: str, words: str) -> None:
+    text = one_line(plan(f"{head} n [x bigint]\n  scan w w [c bigint]\n  scan u u [c bigint]"))
+    assert f" {words} " in text
+    assert ("ALL" in text) is ("ALL" in words)
+    assert text.count('AS "x"') == 2
+
+
+def test_repeated_rows() -> None:
+    text = one_line(plan(f"project p [a int := u.a]\n  repeat [u.c]\n    {U}"))
+    assert 'UNNEST(GENERATE_SERIES(1, "u"."c"))' in text
+    spark = lower(plan(f"project p [a int := u.a]\n  repeat [u.c]\n    {U}"), Spark.dialect).text
+    assert "EXPLODE(SEQUENCE(1, `u`.`c`))" in " ".join(spark.split())
+
+
+def test_keys_of_several_deltas_are_one_list() -> None:
+    """When both sides of an outer join change, the keys of both restrict each."""
+    term = only_term("SELECT u.a, w.e FROM u LEFT JOIN w ON u.c = w.c", "u", "w")
+    lists = lowered(term.plan, "u", "w").key_lists
+    assert (("u", "c"), ("w", "c")) in {k.columns for k in lists}
+
+
+def test_keys_that_come_from_a_computation_are_not_listed() -> None:
+    term = only_term("SELECT a % 2 AS k, max(c) AS m FROM u GROUP BY a % 2", "u")
+    assert restrictions(term.plan)
+    assert all(listable_keys(r, frozenset({"u"})) is None for r in restrictions(term.plan))
+
+
+def test_a_window_needs_a_projection() -> None:
+    window = plan(f"window w [r bigint := RANK() OVER (ORDER BY u.c)]\n  {U}")
+    with pytest.raises(ValueError, match="below a projection"):
+        lower(window, DIALECT)

@@ -7,18 +7,25 @@ import pytest
 from tidings.errors import InvalidPlanText
 from tidings.ir.expression import read
 from tidings.ir.relation import (
+    Aggregate,
     Column,
     Consolidate,
     Filter,
     Item,
     Join,
+    OuterJoin,
     Project,
     Relation,
+    Repeat,
     Restrict,
     Scan,
+    SemiJoin,
+    SetKind,
+    SetOperation,
     Union,
     Values,
     Version,
+    Window,
 )
 from tidings.ir.text import parse, show
 
@@ -84,6 +91,29 @@ KINDS: dict[str, Relation] = {
     "join": Join((T, U), (read("t.a = u.a"), read("t.b <> 'z'"))),
     "product": Join((T, U), ()),
     "union": Union((U, Scan("u", "u_2", (A,))), "n", (A,)),
+    "aggregate": Aggregate(
+        T, "g", (Item("k", "int", read("t.a % 2")),), (Item("n", "bigint", read("COUNT(DISTINCT t.b)")),)
+    ),
+    "aggregate without keys": Aggregate(T, "g", (), (Item("n", "bigint", read("COUNT(*)")),)),
+    "aggregate without aggregates": Aggregate(T, "g", (Item("a", "int", read("t.a")),), ()),
+    "window": Window(
+        T,
+        "w",
+        (
+            Item("n", "int", read("ROW_NUMBER() OVER (PARTITION BY t.a ORDER BY t.b DESC NULLS FIRST)")),
+            Item("s", "bigint", read("SUM(t.a) OVER (ORDER BY t.a ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)")),
+        ),
+    ),
+    "outer_join": OuterJoin(T, U, (read("t.a = u.a"), read("t.b > 'x'"))),
+    "outer_join without conditions": OuterJoin(T, U, ()),
+    "semi_join": SemiJoin(T, U, (read("t.a <=> u.a"),)),
+    "anti_join": SemiJoin(T, U, (read("t.a = u.a OR u.a IS NULL"),), anti=True),
+    "except": SetOperation(SetKind.EXCEPT, False, U, Scan("u", "u_2", (A,)), "n", (A,)),
+    "except all": SetOperation(SetKind.EXCEPT, True, U, Scan("u", "u_2", (A,)), "n", (A,)),
+    "intersect": SetOperation(SetKind.INTERSECT, False, U, Scan("u", "u_2", (A,)), "n", (A,)),
+    "intersect all": SetOperation(SetKind.INTERSECT, True, U, Scan("u", "u_2", (A,)), "n", (A,)),
+    "an except called all": SetOperation(SetKind.EXCEPT, False, U, Scan("u", "u_2", (A,)), "all", (A,)),
+    "repeat": Repeat(T, read("t.a + 1")),
     "restrict": Restrict(T, read("t.a"), Project(U, "keys", (Item("a", "int", read("u.a")),))),
     "restrict null_safe": Restrict(T, read("t.a"), U, null_safe=True),
     "consolidate": Consolidate(Scan("t", "t", (A,), Version.DELTA), "out"),

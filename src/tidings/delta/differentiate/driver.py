@@ -6,19 +6,26 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from tidings.delta.differentiate import join, project, scan, select, union, values
-from tidings.delta.versioned import Versioned
+from tidings.delta.versioned import Versioned, plain
 from tidings.ir.relation import (
+    Aggregate,
     Consolidate,
     Filter,
     Join,
+    OuterJoin,
     Project,
     Relation,
+    Repeat,
     Restrict,
     Scan,
+    SemiJoin,
+    SetOperation,
     Union,
     Values,
     Version,
+    Window,
 )
+from tidings.ir.traverse import children, with_children
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +65,9 @@ def differentiate(node: Relation, changed: frozenset[str]) -> list[Differential]
                     after = [state(i, changed, Version.NEW) for i in node.inputs[place + 1 :]]
                     terms.append(term.over(join.apply(node, [*before, term.rows, *after])))
             return terms
-        case Restrict() | Consolidate():
+        case Aggregate() | Window() | OuterJoin() | SemiJoin() | SetOperation():
+            raise ValueError("a keyed operator is a step of its own")
+        case Repeat() | Restrict() | Consolidate():
             raise ValueError("a delta plan cannot be differentiated again")
         case _:
             assert_never(node)
@@ -79,7 +88,10 @@ def state(node: Relation, changed: frozenset[str], version: Version) -> Versione
             return union.state(node, [state(i, changed, version) for i in node.inputs])
         case Join():
             return join.apply(node, [state(i, changed, version) for i in node.inputs])
-        case Restrict() | Consolidate():
+        case Aggregate() | Window() | OuterJoin() | SemiJoin() | SetOperation():
+            plain_inputs = (plain(i, state(i, changed, version)) for i in children(node))
+            return Versioned(with_children(node, tuple(plain_inputs)), None, None)
+        case Repeat() | Restrict() | Consolidate():
             raise ValueError("a delta plan has no state")
         case _:
             assert_never(node)

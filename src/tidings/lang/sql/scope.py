@@ -6,14 +6,15 @@ if the first part names a source that has such a column, else as ``column.fields
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from tidings.errors import AmbiguousColumn, Place, UnknownColumn, UnknownField, UnknownRelation, closest
 from tidings.ir import types
-from tidings.ir.expression import Expression, show_name
-from tidings.ir.relation import Field, Relation
+from tidings.ir.expression import Expression, Ref, show_name, typed_null
+from tidings.ir.relation import Field, Relation, Scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +32,27 @@ class Scope:
 
     sources: list[Source] = field(default_factory=list)
     visible: list[tuple[str, Field]] = field(default_factory=list)
+    outer: Outer | None = None
 
-    def add(self, source: Source, merged: frozenset[str] = frozenset()) -> None:
-        """Bring a source in.  Columns named in ``merged`` (by USING or NATURAL) are shown once, first."""
+    def add(self, source: Source, merged: frozenset[str] = frozenset(), *, theirs: bool = False) -> None:
+        """Bring a source in.  Columns named in ``merged`` (by USING or NATURAL) are shown once, first.
+
+        They are those of the sources before it, or, for a right join, ``theirs``.
+        """
         first = [(n, f) for n, f in self.visible if n.lower() in merged]
+        if theirs:
+            own = {n.lower(): f for n, f in source.columns}
+            first = [(n, own[n.lower()]) for n, _ in first]
         rest = [(n, f) for n, f in self.visible if n.lower() not in merged]
         self.sources.append(source)
         self.visible = first + rest + [(n, f) for n, f in source.columns if n.lower() not in merged]
+
+    def rebase(self, new: Mapping[Ref, Field]) -> None:
+        """Tell the columns in scope the names they have from now on."""
+        self.sources = [
+            Source(s.name, s.relation, tuple((n, new.get(f.ref, f)) for n, f in s.columns)) for s in self.sources
+        ]
+        self.visible = [(n, new.get(f.ref, f)) for n, f in self.visible]
 
     def source(self, name: str) -> Source | None:
         return next((s for s in self.sources if s.name.lower() == name.lower()), None)
@@ -52,7 +67,7 @@ class Scope:
         struct = self._pick(of, self.visible, place)
         if struct is None or not types.fields(struct.type):
             raise UnknownRelation(place, closest(of, [s.name for s in self.sources]), name=of)
-        return [(n, _access(struct, [n], place)) for n, _ in types.fields(struct.type)]
+        return [(n, access(struct.expression, struct, [n], place)) for n, _ in types.fields(struct.type)]
 
     def resolve(self, parts: list[str], place: Place | None) -> Expression:
         """The bound expression a dotted name stands for."""
@@ -63,14 +78,21 @@ class Scope:
         return found
 
     def find(self, parts: list[str], place: Place | None) -> Expression | None:
-        """Like :meth:`resolve`, but None where nothing fits."""
+        """Like :meth:`resolve`, but None where nothing fits; the queries around come last."""
+        found = self.own(parts, place)
+        if found is not None:
+            return access(found[0].expression, found[0], found[1], place)
+        return self.outer.capture(parts, place) if self.outer is not None else None
+
+    def own(self, parts: list[str], place: Place | None = None) -> tuple[Field, list[str]] | None:
+        """The column of this SELECT's sources a dotted name begins with, and the fields after it."""
         source = self.source(parts[0]) if len(parts) > 1 else None
         if source is not None:
             column = self._pick(parts[1], source.columns, place)
             if column is not None:
-                return _access(column, parts[2:], place)
+                return column, parts[2:]
         column = self._pick(parts[0], self.visible, place)
-        return None if column is None else _access(column, parts[1:], place)
+        return None if column is None else (column, parts[1:])
 
     def _pick(
         self, name: str, columns: list[tuple[str, Field]] | tuple[tuple[str, Field], ...], place: Place | None
@@ -83,9 +105,49 @@ class Scope:
         return fitting[0] if fitting else None
 
 
-def _access(column: Field, path: list[str], place: Place | None) -> Expression:
-    """A column, or a field inside it."""
-    expression, type = column.expression, column.type
+@dataclass(slots=True)
+class Outer:
+    """The query around a subquery, and what the subquery uses of it.
+
+    While the subquery is read for the first time, what it uses is collected and stands as NULL.  When it is read again,
+    a column of its own stands for each: of the *domain*, the relation of all values that occur around it, or of one of
+    its sources, where the subquery sets the two equal.
+    """
+
+    scope: Scope
+    used: dict[Ref, tuple[Field, list[str]]] = field(default_factory=dict)
+    stands: dict[Ref, Field] = field(default_factory=dict)
+    domain: Scan | None = None
+    total: bool = False
+    """Whether the subquery is one aggregate over all its rows, so that it has one row whatever they are."""
+    default: Expression | None = None
+    """What such an aggregate says of no rows, where that is not NULL."""
+
+    def locate(self, parts: list[str], place: Place | None) -> tuple[Field, list[str]] | None:
+        found = self.scope.own(parts, place)
+        if found is None and self.scope.outer is not None:
+            return self.scope.outer.locate(parts, place)
+        return found
+
+    def capture(self, parts: list[str], place: Place | None) -> Expression | None:
+        """What stands inside for a column of the query around."""
+        found = self.locate(parts, place)
+        if found is None:
+            return None
+        around, path = found
+        self.used.setdefault(around.ref, (around, parts[: len(parts) - len(path)]))
+        stand = self.stands.get(around.ref)
+        return access(typed_null(around.type) if stand is None else stand.expression, around, path, place)
+
+    def shown(self, parts: list[str]) -> Expression | None:
+        """A NULL of the right type, for the analyzer."""
+        found = self.locate(parts, None)
+        return None if found is None else access(typed_null(found[0].type), found[0], found[1], None)
+
+
+def access(base: Expression, column: Field, path: list[str], place: Place | None) -> Expression:
+    """A column, or a field inside it; ``base`` stands for the column."""
+    expression, type = base, column.type
     for name in path:
         if type.startswith("map<"):
             expression = exp.Bracket(this=expression, expressions=[exp.Literal.string(name)])

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.schema import normal, plan, view_plans
 from tidings.delta.differentiate import Differential, differentiate, state
 from tidings.explain import algebra
-from tidings.ir.relation import Consolidate, Relation, Restrict, Scan, Version
+from tidings.ir.relation import Consolidate, Relation, Repeat, Restrict, Scan, Version
 from tidings.ir.text import parse, show
 from tidings.ir.traverse import walk
 
@@ -110,3 +110,27 @@ def test_views_are_seen_through() -> None:
     views = view_plans(v="SELECT a AS k FROM t WHERE a > 0")
     found = differentiate(normal("SELECT v.k FROM v JOIN u ON v.k = u.a", views), frozenset({"t"}))
     assert [algebra(t.rows.plan) for t in found] == ["π(Δt ⋈ u)"]
+
+
+KEYED = [
+    "SELECT a, max(c) AS m FROM u GROUP BY a",
+    "SELECT u.a, w.e FROM u LEFT JOIN w ON u.c = w.c",
+    "SELECT u.a FROM u LEFT ANTI JOIN w ON u.c = w.c",
+    "SELECT c FROM u EXCEPT SELECT c FROM w",
+    "SELECT a, rank() OVER (ORDER BY c) AS r FROM u",
+]
+
+
+@pytest.mark.parametrize("query", KEYED)
+def test_keyed_operators_are_steps_of_their_own(query: str) -> None:
+    with pytest.raises(ValueError, match="step of its own"):
+        differentiate(normal(query), frozenset({"u", "w"}))
+
+
+@pytest.mark.parametrize("query", KEYED)
+def test_the_old_state_of_a_keyed_operator_is_a_plain_bag(query: str) -> None:
+    """Weights are summed and rows repeated below it, so each of its own rows counts once."""
+    found = state(normal(query), frozenset(), Version.OLD)
+    assert (found.time, found.weight) == (None, None)
+    repeats = sum(isinstance(n, Repeat) for n in walk(found.plan))
+    assert repeats == len([n for n in walk(found.plan) if isinstance(n, Scan)])

@@ -26,9 +26,10 @@ def relations(query: str) -> list[str]:
 def test_select_is_project_over_filter_over_join() -> None:
     assert bound("SELECT t.a + 1 AS n FROM t JOIN u ON t.a = u.a WHERE u.c > 2 AND t.b = 'x'") == plan("""
         project result [n int := t.a + 1]
-          join [t.a = u.a, u.c > 2, t.b = 'x']
-            scan t t [a int, b string, s "struct<x:int,y:struct<z:string>>", arr "array<struct<x:int>>"]
-            scan u u [a int, c bigint, d decimal(10,2)]
+          filter [u.c > 2, t.b = 'x']
+            join [t.a = u.a]
+              scan t t [a int, b string, s "struct<x:int,y:struct<z:string>>", arr "array<struct<x:int>>"]
+              scan u u [a int, c bigint, d decimal(10,2)]
         """)
 
 
@@ -194,30 +195,37 @@ def test_views_stay_scans() -> None:
 @pytest.mark.parametrize(
     ("query", "construct", "marked"),
     [
-        ("SELECT DISTINCT a FROM t", "SELECT DISTINCT", None),
-        ("SELECT a FROM t GROUP BY a", "GROUP BY", "a"),
-        ("SELECT a FROM t ORDER BY a", "ORDER BY", "a"),
-        ("SELECT a FROM t LIMIT 3", "LIMIT", None),
+        ("SELECT a FROM t LIMIT 3", "LIMIT without ORDER BY", None),
+        ("SELECT a FROM t OFFSET 3", "LIMIT without ORDER BY", None),
+        ("SELECT a FROM t UNION ALL SELECT a FROM u LIMIT 3", "LIMIT without ORDER BY", None),
+        ("SELECT a FROM t WHERE EXISTS (SELECT 1 FROM u LIMIT 1)", "LIMIT without ORDER BY", None),
         ("SELECT a FROM t SORT BY a", "SORT BY", "a"),
+        ("SELECT a FROM t CLUSTER BY a", "CLUSTER BY", "a"),
+        ("SELECT a FROM t DISTRIBUTE BY a", "DISTRIBUTE BY", "a"),
         ("SELECT a FROM t LATERAL VIEW explode(arr) x AS y", "LATERAL VIEW", None),
-        ("SELECT a FROM t UNION SELECT a FROM u", "UNION without ALL", None),
-        ("SELECT a FROM t EXCEPT SELECT a FROM u", "EXCEPT", None),
-        ("SELECT a FROM t INTERSECT SELECT a FROM u", "INTERSECT", None),
-        ("SELECT t.a FROM t LEFT JOIN u ON t.a = u.a", "LEFT JOIN", None),
-        ("SELECT t.a FROM t FULL OUTER JOIN u ON t.a = u.a", "FULL OUTER JOIN", None),
-        ("SELECT t.a FROM t LEFT SEMI JOIN u ON t.a = u.a", "LEFT SEMI JOIN", None),
-        ("SELECT a FROM t WHERE a IN (SELECT a FROM u)", "a subquery in an expression", None),
-        ("SELECT a FROM t WHERE EXISTS (SELECT 1 FROM u)", "a subquery in an expression", None),
-        ("SELECT (SELECT 1) AS x", "a subquery in an expression", None),
-        ("SELECT count(*) FROM t", "an aggregate function", "count(*"),
-        ("SELECT row_number() OVER (ORDER BY a) FROM t", "a window function", None),
+        ("SELECT t.a FROM t, LATERAL (SELECT c FROM u WHERE u.a = t.a) AS l", "LATERAL", None),
+        ("SELECT t.a FROM t LEFT JOIN LATERAL (SELECT c FROM u WHERE u.a = t.a) AS l ON TRUE", "LATERAL", None),
+        ("SELECT t.a FROM t ASOF JOIN u ON t.a = u.a", "ASOF JOIN", None),
+        ("SELECT t.a FROM t JOIN u ON t.a IN (SELECT a FROM u)", "a subquery here", None),
+        ("SELECT t.a FROM t LEFT JOIN u ON EXISTS (SELECT 1 FROM w)", "a subquery here", None),
+        ("SELECT a FROM t WHERE a > ALL (SELECT a FROM u)", "ANY and ALL with a subquery", None),
+        ("SELECT a FROM t WHERE a = ANY (SELECT a FROM u)", "ANY and ALL with a subquery", None),
+        ("SELECT a FROM t WHERE a = SOME (SELECT a FROM u)", "ANY and ALL with a subquery", None),
+        (
+            "SELECT a FROM t WHERE (a, a) IN (SELECT a, c FROM u)",
+            "a subquery of several columns in an expression",
+            None,
+        ),
+        ("SELECT (SELECT a, c FROM u) AS x FROM t", "a subquery of several columns in an expression", None),
+        ("SELECT * FROM t PIVOT (count(b) FOR a IN (1, 2))", "PIVOT and UNPIVOT", None),
+        ("SELECT * FROM u UNPIVOT (v FOR k IN (a, c))", "PIVOT and UNPIVOT", None),
         ("SELECT explode(arr) FROM t", "a function that makes rows", "explode(arr"),
         ("SELECT * FROM range(3)", "a table function", None),
         ("SELECT * FROM t TABLESAMPLE (10 PERCENT)", "TABLESAMPLE", None),
         ("WITH RECURSIVE x AS (SELECT 1 AS a) SELECT * FROM x", "WITH RECURSIVE", None),
         ("SELECT a FROM t WHERE a = ?", "a parameter", None),
         ("SELECT a FROM t WHERE a = :x", "a parameter", None),
-        ("SELECT a FROM t UNION ALL BY NAME SELECT a FROM u", "UNION BY NAME", None),
+        ("SELECT a FROM t UNION ALL BY NAME SELECT a FROM u", "a set operation BY NAME", None),
     ],
 )
 def test_unsupported_construct(query: str, construct: str, marked: str | None) -> None:

@@ -1,0 +1,37 @@
+"""Cutting a plan into parts at its keyed operators.
+
+A keyed operator needs the delta of its input several times (for the touched keys, and as part of the input at every
+version), so that delta is a step of its own; and what stands above it reads its result's delta like a table's.  Each
+part is a relation with a definition, as if it were a view.
+"""
+
+from __future__ import annotations
+
+from tidings.delta.differentiate.lift import keyed_operator
+from tidings.ir.relation import Column, Project, Relation, Scan
+from tidings.ir.traverse import children, with_children
+
+
+def cut(name: str, plan: Relation) -> tuple[Relation, dict[str, Relation]]:
+    """The plan over the parts it was cut into, and the parts' definitions, lower ones first."""
+    parts: dict[str, Relation] = {}
+
+    def part(node: Relation) -> Scan:
+        """A scan of the node, which becomes a part unless it is a scan already."""
+        if isinstance(node, Scan):
+            return node
+        relation = f"{name}#{len(parts) + 1}"
+        parts[relation] = node
+        return Scan(relation, node.fields[0].alias, tuple(Column(f.name, f.type) for f in node.fields))
+
+    def go(node: Relation, root: bool) -> Relation:
+        operator = keyed_operator(node)
+        if operator is None:
+            return with_children(node, tuple(go(c, False) for c in children(node)))
+        inputs = tuple(part(go(c, False)) for c in children(operator))
+        whole: Relation = with_children(operator, inputs)
+        if isinstance(node, Project):
+            whole = with_children(node, (whole,))
+        return whole if root else part(whole)
+
+    return go(plan, True), parts

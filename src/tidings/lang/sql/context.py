@@ -1,0 +1,96 @@
+"""What every part of the binder needs: the text, the catalog, the analyzer, and aliases no two nodes share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from sqlglot import exp
+
+from tidings.errors import InvalidExpression, Place, UnsupportedConstruct
+from tidings.ir.expression import Expression, column, substitute, typed_null
+from tidings.ir.relation import Column, Field
+from tidings.lang.sql.parse import place
+
+
+class Catalog(Protocol):
+    """What the binder asks about relations: their names and columns."""
+
+    def names(self) -> list[str]: ...
+
+    def columns(self, relation: str) -> tuple[str, tuple[Column, ...]] | None:
+        """The relation's name as declared and its columns, or None."""
+
+
+class Analyzer(Protocol):
+    """Names and types of a query over typed stand-ins; raises :class:`AnalysisFailed`."""
+
+    def analyze(self, query: exp.Query) -> tuple[Column, ...]: ...
+
+    def names(self, text: str, relations: Mapping[str, tuple[Column, ...]]) -> tuple[str, ...] | None:
+        """The output names of a query's own text over relations, where the engine speaks Spark's SQL itself."""
+
+
+class AnalysisFailed(Exception):
+    """The analyzer's verdict on a query, in one sentence, with the fragment it blames."""
+
+    def __init__(self, reason: str, fragment: str | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.fragment = fragment
+
+
+@dataclass(slots=True)
+class Context:
+    """One binding: of one query, from one text."""
+
+    text: str
+    catalog: Catalog
+    analyzer: Analyzer
+    used: set[str] = field(default_factory=set)
+
+    def place(self, node: Expression) -> Place | None:
+        return place(self.text, node)
+
+    def alias(self, wanted: str) -> str:
+        """An alias no other node of the plan has."""
+        name = self.fresh(wanted)
+        self.used.add(name.lower())
+        return name
+
+    def fresh(self, wanted: str) -> str:
+        """A name that is free, not yet taken."""
+        taken = (f"{wanted}_{n}" for n in range(2, len(self.used) + 3))
+        return wanted if wanted.lower() not in self.used else next(n for n in taken if n.lower() not in self.used)
+
+    def analyze(self, query: exp.Query, node: Expression) -> tuple[Column, ...]:
+        """The analyzer's word on a query; ``node`` is what it stands for in the text."""
+        try:
+            return self.analyzer.analyze(query)
+        except AnalysisFailed as failed:
+            at = self.place(node)
+            if failed.fragment and (start := self.text.find(failed.fragment, at.start if at else 0)) >= 0:
+                at = Place(self.text, start, start + len(failed.fragment))
+            raise InvalidExpression(at, reason=failed.reason) from None
+
+    def types(self, expressions: list[Expression], fields: tuple[Field, ...], node: Expression) -> list[str]:
+        """The types of bound expressions over the columns of a plan."""
+        if not expressions:
+            return []
+        flat = {f.ref: column("r", f"{f.alias}.{f.name}") for f in fields}
+        nulls = [typed_null(f.type).as_(f"{f.alias}.{f.name}", quoted=True) for f in fields]
+        nothing = [exp.Literal.number(1).as_("one")]
+        source = exp.select(*(nulls or nothing)).subquery(exp.to_identifier("r", quoted=True))
+        items = [substitute(e, flat).copy().as_(f"c{n}") for n, e in enumerate(expressions)]
+        return [c.type for c in self.analyze(exp.select(*items).from_(source), node)]
+
+    def unsupported(self, construct: str, node: Expression) -> UnsupportedConstruct:
+        at = self.place(node) or (self.place(node.parent) if node.parent is not None else None)
+        return UnsupportedConstruct(at, _HINTS.get(construct, _HINT), construct=construct)
+
+
+_HINT = "docs/sql.md lists what a view may be built from"
+_HINTS = {
+    "LIMIT without ORDER BY": "which rows a LIMIT keeps depends on their order: say it with ORDER BY",
+}

@@ -1,0 +1,76 @@
+"""Binding scalar expressions: every column to the relation it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from tidings.analysis import functions
+from tidings.errors import NonDeterministic
+from tidings.ir.expression import Expression
+from tidings.lang.sql.context import Context
+from tidings.lang.sql.scope import Scope
+
+
+def bind_expression(ctx: Context, node: Expression, scope: Scope, named: Mapping[str, Expression]) -> Expression:
+    """Bind every column; names of earlier items of the same SELECT list serve where no column fits."""
+    check(ctx, node)
+
+    def bound(part: Expression) -> Expression:
+        if not isinstance(part, exp.Column):
+            return part
+        names, at = [p.name for p in part.parts], ctx.place(part)
+        if names[0].lower() in named and scope.find(names, at) is None:
+            found = named[names[0].lower()]
+            for name in names[1:]:
+                found = exp.Dot(this=found.copy(), expression=exp.to_identifier(name, quoted=True))
+            return exp.Paren(this=found.copy())
+        return scope.resolve(names, at).copy()
+
+    return node.copy().transform(bound)
+
+
+def for_analysis(node: Expression, scope: Scope, named: Mapping[str, Expression]) -> Expression:
+    """The expression as the analyzer may see it: names of outer queries are NULLs of their types."""
+    if scope.outer is None:
+        return node.copy()
+
+    def seen(part: Expression) -> Expression:
+        if not isinstance(part, exp.Column) or isinstance(part.this, exp.Star):
+            return part
+        names = [p.name for p in part.parts]
+        if names[0].lower() in named or scope.own(names) is not None:
+            return part
+        found = scope.outer.shown(names) if scope.outer is not None else None
+        return part if found is None else found
+
+    return node.copy().transform(seen)
+
+
+def check(ctx: Context, node: Expression) -> None:
+    """Refuse what has no meaning row by row."""
+    for part in node.walk():
+        if isinstance(part, exp.Query):
+            raise ctx.unsupported("a subquery here", part)
+        if isinstance(part, exp.Placeholder | exp.Parameter):
+            raise ctx.unsupported("a parameter", part)
+        if isinstance(part, exp.Star) and not isinstance(part.parent, exp.AggFunc):
+            raise ctx.unsupported("a star inside an expression", part)
+        if functions.is_non_deterministic(part):
+            hint = "compute the value outside and store it in a column"
+            raise NonDeterministic(ctx.place(part), hint, function=_call(part))
+        if functions.reads_clock(part):
+            hint = "compare with a timestamp column instead of the clock"
+            raise NonDeterministic(ctx.place(part), hint, function=_call(part))
+        if functions.depends_on_order(part) and not isinstance(part.parent, exp.Window):
+            raise NonDeterministic(ctx.place(part), _ORDER_HINT, function=_call(part))
+        if functions.is_generator(part):
+            raise ctx.unsupported("a function that makes rows", part)
+
+
+_ORDER_HINT = "say which row, as in max(struct(order, value)), or sort the array, as in sort_array(collect_list(value))"
+
+
+def _call(node: Expression) -> str:
+    return f"{functions.function_name(node)}()"

@@ -1,0 +1,87 @@
+"""Joins in FROM: how the sources come together, and what their columns are called after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from tidings.ir.expression import Expression, conjuncts, typed_null
+from tidings.ir.relation import Column, Field, Item, Join, OuterJoin, Project, Relation, SemiJoin, Union
+from tidings.lang.sql.context import Context
+from tidings.lang.sql.expression import bind_expression
+from tidings.lang.sql.scope import Scope, Source
+
+
+def join_source(ctx: Context, join: exp.Join, source: Source, scope: Scope, plan: Relation) -> Relation:
+    """Join one more source and bring it into scope."""
+    side, kind, method = (str(join.args.get(a) or "").upper() for a in ("side", "kind", "method"))
+    if kind not in ("", "INNER", "CROSS", "OUTER", "SEMI", "ANTI") or method not in ("", "NATURAL"):
+        raise ctx.unsupported(" ".join(w for w in (method, side, kind, "JOIN") if w), join)
+    shared = [i.name for i in join.args.get("using") or []]
+    if method == "NATURAL":
+        theirs = {n.lower() for n, _ in source.columns}
+        shared = [n for n, _ in scope.visible if n.lower() in theirs]
+    at = ctx.place(join)
+    alone = Scope([source], list(source.columns))
+    pairs = [(scope.resolve([n], at), alone.resolve([n], at)) for n in shared]
+    conditions: list[Expression] = [exp.EQ(this=a.copy(), expression=b.copy()) for a, b in pairs]
+    both = Scope([*scope.sources, source], [*scope.visible, *source.columns])
+    merged = frozenset(n.lower() for n in shared)
+    if not shared:
+        on = join.args.get("on")
+        conditions += conjuncts(bind_expression(ctx, on, both, {})) if on is not None else []
+    if kind in ("SEMI", "ANTI"):
+        return SemiJoin(plan, source.relation, tuple(conditions), kind == "ANTI")
+    if side == "FULL":
+        return _full_join(ctx, source, scope, plan, tuple(conditions), merged)
+    scope.add(source, merged, theirs=side == "RIGHT")
+    if side == "LEFT":
+        return OuterJoin(plan, source.relation, tuple(conditions))
+    if side == "RIGHT":
+        return OuterJoin(source.relation, plan, tuple(conditions))
+    return Join((plan, source.relation), tuple(conditions))
+
+
+def _full_join(
+    ctx: Context,
+    source: Source,
+    scope: Scope,
+    plan: Relation,
+    conditions: tuple[Expression, ...],
+    merged: frozenset[str],
+) -> Relation:
+    """``A ⟗ B = (A ⟕ B) ⊎ π(B ▷ A)``: the rows of both sides that match nothing are padded with NULL."""
+    left, right = plan, source.relation
+    columns = tuple(Column(f"{f.alias}.{f.name}", f.type) for f in (*left.fields, *right.fields))
+    joined = OuterJoin(left, right, conditions)
+    first = Project(joined, ctx.alias("full"), _as(columns, [f.expression for f in joined.fields]))
+    nulls = [typed_null(f.type) for f in left.fields]
+    lonely = SemiJoin(right, left, conditions, anti=True)
+    padded = _as(columns, [*nulls, *(f.expression for f in right.fields)])
+    union = Union((first, Project(lonely, ctx.alias("full"), padded)), ctx.alias("full"), columns)
+    new = dict(zip((f.ref for f in (*left.fields, *right.fields)), union.fields, strict=True))
+    there = {n.lower(): f for n, f in source.columns}
+    fallback = {n.lower(): (new[f.ref], new[there[n.lower()].ref]) for n, f in scope.visible if n.lower() in merged}
+    scope.add(source, merged)
+    scope.rebase(new)
+    if not fallback:
+        return union
+    return _coalesced(ctx, union, scope, fallback)
+
+
+def _coalesced(ctx: Context, union: Union, scope: Scope, merged: Mapping[str, tuple[Field, Field]]) -> Relation:
+    """A column named by USING in a full join comes from whichever side has it."""
+    kept = [Item(f.name, f.type, f.expression) for f in union.fields]
+    for name, (left, right) in merged.items():
+        either = exp.Coalesce(this=left.expression, expressions=[right.expression])
+        kept.append(Item(f"either.{name}", left.type, either))
+    project = Project(union, ctx.alias("full"), tuple(kept))
+    by_name = {f.name: f for f in project.fields}
+    scope.rebase({f.ref: by_name[f.name] for f in union.fields})
+    scope.visible = [(n, by_name.get(f"either.{n.lower()}", f)) for n, f in scope.visible]
+    return project
+
+
+def _as(columns: tuple[Column, ...], expressions: list[Expression]) -> tuple[Item, ...]:
+    return tuple(Item(c.name, c.type, e) for c, e in zip(columns, expressions, strict=True))

@@ -1,0 +1,256 @@
+"""Queries: SELECT, set operations, VALUES, names of tables and views, common table expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sqlglot import exp
+
+from tidings.errors import DuplicateAlias, InvalidExpression, UnknownRelation, closest
+from tidings.ir.expression import Expression, cast, show_name, typed_null
+from tidings.ir.relation import (
+    Aggregate,
+    Column,
+    Item,
+    Project,
+    Relation,
+    Scan,
+    SetKind,
+    SetOperation,
+    Union,
+    Values,
+)
+from tidings.lang.sql.context import Context
+from tidings.lang.sql.expression import bind_expression
+from tidings.lang.sql.joins import join_source
+from tidings.lang.sql.names import check_reserved
+from tidings.lang.sql.order import count, first_rows, ordinal
+from tidings.lang.sql.scope import Outer, Scope, Source
+from tidings.lang.sql.select import bind_select, refused_clauses
+
+
+class Bound(NamedTuple):
+    """A plan and the names users know its columns by; unlike the plan's own, these may repeat.
+
+    A subquery's plan has more columns than names: those that tie it to the query around it.
+    """
+
+    plan: Relation
+    names: tuple[str, ...]
+
+    @staticmethod
+    def of(plan: Relation) -> Bound:
+        return Bound(plan, tuple(f.name for f in plan.fields))
+
+
+Named = Mapping[str, "Cte"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cte:
+    """A common table expression, and those its own text may use."""
+
+    tree: exp.CTE
+    visible: Named
+
+
+@dataclass(slots=True)
+class Binder:
+    """Binds the queries of one text."""
+
+    ctx: Context
+
+    def query(self, node: Expression, name: str, ctes: Named, outer: Outer | None = None) -> Bound:
+        """A query expression, whose result goes by ``name``; ``outer`` is the query around a subquery."""
+        ctes = self._with(node, ctes)
+        match node:
+            case exp.Subquery() if not refused_clauses(node):
+                return self.query(node.this, name, ctes, outer)
+            case exp.Select():
+                return bind_select(self, node, name, ctes, outer)
+            case exp.SetOperation() if not refused_clauses(node):
+                return self._set_operation(node, name, ctes, outer)
+            case exp.Values():
+                return Bound.of(self._values(node, name))
+            case exp.Table() if not node.args.get("joins"):
+                return self._named(node, name, ctes)
+            case exp.Table():
+                construct = "a parenthesised join"
+            case _:
+                construct = f"a {node.key.upper()} statement"
+        raise self.ctx.unsupported(construct, node)
+
+    def _with(self, node: Expression, ctes: Named) -> Named:
+        clause = node.args.get("with_")
+        if clause is None:
+            return ctes
+        if clause.args.get("recursive"):
+            raise self.ctx.unsupported("WITH RECURSIVE", clause)
+        for cte in clause.expressions:
+            check_reserved(cte.alias, self.ctx.place(cte.args["alias"]))
+            ctes = {**ctes, cte.alias.lower(): Cte(cte, ctes)}
+        return ctes
+
+    def _set_operation(self, node: exp.SetOperation, name: str, ctes: Named, outer: Outer | None) -> Bound:
+        if node.args.get("by_name"):
+            raise self.ctx.unsupported("a set operation BY NAME", node)
+        left, right = (self.query(side, name, ctes, outer) for side in (node.left, node.right))
+        if outer is not None:
+            outer.total = False
+        branches = (left.plan, right.plan)
+        sides = [exp.select(*(typed_null(f.type).as_(f"c{i}") for i, f in enumerate(b.fields))) for b in branches]
+        columns = self.ctx.analyze(exp.union(*sides, distinct=False), node)
+        merged = tuple(Column(f.name, c.type) for f, c in zip(left.plan.fields, columns, strict=True))
+        one, other = (self._widen(b, merged) for b in branches)
+        distinct = bool(node.args.get("distinct"))
+        plan: Relation
+        if isinstance(node, exp.Union):
+            plan = Union((one, other), self.ctx.alias(name), merged)
+            plan = distinct_rows(self.ctx, plan, name) if distinct else plan
+        else:
+            kind = SetKind.EXCEPT if isinstance(node, exp.Except) else SetKind.INTERSECT
+            plan = SetOperation(kind, not distinct, one, other, self.ctx.alias(name), merged)
+        return Bound(self._cut_to_limit(node, plan, left.names, name), left.names)
+
+    def _cut_to_limit(self, node: exp.SetOperation, plan: Relation, names: tuple[str, ...], name: str) -> Relation:
+        """ORDER BY with LIMIT after a set operation."""
+        limit, offset = (count(self.ctx, node.args.get(a)) for a in ("limit", "offset"))
+        if limit is None and offset is None:
+            return plan
+        order = node.args.get("order")
+        if order is None:
+            raise self.ctx.unsupported("LIMIT without ORDER BY", node)
+        by_name = {n.lower(): f.name for n, f in zip(names, plan.fields, strict=False)}
+        parts = []
+        for part in order.expressions:
+            found = ordinal(part.this, [f.name for f in plan.fields]) or by_name.get(part.this.name.lower())
+            if found is None:
+                raise self.ctx.unsupported("ORDER BY something else than an output column", part)
+            placed = part.copy()
+            placed.set("this", exp.column(found))
+            parts.append(placed)
+        out = [Item(f.name, f.type, f.expression) for f in plan.fields]
+        return first_rows(self.ctx, plan, out, parts, offset or 0, limit, name)
+
+    def _widen(self, branch: Relation, columns: tuple[Column, ...]) -> Relation:
+        """Cast a union branch to the common types.
+
+        Without it a delta that has only one of the branches would carry that branch's narrower types.
+        """
+        pairs = list(zip(branch.fields, columns, strict=True))
+        if all(f.type == c.type for f, c in pairs):
+            return branch
+        items = (
+            Item(c.name, c.type, f.expression if f.type == c.type else cast(f.expression, c.type)) for f, c in pairs
+        )
+        return Project(branch, self.ctx.alias("widened"), tuple(items))
+
+    def _values(self, node: exp.Values, name: str) -> Values:
+        rows = [r.expressions if isinstance(r, exp.Tuple) else [r] for r in node.expressions]
+        empty = Scope()
+        cells = tuple(tuple(bind_expression(self.ctx, c, empty, {}) for c in row) for row in rows)
+        if len({len(row) for row in rows}) > 1:
+            raise InvalidExpression(self.ctx.place(node), reason="the rows of VALUES differ in their number of columns")
+        source = node.copy()
+        source.set("alias", exp.TableAlias(this=exp.to_identifier("v")))
+        columns = self.ctx.analyze(exp.select("*").from_(source), node)
+        names = list(self._renamed(tuple(f"col{i + 1}" for i in range(len(columns))), node))
+        return Values(
+            self.ctx.alias(name), tuple(Column(n, c.type) for n, c in zip(names, columns, strict=True)), cells
+        )
+
+    # FROM
+
+    def from_clause(self, node: exp.Select, ctes: Named, outer: Outer | None) -> tuple[Scope, Relation, exp.Select]:
+        """The sources in scope, their join, and the analyzer's stand-in for the clause."""
+        scope, analysed = Scope(outer=outer), exp.Select()
+        clause = node.args.get("from_")
+        if clause is None:
+            return scope, Values(self.ctx.alias("one"), (), ((),)), analysed
+        first = self._source(clause.this, ctes)
+        scope.add(first)
+        plan = first.relation
+        analysed = analysed.from_(_stand_in(first))
+        for join in node.args.get("joins") or []:
+            source = self._source(join.this, ctes)
+            if scope.source(source.name) is not None:
+                raise DuplicateAlias(self.ctx.place(join.this), name=show_name(source.name))
+            plan = join_source(self.ctx, join, source, scope, plan)
+            mirror = join.copy()
+            mirror.set("this", _stand_in(source))
+            analysed.append("joins", mirror)
+        return scope, plan, analysed
+
+    def _source(self, node: Expression, ctes: Named) -> Source:
+        if node.args.get("joins"):
+            raise self.ctx.unsupported("a parenthesised join", node)
+        if node.args.get("pivots"):
+            raise self.ctx.unsupported("PIVOT and UNPIVOT", node)
+        if node.args.get("sample"):
+            raise self.ctx.unsupported("TABLESAMPLE", node)
+        alias = node.args.get("alias")
+        given = ""
+        if alias is not None:
+            given = alias.name
+            check_reserved(given, self.ctx.place(alias))
+        match node:
+            case exp.Table():
+                name = given or node.name
+                bound = self._named(node, name, ctes)
+            case exp.Subquery():
+                name = given or self.ctx.fresh("subquery")
+                bound = self.query(node.this, name, self._with(node, ctes))
+            case exp.Values():
+                name = given or self.ctx.fresh("values")
+                bound = Bound.of(self._values(node, name))
+            case exp.Lateral():
+                raise self.ctx.unsupported("LATERAL", node)
+            case _:
+                raise self.ctx.unsupported(f"{node.key.upper()} in FROM", node)
+        names = self._renamed(bound.names, node) if not isinstance(node, exp.Values) else bound.names
+        return Source(name, bound.plan, tuple(zip(names, bound.plan.fields, strict=True)))
+
+    def _renamed(self, names: tuple[str, ...], node: Expression) -> tuple[str, ...]:
+        """The columns' names after an alias that lists them, as in ``t AS x (a, b)``."""
+        listed = _alias_columns(node)
+        if not listed:
+            return names
+        if len(listed) != len(names):
+            reason = f"the relation has {len(names)} columns, its alias names {len(listed)}"
+            raise InvalidExpression(self.ctx.place(node.args["alias"]), reason=reason)
+        for identifier in listed:
+            check_reserved(identifier.name, self.ctx.place(identifier))
+        return tuple(i.name for i in listed)
+
+    def _named(self, node: exp.Table, name: str, ctes: Named) -> Bound:
+        """A table, a view or a common table expression by its name."""
+        if not isinstance(node.this, exp.Identifier):
+            raise self.ctx.unsupported("a table function", node)
+        at = self.ctx.place(node.this)
+        cte = ctes.get(node.name.lower()) if not node.db else None
+        if cte is not None:
+            bound = self.query(cte.tree.this, name, cte.visible)
+            return Bound(bound.plan, self._renamed(bound.names, cte.tree))
+        found = self.ctx.catalog.columns(".".join(p.name for p in node.parts))
+        if found is None:
+            known = [*self.ctx.catalog.names(), *(c.tree.alias for c in ctes.values())]
+            raise UnknownRelation(at, closest(node.name, known), name=".".join(p.name for p in node.parts))
+        return Bound.of(Scan(found[0], self.ctx.alias(name), found[1]))
+
+
+def distinct_rows(ctx: Context, rows: Relation, name: str) -> Aggregate:
+    """Each row once."""
+    return Aggregate(rows, ctx.alias(name), tuple(Item(f.name, f.type, f.expression) for f in rows.fields), ())
+
+
+def _alias_columns(node: Expression) -> list[exp.Identifier]:
+    alias = node.args.get("alias")
+    return list(alias.args.get("columns") or []) if alias is not None else []
+
+
+def _stand_in(source: Source) -> exp.Subquery:
+    """An empty relation with the source's name, column names and types."""
+    columns = [typed_null(f.type).as_(name, quoted=True) for name, f in source.columns]
+    return exp.select(*columns).subquery(exp.to_identifier(source.name, quoted=True))

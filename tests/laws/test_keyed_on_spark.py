@@ -1,0 +1,28 @@
+"""The first law for the keyed operators on Spark: the delta is the difference of its own recomputes, at every instant.
+
+The cases are smaller than those for DuckDB, and keep to what Spark can run by itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.laws import oracle
+from tests.laws.keyed_views import keyed_case
+from tests.laws.replay import replayed
+from tests.laws.seeds import chunks
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.mark.parametrize("seeds", chunks(200, quick=5, size=5))
+def test_keyed_delta_is_difference_of_recomputes_on_spark(seeds: range, spark: Any) -> None:
+    for seed in seeds:
+        it = keyed_case(seed, transactions=2, depth=2, operators=2, portable=True)
+        answers = oracle.recompute_on_spark(it, spark)
+        with replayed(it, engine="spark", spark=spark) as db:
+            delta = db.changes(it.view, per_commit=True).to_arrow()
+            oracle.assert_same(it, it.view, oracle.changes(delta), answers.between(0, it.instants[-1]))
+            assert oracle.columns(delta.schema) == answers.columns, it

@@ -1,0 +1,79 @@
+"""The first law for the keyed operators: what ``changes`` reports is the difference of full recomputes.
+
+    Δv at t  =  v(state at t)  -  v(state just before t)        as bags, with the view's own types
+
+for random nestings of grouping, DISTINCT, set operations, outer, semi and anti joins, windows, LIMIT and subqueries,
+over the whole history and over a part of it; and ``query`` is the recompute at the end.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+import tidings
+from tests.laws import oracle
+from tests.laws.generate import Case
+from tests.laws.keyed_views import keyed_case
+from tests.laws.replay import replayed
+from tests.laws.seeds import chunks
+
+
+@pytest.mark.parametrize("seeds", chunks(5_000, quick=200, size=50))
+def test_keyed_delta_is_difference_of_recomputes(seeds: range) -> None:
+    for seed in seeds:
+        it = keyed_case(seed)
+        answers = oracle.recompute_on_duckdb(it)
+        with replayed(it) as db:
+            for view in it.views:
+                check(it, db, view.name, answers[view.name])
+
+
+def check(it: Case, db: tidings.Database, view: str, answers: oracle.Answers) -> None:
+    """Compare a view's deltas, their types and its rows at the end with the oracle's."""
+    for since, until in intervals(it):
+        delta = db.changes(view, since, until, per_commit=True).to_arrow()
+        oracle.assert_same(it, f"{view} in ({since}, {until}]", oracle.changes(delta), answers.between(since, until))
+        assert oracle.columns(delta.schema) == answers.columns, it
+    assert oracle.bag(db.query(view).to_arrow()) == answers.states[-1], it
+
+
+def intervals(it: Case) -> list[tuple[int, int]]:
+    """The whole history, and a part of it that begins and ends anywhere."""
+    end = it.instants[-1]
+    since, until = sorted(Random(it.seed).choices(range(end + 5), k=2))
+    return [(0, end), (since, until)]
+
+
+CONSTRUCTS = [
+    *["GROUP BY", "HAVING", "COUNT(*)", "COUNT(DISTINCT", "SUM(DISTINCT", "MIN(", "MAX(", "AVG(", "FILTER (WHERE"],
+    *["SELECT DISTINCT", " UNION ALL ", " UNION (", " EXCEPT ", " EXCEPT ALL ", " INTERSECT ", " INTERSECT ALL "],
+    *["LEFT JOIN", "LEFT OUTER JOIN", "RIGHT JOIN", "FULL JOIN", "FULL OUTER JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN"],
+    *["ROW_NUMBER()", "RANK()", "DENSE_RANK()", "NTILE(", "LAG(", "LEAD(", "FIRST_VALUE(", "LAST_VALUE(", "OVER ("],
+    *["PARTITION BY", "ROWS BETWEEN", "QUALIFY", "LIMIT", "OFFSET", "NULLS FIRST", "NULLS LAST"],
+    *["WHERE EXISTS (", "NOT EXISTS (", " IN (SELECT", " NOT IN (SELECT", "(SELECT CAST(COUNT("],
+]
+
+
+@pytest.mark.parametrize("construct", CONSTRUCTS)
+def test_every_construct_occurs(construct: str) -> None:
+    assert sum(construct in v.query for seed in range(400) for v in keyed_case(seed).views) >= 3
+
+
+def test_a_seed_names_a_case() -> None:
+    assert str(keyed_case(3)) == str(keyed_case(3))
+    assert str(keyed_case(3)) != str(keyed_case(4))
+
+
+def test_queries_nest() -> None:
+    """Keyed operators stand inside of others."""
+    deep = [seed for seed in range(400) if keyed_case(seed).views[-1].query.count("(SELECT") >= 3]
+    assert len(deep) >= 40
+
+
+def test_most_keyed_views_change() -> None:
+    """Were most answers empty, most comparisons would be of nothing with nothing."""
+    answers = [a for seed in range(60) for a in oracle.recompute_on_duckdb(keyed_case(seed)).values()]
+    changing = [a for a in answers if any(a.change(n) for n in range(1, len(a.states)))]
+    assert len(changing) * 2 > len(answers), f"only {len(changing)} of {len(answers)}"
