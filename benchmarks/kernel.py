@@ -99,7 +99,9 @@ def _recompute(backend: Spark) -> str:
         SELECT COUNT(*), SUM(threshold) FROM (
           SELECT q.item, q.qty, c.freq * d.days + m.amount AS threshold
           FROM plain_quantity q JOIN plain_consume_freq c ON c.item = q.item
-          JOIN plain_delivery_time d ON d.item = c.item JOIN plain_supplies s ON s.item = d.item AND s.supplier = d.supplier JOIN plain_min_stock m ON m.item = c.item
+          JOIN plain_delivery_time d ON d.item = c.item
+          JOIN plain_supplies s ON s.item = d.item AND s.supplier = d.supplier
+          JOIN plain_min_stock m ON m.item = c.item
           WHERE q.qty < c.freq * d.days + m.amount)
     """
 
