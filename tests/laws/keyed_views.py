@@ -137,6 +137,8 @@ class KeyedWriter(Writer):
             text = f" {kind} JOIN {named} USING ({', '.join(map(quote, common))})"
         else:
             condition = self.equalities(columns, own) if kind in ("LEFT ANTI", "FULL", "FULL OUTER") else None
+            if kind == "LEFT ANTI" and condition is None:
+                kind = "LEFT SEMI"  # DuckDB's own answer to an anti join by inequality is wrong
             text = f" {kind} JOIN {named} ON {condition or self.linking(Scope(columns, visible), own)}"
         if kind in ("LEFT SEMI", "LEFT ANTI"):
             return From(left.text + text, left.scope, left.size, left.merged or using, left.wheres)

@@ -17,7 +17,7 @@ from tests.laws.seeds import chunks
 pytestmark = pytest.mark.spark
 
 
-@pytest.mark.parametrize("seeds", chunks(200, quick=5, size=5))
+@pytest.mark.parametrize("seeds", chunks(60, quick=5, size=5))
 def test_keyed_delta_is_difference_of_recomputes_on_spark(seeds: range, spark: Any) -> None:
     for seed in seeds:
         it = keyed_case(seed, transactions=2, depth=2, operators=2, portable=True)

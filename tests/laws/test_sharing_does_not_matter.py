@@ -40,7 +40,6 @@ def subsets(it: Case) -> list[frozenset[str]]:
     return [frozenset(below), frozenset(some)]
 
 
-@pytest.mark.xfail(raises=IndexError, reason="a shared constant view of which no column is used loses all its columns")
 def test_a_constant_view_of_which_no_column_is_used_can_be_shared() -> None:
     with tidings.open(engine="duckdb", clock=tidings.ManualClock()) as db:
         db.sql(
