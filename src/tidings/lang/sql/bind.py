@@ -19,10 +19,11 @@ from tidings.errors import UnsupportedType
 from tidings.ir import types
 from tidings.ir.expression import Expression
 from tidings.ir.relation import Column, Item, Project, Relation, Union
+from tidings.lang.sql.bound import Bound
 from tidings.lang.sql.context import AnalysisFailed, Analyzer, Catalog, Context
 from tidings.lang.sql.names import check_names, check_reserved, kept_apart
 from tidings.lang.sql.parse import place
-from tidings.lang.sql.query import Binder, Bound
+from tidings.lang.sql.query import Binder
 
 __all__ = ["AnalysisFailed", "Analyzer", "Catalog", "bind", "check_names", "check_reserved"]
 

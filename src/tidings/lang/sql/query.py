@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from sqlglot import exp
 
 from tidings.errors import DuplicateAlias, InvalidExpression, UnknownRelation, closest
 from tidings.ir.expression import Expression, cast, show_name, typed_null
 from tidings.ir.relation import (
-    Aggregate,
     Column,
     Item,
     Project,
@@ -22,6 +20,7 @@ from tidings.ir.relation import (
     Union,
     Values,
 )
+from tidings.lang.sql.bound import Bound, distinct_rows
 from tidings.lang.sql.context import Context
 from tidings.lang.sql.expression import bind_expression
 from tidings.lang.sql.joins import join_source
@@ -29,21 +28,6 @@ from tidings.lang.sql.names import check_reserved
 from tidings.lang.sql.order import count, first_rows, ordinal
 from tidings.lang.sql.scope import Outer, Scope, Source
 from tidings.lang.sql.select import bind_select, refused_clauses
-
-
-class Bound(NamedTuple):
-    """A plan and the names users know its columns by; unlike the plan's own, these may repeat.
-
-    A subquery's plan has more columns than names: those that tie it to the query around it.
-    """
-
-    plan: Relation
-    names: tuple[str, ...]
-
-    @staticmethod
-    def of(plan: Relation) -> Bound:
-        return Bound(plan, tuple(f.name for f in plan.fields))
-
 
 Named = Mapping[str, "Cte"]
 
@@ -238,11 +222,6 @@ class Binder:
             known = [*self.ctx.catalog.names(), *(c.tree.alias for c in ctes.values())]
             raise UnknownRelation(at, closest(node.name, known), name=".".join(p.name for p in node.parts))
         return Bound.of(Scan(found[0], self.ctx.alias(name), found[1]))
-
-
-def distinct_rows(ctx: Context, rows: Relation, name: str) -> Aggregate:
-    """Each row once."""
-    return Aggregate(rows, ctx.alias(name), tuple(Item(f.name, f.type, f.expression) for f in rows.fields), ())
 
 
 def _alias_columns(node: Expression) -> list[exp.Identifier]:

@@ -16,6 +16,7 @@ from tidings.errors import UnknownColumn, closest
 from tidings.ir.expression import Expression, Ref, column, conjuncts, equality, ref, refs, substitute
 from tidings.ir.relation import Aggregate, Field, Filter, Item, Join, Project, Relation, Scan, Window
 from tidings.lang.sql import stages
+from tidings.lang.sql.bound import Bound, distinct_rows
 from tidings.lang.sql.context import Context
 from tidings.lang.sql.expression import bind_expression, for_analysis
 from tidings.lang.sql.names import check_reserved, kept_apart
@@ -24,13 +25,11 @@ from tidings.lang.sql.scope import Outer, Scope
 from tidings.lang.sql.subquery import Subqueries
 
 if TYPE_CHECKING:
-    from tidings.lang.sql.query import Binder, Bound
+    from tidings.lang.sql.query import Binder
 
 
 def bind_select(binder: Binder, node: exp.Select, name: str, ctes: Mapping[str, Any], outer: Outer | None) -> Bound:
     """The plan of one SELECT."""
-    from tidings.lang.sql.query import Bound, distinct_rows
-
     ctx = binder.ctx
     if refused := refused_clauses(node):
         raise ctx.unsupported(*refused)
