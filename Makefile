@@ -53,7 +53,7 @@ test: venv java ## run every test; those without a JVM on two cores first
 	@$(BIN)/pytest -q -m spark
 
 quick: venv ## run the tests that take under three minutes, those without a JVM first
-	@$(BIN)/pytest -q -m "not slow and not spark"
+	@$(BIN)/pytest -q -n 2 -m "not slow and not spark"
 	@scripts/check-java
 	@$(BIN)/pytest -q -m "spark and not slow"
 

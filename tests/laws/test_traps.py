@@ -15,7 +15,7 @@ Row = tuple[Any, ...]
 NAN = float("nan")
 
 
-@pytest.fixture(params=["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
+@pytest.fixture(params=["duckdb", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.slow])])
 def db(request: pytest.FixtureRequest) -> Iterator[tidings.Database]:
     """A database with two tables of two columns."""
     session = request.getfixturevalue("spark") if request.param == "spark" else None
