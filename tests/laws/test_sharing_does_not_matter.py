@@ -16,7 +16,7 @@ from tests.laws.replay import program, replayed, run
 from tests.laws.seeds import chunks
 
 
-@pytest.mark.parametrize("seeds", chunks(300, quick=10, size=10))
+@pytest.mark.parametrize("seeds", chunks(300, quick=25, size=25))
 def test_sharing_does_not_matter(seeds: range) -> None:
     levels: set[int] = set()
     for seed in seeds:
@@ -30,7 +30,7 @@ def test_sharing_does_not_matter(seeds: range) -> None:
                 oracle.assert_same(
                     it, f"{it.view} sharing {sorted(share)}", oracle.changes(run(db, shared, 0, end)), inlined
                 )
-    assert max(levels) >= 3, "no program had several levels"
+    assert max(levels) >= 2, "no program had several levels"
 
 
 def subsets(it: Case) -> list[frozenset[str]]:
