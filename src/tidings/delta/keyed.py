@@ -27,6 +27,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from tidings.delta.versioned import BEFORE
 from tidings.ir.expression import TIME, WEIGHT, Expression, cast, column, literal, operand, read, show_name, substitute
 from tidings.ir.relation import (
     Aggregate,
@@ -90,7 +91,7 @@ def _versions(operator: Lifted, moving: list[KeyedInput]) -> Relation:
     for number, entry in enumerate(moving):
         scan = Scan(entry.scan.relation, entry.scan.alias, entry.scan.columns, Version.DELTA)
         typed = [Item(c.name, c.type, e) for c, e in zip(keys, entry.key, strict=True)]
-        for when, instant in enumerate((column(scan.alias, TIME), literal(0))):
+        for when, instant in enumerate((column(scan.alias, TIME), literal(BEFORE))):
             since = Item(SINCE, "bigint", cast(instant, "bigint"))
             parts.append(Project(scan, f"touch_{number}_{when}", (*typed, since)))
     columns = (*keys, VERSION[0])
@@ -141,7 +142,7 @@ def _rows(entry: KeyedInput, operator: Lifted, moving: list[KeyedInput]) -> Rela
         old = Restrict(old, expression, _touched(number, operator.key_types[number], moving), null_safe=True)
     plain = tuple(Item(c.name, c.type, column(scan.alias, c.name)) for c in scan.columns)
     weight = Item(WEIGHT, "bigint", column(scan.alias, WEIGHT))
-    before = Item(TIME, "bigint", cast(literal(0), "bigint"))
+    before = Item(TIME, "bigint", cast(literal(BEFORE), "bigint"))
     parts: list[Relation] = [Project(old, f"{scan.alias}_old", (*plain, before, weight))]
     if any(m.scan.relation == scan.relation for m in moving):
         changes = Scan(scan.relation, scan.alias, scan.columns, Version.DELTA)
@@ -165,7 +166,7 @@ def _differences(name: str, operator: Lifted, answers: Relation) -> Relation:
     alias = operator.alias
     sign = Values("sign", (Column("s", "int"),), ((literal(1),), (read("-1"),)))
     since, until, s = column(alias, SINCE), column(alias, UNTIL), column("sign", "s")
-    begins = f"(sign.s = 1 AND {show_name(alias)}.{SINCE} > 0)"
+    begins = f"(sign.s = 1 AND {show_name(alias)}.{SINCE} > {BEFORE})"
     ends = f"(sign.s = -1 AND NOT {show_name(alias)}.{UNTIL} IS NULL)"
     both = Join((answers, sign), (read(f"{begins} OR {ends}"),))
     when = exp.If(this=exp.EQ(this=s.copy(), expression=literal(1)), true=since, false=until)
