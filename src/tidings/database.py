@@ -12,7 +12,7 @@ from typing import Any, assert_never
 import pyarrow as pa
 
 from tidings import explain as explanation
-from tidings.analysis.influents import influents
+from tidings.analysis.influents import CLOCK, influents
 from tidings.clock import Clock, SystemClock, micros
 from tidings.delta.plan import Program, compile_program
 from tidings.engine.backend import Backend
@@ -73,6 +73,7 @@ class Database:
         self._plans: dict[str, Relation] = {}
         self._programs: dict[tuple[str, frozenset[str]], Program] = {}
         self._time = 0
+        self._told = 0
 
     @property
     def time(self) -> int:
@@ -100,7 +101,8 @@ class Database:
                 case statement.Insert():
                     self._insert(read)
                 case statement.Query():
-                    result = self._answer(self._bind(read.query, read.text, own=read.own), self._time)
+                    plan = self._bind(read.query, read.text, own=read.own)
+                    result = self._answer(plan, self._present(plan))
                 case _:
                     assert_never(read)
         return result
@@ -149,7 +151,7 @@ class Database:
             Item(types[n.lower()].name, types[n.lower()].type, cast(f.expression, types[n.lower()].type))
             for n, f in zip(names, plan.fields, strict=True)
         )
-        rows = self._answer(Project(plan, "inserted", tuple(items)), self._time)
+        rows = self._answer(Project(plan, "inserted", tuple(items)), self._present(plan))
         with self.transaction() as tx:
             tx.insert(table.name, rows.to_arrow())
 
@@ -179,7 +181,7 @@ class Database:
         """Check all changes, then log them all at one instant."""
         for change in changes:
             self._check_present(change)
-        time = max(self._time + 1, self._clock.now())
+        time = max(self._time + 1, self._told + 1, self._clock.now())
         for change in changes:
             change.table.append(time, change.rows, change.weights)
         self._time = time
@@ -213,7 +215,8 @@ class Database:
 
     def query(self, text: str, as_of: Instant | None = None) -> Result:
         """The rows of a query or view, now or as they were at an earlier instant."""
-        return self._answer(self._plan(text), self._time if as_of is None else _time(as_of))
+        plan = self._plan(text)
+        return self._answer(plan, self._present(plan) if as_of is None else _time(as_of))
 
     def changes(
         self,
@@ -228,11 +231,14 @@ class Database:
         By default what lies between the two states; with ``per_commit`` every change at its own instant.
         """
         start = 0 if since is None else _time(since)
-        end = self._time if until is None else _time(until)
+        present = self._present(self._plan(text))
+        end = present if until is None else _time(until)
         if start > end:
             raise InvalidInterval(since=start, until=end, reason="it ends before it begins")
         program = self._program(text, start, end)
-        delta = Delta(self._runner.run(program, self._sources(start, end)))
+        if CLOCK in program.changed and end > present:
+            raise InvalidInterval(since=start, until=end, reason="it ends in the future")
+        delta = Delta(self._runner.run(program, self._sources(start, end), start, end))
         return delta if per_commit else delta.net()
 
     def explain(self, text: str) -> str:
@@ -243,15 +249,27 @@ class Database:
     def _program(self, text: str, since: int, until: int) -> Program:
         """The program for what changed in an interval, compiled once."""
         plan, definitions = self._plan(text), self._catalog.definitions()
-        tables = map(self._catalog.table, influents(plan, definitions))
+        reads = influents(plan, definitions)
+        tables = map(self._catalog.table, reads - {CLOCK})
         changed = frozenset(t.name for t in tables if t.changed(since, until))
+        changed |= {CLOCK} & reads if since < until else frozenset()
         if (text, changed) not in self._programs:
             self._programs[text, changed] = compile_program(self._named(text), plan, changed, definitions)
         return self._programs[text, changed]
 
     def _answer(self, plan: Relation, at: int) -> Result:
         normal = normalise(plan, self._catalog.definitions())
-        return Result(self._runner.query(normal, self._sources(0, at)))
+        return Result(self._runner.query(normal, self._sources(0, at), at))
+
+    def _present(self, plan: Relation) -> int:
+        """The instant an answer is about: the last commit, or now for what reads the clock.
+
+        What was said of an instant stays true: later transactions get later times.
+        """
+        if CLOCK not in influents(plan, self._catalog.definitions()):
+            return self._time
+        self._told = max(self._time, self._told, self._clock.now())
+        return self._told
 
     def _sources(self, since: int, until: int) -> Any:
         return lambda relation, version: self._catalog.table(relation).source(version, since, until)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from textwrap import indent
 from typing import assert_never
 
-from tidings.analysis.influents import influents, reads
+from tidings.analysis.influents import CLOCK, influents, reads
 from tidings.delta.plan import Program, Term, compile_program
 from tidings.delta.restrict import restrictions
 from tidings.engine.lower import Dialect, KeyList, listable_keys, lower
@@ -15,6 +15,7 @@ from tidings.ir.expression import show
 from tidings.ir.relation import (
     Aggregate,
     Consolidate,
+    During,
     Filter,
     Join,
     OuterJoin,
@@ -27,6 +28,7 @@ from tidings.ir.relation import (
     SetKind,
     SetOperation,
     Union,
+    Unnest,
     Values,
     Version,
     Window,
@@ -45,7 +47,8 @@ def explain(name: str, plan: Relation, definitions: Mapping[str, Relation], dial
     ]
     for table in sorted(tables):
         program = compile_program(name, plan, frozenset({table}), definitions)
-        parts.append((f"When {table} changes", _differentials(name, program, dialect)))
+        when = "When time passes" if table == CLOCK else f"When {table} changes"
+        parts.append((when, _differentials(name, program, dialect)))
     return "\n\n".join(f"{title}\n{indent(body, '  ')}" for title, body in parts)
 
 
@@ -99,6 +102,10 @@ def algebra(plan: Relation) -> str:
             return f"γ({algebra(plan.input)})"
         case Window():
             return f"ω({algebra(plan.input)})"
+        case Unnest():
+            return f"μ({algebra(plan.input)})"
+        case During():
+            return f"τ({algebra(plan.input)})"
         case OuterJoin():
             return f"{_inner(plan.left)} ⟕ {_inner(plan.right)}"
         case SemiJoin():

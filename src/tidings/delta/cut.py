@@ -1,14 +1,15 @@
-"""Cutting a plan into parts at its keyed operators.
+"""Cutting a plan into parts at its keyed operators and its conditions on time.
 
 A keyed operator needs the delta of its input several times (for the touched keys, and as part of the input at every
-version), so that delta is a step of its own; and what stands above it reads its result's delta like a table's.  Each
-part is a relation with a definition, as if it were a view.
+version), so that delta is a step of its own; and what stands above it reads its result's delta like a table's.  A
+condition on time has a delta of its own even where no table changes.  Each part is a relation with a definition, as if
+it were a view.
 """
 
 from __future__ import annotations
 
 from tidings.delta.differentiate.lift import keyed_operator
-from tidings.ir.relation import Column, Project, Relation, Scan
+from tidings.ir.relation import Column, During, Project, Relation, Scan
 from tidings.ir.traverse import children, with_children
 
 
@@ -26,6 +27,9 @@ def cut(name: str, plan: Relation) -> tuple[Relation, dict[str, Relation]]:
 
     def go(node: Relation, root: bool) -> Relation:
         operator = keyed_operator(node)
+        if isinstance(node, During):
+            timed = with_children(node, (go(node.input, False),))
+            return timed if root else part(timed)
         if operator is None:
             return with_children(node, tuple(go(c, False) for c in children(node)))
         inputs = tuple(part(go(c, False)) for c in children(operator))

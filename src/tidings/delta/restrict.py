@@ -23,6 +23,7 @@ from tidings.ir.expression import Expression, Ref, aliases, ref, refs, substitut
 from tidings.ir.relation import (
     Aggregate,
     Consolidate,
+    During,
     Filter,
     Item,
     Join,
@@ -35,6 +36,7 @@ from tidings.ir.relation import (
     SemiJoin,
     SetOperation,
     Union,
+    Unnest,
     Values,
     Version,
     Window,
@@ -65,7 +67,9 @@ def is_active(plan: Relation) -> bool:
             return any(map(is_active, plan.inputs))
         case Union():
             return all(map(is_active, plan.inputs))
-        case Filter() | Project() | Aggregate() | Window() | Repeat() | Consolidate() | Restrict():
+        case (
+            Filter() | Project() | Aggregate() | Window() | Unnest() | During() | Repeat() | Consolidate() | Restrict()
+        ):
             return is_active(plan.input)
         case OuterJoin() | SemiJoin() | SetOperation():
             return is_active(plan.left)
@@ -141,6 +145,12 @@ def push(node: Restrict) -> Relation:
             return _push_aggregate(node, inner)
         case Window():
             return _push_window(node, inner)
+        case Unnest():
+            if not aliases(node.expression) <= {f.alias for f in inner.input.fields}:
+                return inner
+            return with_children(inner, (push(replace(node, input=inner.input)),))
+        case During():
+            return with_children(inner, (push(replace(node, input=inner.input)),))
         case OuterJoin() | SemiJoin():
             return _push_two_sided(node, inner)
         case SetOperation():

@@ -22,9 +22,11 @@ from tidings.delta.restrict import is_active
 from tidings.engine.select import ONE_TASK, Block, Source, flat, one_task
 from tidings.ir import types
 from tidings.ir.expression import (
+    UNTIL,
     WEIGHT,
     Expression,
     Ref,
+    at_instant,
     cast,
     column,
     conjunction,
@@ -38,6 +40,7 @@ from tidings.ir.relation import (
     Aggregate,
     Column,
     Consolidate,
+    During,
     Field,
     Filter,
     Item,
@@ -52,6 +55,7 @@ from tidings.ir.relation import (
     SetKind,
     SetOperation,
     Union,
+    Unnest,
     Values,
     Version,
     Window,
@@ -95,14 +99,15 @@ class Statement:
     small: bool
     """Whether all it reads is a delta or restricted by a list of keys."""
 
-    def filled(self, literals: Callable[[KeyList], str]) -> str:
-        """The text with every slot replaced by the literals of its keys."""
+    def filled(self, literals: Callable[[KeyList], str], since: str = "since", until: str = "until") -> str:
+        """The text with every slot replaced: by the literals of its keys, and by the ends of the batch."""
         by_slot = {keys.slot: keys for keys in self.key_lists}
 
         def fill(found: re.Match[str]) -> str:
             return literals(by_slot[found[0]]) if found[0] in by_slot else found[0]
 
-        return re.sub(r"__keys_\d+__", fill, self.text)
+        text = re.sub(r"__keys_\d+__", fill, self.text)
+        return text.replace("__SINCE()", since).replace("__UNTIL()", until)
 
 
 def source_name(relation: str, version: Version) -> str:
@@ -137,8 +142,12 @@ def printed(query: exp.Query, dialect: Dialect, *, pretty: bool = False) -> str:
             if not node.args.get("safe"):
                 node.replace(exp.Cast(this=node.this, to=node.args["to"]))
         for call in list(strict.find_all(exp.Anonymous)):
-            if str(call.this).lower() == "raise_error":
-                call.set("this", "error")
+            match str(call.this).lower():
+                case "raise_error":
+                    call.set("this", "error")
+                case "timestamp_micros":
+                    instant = exp.Anonymous(this="make_timestamp", expressions=call.expressions)
+                    call.replace(exp.Cast(this=instant, to=exp.DataType.build("timestamptz")))
     return strict.sql(dialect.name, pretty=pretty, normalize_functions=False)
 
 
@@ -172,8 +181,10 @@ def _trace(node: Relation, wanted: Ref) -> tuple[KeyColumn, ...] | None:
             item = next(i for i in node.items if i.name == wanted[1])
             inner = ref(item.expression)
             return None if inner is None else _trace(node.input, inner)
-        case Filter() | Restrict() | Repeat():
+        case Filter() | Restrict() | Repeat() | During():
             return _trace(node.input, wanted)
+        case Unnest():
+            return None if wanted[0] == node.alias else _trace(node.input, wanted)
         case Join():
             owner = next(i for i in node.inputs if any(f.ref == wanted for f in i.fields))
             return _trace(owner, wanted)
@@ -201,6 +212,10 @@ class _Lowering:
                 functions = {(window.alias, i.name): i.expression for i in window.items}
                 inlined = (Item(i.name, i.type, substitute(i.expression, functions)) for i in node.items)
                 return self._select(self._block(window.input), self._items(inlined))
+            case Project(input=Unnest() as unnest):
+                element = {(unnest.alias, unnest.element.name): exp.Explode(this=unnest.array.copy())}
+                placed = [substitute(i.expression, element).copy().as_(i.name, quoted=True) for i in node.items]
+                return self._select(self._block(unnest.input), placed)
             case Project():
                 return self._select(self._block(node.input), self._items(node.items))
             case Aggregate():
@@ -216,11 +231,11 @@ class _Lowering:
                 return self._consolidate(node)
             case Repeat():
                 return self._repeated(node)
-            case Values() | Scan() | Filter() | Join() | OuterJoin() | SemiJoin() | Restrict():
+            case Values() | Scan() | Filter() | During() | Join() | OuterJoin() | SemiJoin() | Restrict():
                 items = [_output(f) for f in node.fields]
                 return self._select(self._block(node), items)
-            case Window():
-                raise ValueError("a window stands below a projection")
+            case Window() | Unnest():
+                raise ValueError("a window or unnested array stands below a projection")
             case _:
                 assert_never(node)
 
@@ -264,6 +279,10 @@ class _Lowering:
                 block = self._block(node.input)
                 block.where += node.conditions
                 return block
+            case During():
+                block = self._block(node.input)
+                block.where.append(at_instant(node.condition, UNTIL))
+                return block
             case Restrict():
                 return self._restricted(node)
             case Join():
@@ -280,8 +299,8 @@ class _Lowering:
                 return block
             case Project() | Union() | Aggregate() | SetOperation() | Repeat() | Consolidate():
                 return Block([self._derived(node)])
-            case Window():
-                raise ValueError("a window stands below a projection")
+            case Window() | Unnest():
+                raise ValueError("a window or unnested array stands below a projection")
             case _:
                 assert_never(node)
 

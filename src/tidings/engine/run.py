@@ -37,14 +37,15 @@ class Runner:
     backend: Backend
     _printed: dict[tuple[int, frozenset[str]], tuple[Step, Statement]] = field(default_factory=dict)
 
-    def run(self, program: Program, sources: Sources) -> pa.Table:
-        """The delta a program computes: columns, ``__t`` and ``__w``, consolidated."""
+    def run(self, program: Program, sources: Sources, since: int, until: int) -> pa.Table:
+        """The delta a program computes for a batch: columns, ``__t`` and ``__w``, consolidated."""
         if not program.steps:
             return arrow_schema(program.columns, versioned=True).empty_table()
         made: dict[str, Source] = {}
+        batch = _instant(since), _instant(until)
         with tempfile.TemporaryDirectory(prefix="tidings-steps-") as folder:
             for step in program.steps[:-1]:
-                text, deltas, small = self._prepare(step, sources, made)
+                text, deltas, small = self._prepare(step, sources, made, batch)
                 if sum(map(_size, deltas.values())) <= KEEP_LIMIT:
                     rows: Rows = conform(self.backend.fetch(text, step.columns, small=small), _schema(step))
                 else:
@@ -52,10 +53,12 @@ class Runner:
                     self.backend.write(text, rows)
                 made[step.name] = Source(step.columns, None, rows)
             last = program.steps[-1]
-            text, _, small = self._prepare(last, sources, made)
+            text, _, small = self._prepare(last, sources, made, batch)
             return conform(self.backend.fetch(text, last.columns, small=small), _schema(last))
 
-    def _prepare(self, step: Step, sources: Sources, made: dict[str, Source]) -> tuple[str, dict[str, Rows], bool]:
+    def _prepare(
+        self, step: Step, sources: Sources, made: dict[str, Source], batch: tuple[str, str]
+    ) -> tuple[str, dict[str, Rows], bool]:
         """Make a step's inputs readable; its text, its deltas and whether it is small work."""
         deltas: dict[str, Rows] = {}
         for scan in step.scans:
@@ -70,7 +73,7 @@ class Runner:
             values = [_column(deltas[relation], name) for relation, name in wanted.columns]
             return literals(pc.unique(pa.chunked_array(values)), wanted.type, self.backend.dialect.name)
 
-        return statement.filled(keys), deltas, statement.small
+        return statement.filled(keys, *batch), deltas, statement.small
 
     def statement(self, step: Step, listed: frozenset[str]) -> Statement:
         """The SQL of a step, printed once per choice of listed keys."""
@@ -80,12 +83,13 @@ class Runner:
             self._printed[id(step), listed] = found
         return found[1]
 
-    def query(self, plan: Relation, sources: Sources) -> pa.Table:
-        """The rows of a plan over current relations."""
+    def query(self, plan: Relation, sources: Sources, at: int = 0) -> pa.Table:
+        """The rows of a plan over current relations, at an instant."""
         for relation in {n.relation for n in walk(plan) if isinstance(n, Scan)}:
             self.backend.plain(source_name(relation, Version.CURRENT), sources(relation, Version.CURRENT))
         columns = tuple(Column(f.name, f.type) for f in plan.fields)
-        return conform(self.backend.fetch(lower(plan, self.backend.dialect).text, columns), arrow_schema(columns))
+        text = lower(plan, self.backend.dialect).filled(lambda _: "", until=_instant(at))
+        return conform(self.backend.fetch(text, columns), arrow_schema(columns))
 
     def lookup(self, name: str, columns: tuple[Column, ...], source: Source, rows: pa.Table) -> pa.Table:
         """The base rows that may equal some of the given rows: those that agree on one column."""
@@ -97,6 +101,10 @@ class Runner:
             listed = literals(pc.unique(rows.column(key.name)), key.type, "spark")
             plan = Filter(scan, (read(f"wanted.{name} IN ({listed}) OR wanted.{name} IS NULL"),))
         return self.query(plan, lambda _relation, _version: source)
+
+
+def _instant(micros: int) -> str:
+    return f"CAST({micros} AS BIGINT)"
 
 
 def _schema(step: Step) -> pa.Schema:

@@ -24,6 +24,13 @@ Ref: TypeAlias = tuple[str, str]
 TIME = "__t"
 WEIGHT = "__w"
 
+NOW = exp.Anonymous(this="__NOW")
+"""The present instant, in microseconds since the epoch, in a condition on time."""
+
+SINCE = exp.Anonymous(this="__SINCE")
+UNTIL = exp.Anonymous(this="__UNTIL")
+"""The ends of the batch, in microseconds; the engine fills them in.  A query's present is the end of its batch."""
+
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*", re.IGNORECASE)
 
 
@@ -73,6 +80,15 @@ def substitute(expression: Expression, by: Mapping[Ref, Expression]) -> Expressi
     if isinstance(expression, exp.Column):
         return by[(expression.table, expression.name)]
     return expression.transform(replace)
+
+
+def at_instant(condition: Expression, instant: Expression) -> Expression:
+    """A condition on time, judged at an instant.
+
+    >>> show(at_instant(read("m.due <= TIMESTAMP_MICROS(__NOW())"), column("m", "x")))
+    'm.due <= TIMESTAMP_MICROS(m.x)'
+    """
+    return condition.transform(lambda node: operand(instant) if node == NOW else node)
 
 
 _ATOMS = (exp.Column, exp.Literal, exp.Func, exp.Paren, exp.Boolean, exp.Null, exp.Cast)

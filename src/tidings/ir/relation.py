@@ -232,6 +232,48 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
+class Unnest:
+    """The rows of the input, each once per element of an array, with the element as one more column.
+
+    A row whose array is empty or NULL is gone.
+    """
+
+    input: Relation
+    alias: str
+    element: Column
+    array: Expression
+
+    def __post_init__(self) -> None:
+        _require(self.alias not in {f.alias for f in self.input.fields}, "an alias of elements that is taken")
+        _only((self.array,), self.input.fields)
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return (*self.input.fields, Field(self.alias, self.element.name, self.element.type))
+
+
+@dataclass(frozen=True, slots=True)
+class During:
+    """The rows for which a condition is true at the present instant.
+
+    The condition reads the clock as ``__NOW()``, in microseconds.  ``instants`` are all those at which its truth for a
+    row may change, each an expression of the row (NULL for never), so that time needs no search.
+    """
+
+    input: Relation
+    condition: Expression
+    instants: tuple[Expression, ...]
+
+    def __post_init__(self) -> None:
+        _require(bool(self.instants), "a condition on time that no instant changes")
+        _only((self.condition, *self.instants), self.input.fields)
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return self.input.fields
+
+
+@dataclass(frozen=True, slots=True)
 class OuterJoin:
     """The matching combinations of both inputs, and the rows of the left one that match nothing, padded with NULL."""
 
@@ -356,6 +398,8 @@ Relation: TypeAlias = (
     | Union
     | Aggregate
     | Window
+    | Unnest
+    | During
     | OuterJoin
     | SemiJoin
     | SetOperation

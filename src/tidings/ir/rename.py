@@ -9,6 +9,7 @@ from tidings.ir.expression import Expression, column, refs, substitute
 from tidings.ir.relation import (
     Aggregate,
     Consolidate,
+    During,
     Filter,
     Item,
     Join,
@@ -21,6 +22,7 @@ from tidings.ir.relation import (
     SemiJoin,
     SetOperation,
     Union,
+    Unnest,
     Values,
     Window,
 )
@@ -53,6 +55,10 @@ def rename(node: Relation, alias: Callable[[str], str]) -> Relation:
                 return Aggregate(go(n.input), alias(n.alias), items(n.keys), items(n.aggregates))
             case Window():
                 return Window(go(n.input), alias(n.alias), items(n.items))
+            case Unnest():
+                return Unnest(go(n.input), alias(n.alias), n.element, e(n.array))
+            case During():
+                return During(go(n.input), e(n.condition), tuple(map(e, n.instants)))
             case OuterJoin():
                 return OuterJoin(go(n.left), go(n.right), tuple(map(e, n.conditions)))
             case SemiJoin():

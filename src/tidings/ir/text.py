@@ -25,6 +25,7 @@ from tidings.ir.relation import (
     Aggregate,
     Column,
     Consolidate,
+    During,
     Filter,
     Item,
     Join,
@@ -38,6 +39,7 @@ from tidings.ir.relation import (
     SetKind,
     SetOperation,
     Union,
+    Unnest,
     Values,
     Version,
     Window,
@@ -77,6 +79,10 @@ def head(node: Relation) -> str:
             return f"aggregate {e.show_name(node.alias)} {_items(node.keys)} {_items(node.aggregates)}"
         case Window():
             return f"window {e.show_name(node.alias)} {_items(node.items)}"
+        case Unnest():
+            return f"unnest {e.show_name(node.alias)} [{_column(node.element)} := {e.show(node.array)}]"
+        case During():
+            return f"during [{e.show(node.condition)}] {_list(map(e.show, node.instants))}"
         case OuterJoin():
             return f"outer_join {_list(map(e.show, node.conditions))}"
         case SemiJoin():
@@ -182,6 +188,11 @@ def _build(line: _Line, inputs: tuple[Relation, ...]) -> Relation:
             return Aggregate(inputs[0], names[0], keys, aggregates)
         case "window":
             return Window(inputs[0], names[0], tuple(map(_read_item, line.lists[0])))
+        case "unnest":
+            element = _read_item(line.lists[0][0])
+            return Unnest(inputs[0], names[0], Column(element.name, element.type), element.expression)
+        case "during":
+            return During(inputs[0], e.read(line.lists[0][0]), tuple(map(e.read, line.lists[1])))
         case "outer_join":
             return OuterJoin(inputs[0], inputs[1], tuple(map(e.read, line.lists[0])))
         case "semi_join" | "anti_join":

@@ -9,6 +9,7 @@ from typing import assert_never
 from tidings.ir.relation import (
     Aggregate,
     Consolidate,
+    During,
     Filter,
     Join,
     OuterJoin,
@@ -20,6 +21,7 @@ from tidings.ir.relation import (
     SemiJoin,
     SetOperation,
     Union,
+    Unnest,
     Values,
     Window,
 )
@@ -30,7 +32,7 @@ def children(node: Relation) -> tuple[Relation, ...]:
     match node:
         case Scan() | Values():
             return ()
-        case Filter() | Project() | Aggregate() | Window() | Repeat() | Consolidate():
+        case Filter() | Project() | Aggregate() | Window() | Unnest() | During() | Repeat() | Consolidate():
             return (node.input,)
         case OuterJoin() | SemiJoin() | SetOperation():
             return (node.left, node.right)
@@ -49,7 +51,7 @@ def with_children(node: Relation, new: tuple[Relation, ...]) -> Relation:
     match node:
         case Scan() | Values():
             return node
-        case Filter() | Project() | Aggregate() | Window() | Repeat() | Consolidate():
+        case Filter() | Project() | Aggregate() | Window() | Unnest() | During() | Repeat() | Consolidate():
             return replace(node, input=new[0])
         case OuterJoin() | SemiJoin() | SetOperation():
             return replace(node, left=new[0], right=new[1])

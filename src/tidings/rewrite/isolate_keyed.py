@@ -3,7 +3,8 @@
 A keyed operator (aggregate, window, outer or semi join, set operation) is differentiated as a whole, from the deltas
 and old states of its inputs.  For that its inputs and its result must each be one relation under one alias.  Joins and
 windows pass the columns of several aliases through; a projection gives them a common one, and everything above is
-told the new names.  Answers do not change.
+told the new names.  The same goes for unnested arrays and conditions on time, which want an input under one alias.
+Answers do not change.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import replace
 from tidings.ir.expression import Expression, Ref, substitute
 from tidings.ir.relation import (
     Aggregate,
+    During,
     Filter,
     Item,
     Join,
@@ -23,6 +25,7 @@ from tidings.ir.relation import (
     SemiJoin,
     SetOperation,
     Union,
+    Unnest,
     Values,
     Window,
 )
@@ -30,10 +33,12 @@ from tidings.ir.traverse import children, walk, with_children
 
 Names = dict[Ref, Expression]
 
+_ISOLATED = (Aggregate, Window, OuterJoin, SemiJoin, SetOperation, Unnest, During)
+
 
 def isolate_keyed(plan: Relation) -> Relation:
     """Isolate every keyed operator of the plan; the same object when there is none."""
-    if not any(isinstance(n, Aggregate | Window | OuterJoin | SemiJoin | SetOperation) for n in walk(plan)):
+    if not any(isinstance(n, _ISOLATED) for n in walk(plan)):
         return plan
     isolated, _ = _isolate(plan)
     return isolated
@@ -58,6 +63,12 @@ def _isolate(node: Relation) -> tuple[Relation, Names]:
         case Window():
             inner, by = _single(node.input)
             return _wrapped(node, Window(inner, node.alias, _items(node.items, by)), by)
+        case Unnest():
+            inner, by = _single(node.input)
+            return _wrapped(node, Unnest(inner, node.alias, node.element, substitute(node.array, by)), by)
+        case During():
+            inner, by = _single(node.input)
+            return During(inner, substitute(node.condition, by), _all(node.instants, by)), by
         case OuterJoin() | SemiJoin():
             left, by_left = _single(node.left)
             right, by_right = _single(node.right)
@@ -74,7 +85,7 @@ def _isolate(node: Relation) -> tuple[Relation, Names]:
 def _single(node: Relation) -> tuple[Relation, Names]:
     """The node isolated and under one alias."""
     inner, by = _isolate(node)
-    if isinstance(inner, Scan | Values | Project | Union | Aggregate | SetOperation):
+    if isinstance(inner, Scan | Values | Project | Union | Aggregate | SetOperation | During):
         return inner, by
     return _wrapped(node, inner, by)
 

@@ -10,11 +10,13 @@ from tidings.rewrite.flatten_unions import flatten_unions
 from tidings.rewrite.isolate_keyed import isolate_keyed
 from tidings.rewrite.merge_blocks import merge_blocks
 from tidings.rewrite.prune_columns import prune_columns
+from tidings.rewrite.sink_time import sink_time
 
 
 def normalise(plan: Relation, definitions: Mapping[str, Relation], keep: frozenset[str] = frozenset()) -> Relation:
     """The plan as the delta calculus wants it: joins n-ary, blocks few, columns no more than needed."""
     plan = expand_views(plan, definitions, keep)  # first: everything else works across view boundaries
+    plan = sink_time(plan)  # before merging, which does not look past a condition on time
     plan = flatten_unions(plan)  # before merging, which stops at unions
     plan = merge_blocks(plan)  # one join per block, so that a differential is one SELECT
     plan = prune_columns(plan)  # after merging, which shows which columns are used

@@ -15,6 +15,7 @@ from tidings.ir.expression import Expression, Ref, refs
 from tidings.ir.relation import (
     Aggregate,
     Consolidate,
+    During,
     Filter,
     Item,
     Join,
@@ -27,6 +28,7 @@ from tidings.ir.relation import (
     SemiJoin,
     SetOperation,
     Union,
+    Unnest,
     Values,
     Window,
 )
@@ -71,6 +73,12 @@ def _prune(node: Relation, needed: frozenset[Ref]) -> Relation:
                 return _prune(node.input, needed)
             inner = _prune(node.input, needed | _mentioned(i.expression for i in items))
             return node if inner is node.input and items == node.items else Window(inner, node.alias, items)
+        case Unnest():
+            inner = _prune(node.input, needed | _mentioned((node.array,)))
+            return with_children(node, (inner,))
+        case During():
+            inner = _prune(node.input, needed | _mentioned((node.condition, *node.instants)))
+            return with_children(node, (inner,))
         case OuterJoin() | SemiJoin():
             wanted = needed | _mentioned(node.conditions)
             return with_children(node, (_prune(node.left, wanted), _prune(node.right, wanted)))

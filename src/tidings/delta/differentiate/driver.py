@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from tidings.delta.differentiate import join, project, scan, select, union, values
+from tidings.analysis.influents import CLOCK
+from tidings.delta.differentiate import during, join, project, scan, select, union, unnest, values
 from tidings.delta.versioned import Versioned, plain
 from tidings.ir.relation import (
     Aggregate,
     Consolidate,
+    During,
     Filter,
     Join,
     OuterJoin,
@@ -21,6 +23,7 @@ from tidings.ir.relation import (
     SemiJoin,
     SetOperation,
     Union,
+    Unnest,
     Values,
     Version,
     Window,
@@ -51,6 +54,14 @@ def differentiate(node: Relation, changed: frozenset[str]) -> list[Differential]
             return [t.over(select.apply(node, t.rows)) for t in differentiate(node.input, changed)]
         case Project():
             return [t.over(project.apply(node, t.rows)) for t in differentiate(node.input, changed)]
+        case Unnest():
+            return [t.over(unnest.apply(node, t.rows)) for t in differentiate(node.input, changed)]
+        case During():
+            terms = [t.over(during.changed(node, t.rows)) for t in differentiate(node.input, changed)]
+            if CLOCK in changed:
+                rows = during.crossing(node, state(node.input, changed, Version.OLD))
+                terms.append(Differential(CLOCK, node.fields[0].alias, rows))
+            return terms
         case Union():
             return [
                 t.over(union.branch(node, branch, t.rows))
@@ -84,6 +95,12 @@ def state(node: Relation, changed: frozenset[str], version: Version) -> Versione
             return select.apply(node, state(node.input, changed, version))
         case Project():
             return project.apply(node, state(node.input, changed, version))
+        case Unnest():
+            return unnest.apply(node, state(node.input, changed, version))
+        case During():
+            if version is not Version.OLD:
+                raise ValueError("a condition on time is a step of its own")
+            return during.state(node, state(node.input, changed, version))
         case Union():
             return union.state(node, [state(i, changed, version) for i in node.inputs])
         case Join():
