@@ -10,49 +10,48 @@ from tidings.ir.expression import Expression, conjuncts, typed_null
 from tidings.ir.relation import Column, Field, Item, Join, OuterJoin, Project, Relation, SemiJoin, Union
 from tidings.lang.sql.context import Context
 from tidings.lang.sql.expression import bind_expression
-from tidings.lang.sql.scope import Scope, Source
+from tidings.lang.sql.scope import Scope
 
 
-def join_source(ctx: Context, join: exp.Join, source: Source, scope: Scope, plan: Relation) -> Relation:
-    """Join one more source and bring it into scope."""
+def join_sources(ctx: Context, join: exp.Join, scope: Scope, plan: Relation, other: Scope, right: Relation) -> Relation:
+    """Join one more source, or several that are joined already, and bring them into scope."""
     side, kind, method = (str(join.args.get(a) or "").upper() for a in ("side", "kind", "method"))
     if kind not in ("", "INNER", "CROSS", "OUTER", "SEMI", "ANTI") or method not in ("", "NATURAL"):
         raise ctx.unsupported(" ".join(w for w in (method, side, kind, "JOIN") if w), join)
     shared = [i.name for i in join.args.get("using") or []]
     if method == "NATURAL":
-        theirs = {n.lower() for n, _ in source.columns}
+        theirs = {n.lower() for n, _ in other.visible}
         shared = [n for n, _ in scope.visible if n.lower() in theirs]
     at = ctx.place(join)
-    alone = Scope([source], list(source.columns))
-    pairs = [(scope.resolve([n], at), alone.resolve([n], at)) for n in shared]
+    pairs = [(scope.resolve([n], at), other.resolve([n], at)) for n in shared]
     conditions: list[Expression] = [exp.EQ(this=a.copy(), expression=b.copy()) for a, b in pairs]
-    both = Scope([*scope.sources, source], [*scope.visible, *source.columns])
+    both = Scope([*scope.sources, *other.sources], [*scope.visible, *other.visible])
     merged = frozenset(n.lower() for n in shared)
     if not shared:
         on = join.args.get("on")
         conditions += conjuncts(bind_expression(ctx, on, both, {})) if on is not None else []
     if kind in ("SEMI", "ANTI"):
-        return SemiJoin(plan, source.relation, tuple(conditions), kind == "ANTI")
+        return SemiJoin(plan, right, tuple(conditions), kind == "ANTI")
     if side == "FULL":
-        return _full_join(ctx, source, scope, plan, tuple(conditions), merged)
-    scope.add(source, merged, theirs=side == "RIGHT")
+        return _full_join(ctx, scope, plan, other, right, tuple(conditions), merged)
+    scope.join(other, merged, theirs=side == "RIGHT")
     if side == "LEFT":
-        return OuterJoin(plan, source.relation, tuple(conditions))
+        return OuterJoin(plan, right, tuple(conditions))
     if side == "RIGHT":
-        return OuterJoin(source.relation, plan, tuple(conditions))
-    return Join((plan, source.relation), tuple(conditions))
+        return OuterJoin(right, plan, tuple(conditions))
+    return Join((plan, right), tuple(conditions))
 
 
 def _full_join(
     ctx: Context,
-    source: Source,
     scope: Scope,
-    plan: Relation,
+    left: Relation,
+    other: Scope,
+    right: Relation,
     conditions: tuple[Expression, ...],
     merged: frozenset[str],
 ) -> Relation:
     """``A ⟗ B = (A ⟕ B) ⊎ π(B ▷ A)``: the rows of both sides that match nothing are padded with NULL."""
-    left, right = plan, source.relation
     columns = tuple(Column(f"{f.alias}.{f.name}", f.type) for f in (*left.fields, *right.fields))
     joined = OuterJoin(left, right, conditions)
     first = Project(joined, ctx.alias("full"), _as(columns, [f.expression for f in joined.fields]))
@@ -61,9 +60,9 @@ def _full_join(
     padded = _as(columns, [*nulls, *(f.expression for f in right.fields)])
     union = Union((first, Project(lonely, ctx.alias("full"), padded)), ctx.alias("full"), columns)
     new = dict(zip((f.ref for f in (*left.fields, *right.fields)), union.fields, strict=True))
-    there = {n.lower(): f for n, f in source.columns}
+    there = {n.lower(): f for n, f in other.visible}
     fallback = {n.lower(): (new[f.ref], new[there[n.lower()].ref]) for n, f in scope.visible if n.lower() in merged}
-    scope.add(source, merged)
+    scope.join(other, merged)
     scope.rebase(new)
     if not fallback:
         return union

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from tidings.errors import DuplicateAlias, InvalidExpression, UnknownRelation, closest
-from tidings.ir.expression import Expression, cast, show_name, typed_null
+from tidings.errors import InvalidExpression, UnknownRelation, closest
+from tidings.ir.expression import Expression, cast, typed_null
 from tidings.ir.relation import (
     Column,
     Item,
@@ -23,11 +23,11 @@ from tidings.ir.relation import (
 from tidings.lang.sql.bound import Bound, distinct_rows
 from tidings.lang.sql.context import Context
 from tidings.lang.sql.expression import bind_expression
-from tidings.lang.sql.joins import join_source
 from tidings.lang.sql.names import check_reserved
 from tidings.lang.sql.order import count, first_rows, ordinal
-from tidings.lang.sql.scope import Outer, Scope, Source
+from tidings.lang.sql.scope import Outer, Scope
 from tidings.lang.sql.select import bind_select, refused_clauses
+from tidings.lang.sql.sources import bind_from
 
 Named = Mapping[str, "Cte"]
 
@@ -48,7 +48,7 @@ class Binder:
 
     def query(self, node: Expression, name: str, ctes: Named, outer: Outer | None = None) -> Bound:
         """A query expression, whose result goes by ``name``; ``outer`` is the query around a subquery."""
-        ctes = self._with(node, ctes)
+        ctes = self.with_clause(node, ctes)
         match node:
             case exp.Subquery() if not refused_clauses(node):
                 return self.query(node.this, name, ctes, outer)
@@ -57,16 +57,16 @@ class Binder:
             case exp.SetOperation() if not refused_clauses(node):
                 return self._set_operation(node, name, ctes, outer)
             case exp.Values():
-                return Bound.of(self._values(node, name))
+                return Bound.of(self.values(node, name))
             case exp.Table() if not node.args.get("joins"):
-                return self._named(node, name, ctes)
+                return self.named(node, name, ctes)
             case exp.Table():
                 construct = "a parenthesised join"
             case _:
                 construct = f"a {node.key.upper()} statement"
         raise self.ctx.unsupported(construct, node)
 
-    def _with(self, node: Expression, ctes: Named) -> Named:
+    def with_clause(self, node: Expression, ctes: Named) -> Named:
         clause = node.args.get("with_")
         if clause is None:
             return ctes
@@ -131,7 +131,7 @@ class Binder:
         )
         return Project(branch, self.ctx.alias("widened"), tuple(items))
 
-    def _values(self, node: exp.Values, name: str) -> Values:
+    def values(self, node: exp.Values, name: str) -> Values:
         rows = [r.expressions if isinstance(r, exp.Tuple) else [r] for r in node.expressions]
         empty = Scope()
         cells = tuple(tuple(bind_expression(self.ctx, c, empty, {}) for c in row) for row in rows)
@@ -140,63 +140,16 @@ class Binder:
         source = node.copy()
         source.set("alias", exp.TableAlias(this=exp.to_identifier("v")))
         columns = self.ctx.analyze(exp.select("*").from_(source), node)
-        names = list(self._renamed(tuple(f"col{i + 1}" for i in range(len(columns))), node))
+        names = list(self.renamed(tuple(f"col{i + 1}" for i in range(len(columns))), node))
         return Values(
             self.ctx.alias(name), tuple(Column(n, c.type) for n, c in zip(names, columns, strict=True)), cells
         )
 
-    # FROM
-
     def from_clause(self, node: exp.Select, ctes: Named, outer: Outer | None) -> tuple[Scope, Relation, exp.Select]:
         """The sources in scope, their join, and the analyzer's stand-in for the clause."""
-        scope, analysed = Scope(outer=outer), exp.Select()
-        clause = node.args.get("from_")
-        if clause is None:
-            return scope, Values(self.ctx.alias("one"), (), ((),)), analysed
-        first = self._source(clause.this, ctes)
-        scope.add(first)
-        plan = first.relation
-        analysed = analysed.from_(_stand_in(first))
-        for join in node.args.get("joins") or []:
-            source = self._source(join.this, ctes)
-            if scope.source(source.name) is not None:
-                raise DuplicateAlias(self.ctx.place(join.this), name=show_name(source.name))
-            plan = join_source(self.ctx, join, source, scope, plan)
-            mirror = join.copy()
-            mirror.set("this", _stand_in(source))
-            analysed.append("joins", mirror)
-        return scope, plan, analysed
+        return bind_from(self, node, ctes, outer)
 
-    def _source(self, node: Expression, ctes: Named) -> Source:
-        if node.args.get("joins"):
-            raise self.ctx.unsupported("a parenthesised join", node)
-        if node.args.get("pivots"):
-            raise self.ctx.unsupported("PIVOT and UNPIVOT", node)
-        if node.args.get("sample"):
-            raise self.ctx.unsupported("TABLESAMPLE", node)
-        alias = node.args.get("alias")
-        given = ""
-        if alias is not None:
-            given = alias.name
-            check_reserved(given, self.ctx.place(alias))
-        match node:
-            case exp.Table():
-                name = given or node.name
-                bound = self._named(node, name, ctes)
-            case exp.Subquery():
-                name = given or self.ctx.fresh("subquery")
-                bound = self.query(node.this, name, self._with(node, ctes))
-            case exp.Values():
-                name = given or self.ctx.fresh("values")
-                bound = Bound.of(self._values(node, name))
-            case exp.Lateral():
-                raise self.ctx.unsupported("LATERAL", node)
-            case _:
-                raise self.ctx.unsupported(f"{node.key.upper()} in FROM", node)
-        names = self._renamed(bound.names, node) if not isinstance(node, exp.Values) else bound.names
-        return Source(name, bound.plan, tuple(zip(names, bound.plan.fields, strict=True)))
-
-    def _renamed(self, names: tuple[str, ...], node: Expression) -> tuple[str, ...]:
+    def renamed(self, names: tuple[str, ...], node: Expression) -> tuple[str, ...]:
         """The columns' names after an alias that lists them, as in ``t AS x (a, b)``."""
         listed = _alias_columns(node)
         if not listed:
@@ -208,7 +161,7 @@ class Binder:
             check_reserved(identifier.name, self.ctx.place(identifier))
         return tuple(i.name for i in listed)
 
-    def _named(self, node: exp.Table, name: str, ctes: Named) -> Bound:
+    def named(self, node: exp.Table, name: str, ctes: Named) -> Bound:
         """A table, a view or a common table expression by its name."""
         if not isinstance(node.this, exp.Identifier):
             raise self.ctx.unsupported("a table function", node)
@@ -216,7 +169,7 @@ class Binder:
         cte = ctes.get(node.name.lower()) if not node.db else None
         if cte is not None:
             bound = self.query(cte.tree.this, name, cte.visible)
-            return Bound(bound.plan, self._renamed(bound.names, cte.tree))
+            return Bound(bound.plan, self.renamed(bound.names, cte.tree))
         found = self.ctx.catalog.columns(".".join(p.name for p in node.parts))
         if found is None:
             known = [*self.ctx.catalog.names(), *(c.tree.alias for c in ctes.values())]
@@ -227,9 +180,3 @@ class Binder:
 def _alias_columns(node: Expression) -> list[exp.Identifier]:
     alias = node.args.get("alias")
     return list(alias.args.get("columns") or []) if alias is not None else []
-
-
-def _stand_in(source: Source) -> exp.Subquery:
-    """An empty relation with the source's name, column names and types."""
-    columns = [typed_null(f.type).as_(name, quoted=True) for name, f in source.columns]
-    return exp.select(*columns).subquery(exp.to_identifier(source.name, quoted=True))

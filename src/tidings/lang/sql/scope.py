@@ -34,18 +34,22 @@ class Scope:
     visible: list[tuple[str, Field]] = field(default_factory=list)
     outer: Outer | None = None
 
-    def add(self, source: Source, merged: frozenset[str] = frozenset(), *, theirs: bool = False) -> None:
-        """Bring a source in.  Columns named in ``merged`` (by USING or NATURAL) are shown once, first.
+    def add(self, source: Source) -> None:
+        """Bring a source in, beside those there are."""
+        self.join(Scope([source], list(source.columns)))
+
+    def join(self, other: Scope, merged: frozenset[str] = frozenset(), *, theirs: bool = False) -> None:
+        """Bring in all that another scope has.  Columns named in ``merged`` (by USING or NATURAL) are shown once, first.
 
         They are those of the sources before it, or, for a right join, ``theirs``.
         """
         first = [(n, f) for n, f in self.visible if n.lower() in merged]
         if theirs:
-            own = {n.lower(): f for n, f in source.columns}
+            own = {n.lower(): f for n, f in other.visible}
             first = [(n, own[n.lower()]) for n, _ in first]
         rest = [(n, f) for n, f in self.visible if n.lower() not in merged]
-        self.sources.append(source)
-        self.visible = first + rest + [(n, f) for n, f in source.columns if n.lower() not in merged]
+        self.sources = [*self.sources, *other.sources]
+        self.visible = first + rest + [(n, f) for n, f in other.visible if n.lower() not in merged]
 
     def rebase(self, new: Mapping[Ref, Field]) -> None:
         """Tell the columns in scope the names they have from now on."""

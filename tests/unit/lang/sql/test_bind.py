@@ -268,12 +268,6 @@ def test_duplicate_alias() -> None:
     assert refused.value.place.column == 24
 
 
-def test_a_parenthesised_join_is_not_cut_short() -> None:
-    with pytest.raises(UnsupportedConstruct) as refused:
-        bound("SELECT t.a FROM (t JOIN u ON t.a = u.a)")
-    assert refused.value.parameters == {"construct": "a parenthesised join"}
-
-
 @pytest.mark.parametrize(
     "query",
     [

@@ -102,10 +102,19 @@ def test_joins_associate_to_the_left() -> None:
     [
         ("SELECT u.a FROM u ASOF JOIN w ON u.c = w.c", "ASOF JOIN"),
         ("SELECT u.a FROM u JOIN w ON EXISTS (SELECT 1)", "a subquery here"),
-        ("SELECT u.a FROM u JOIN (w JOIN t ON w.c = t.a) ON TRUE", "a parenthesised join"),
     ],
 )
 def test_refused(query: str, construct: str) -> None:
     with pytest.raises(UnsupportedConstruct) as refused:
         bound(query)
     assert refused.value.parameters == {"construct": construct}
+
+
+def test_a_join_in_parentheses_keeps_its_sources() -> None:
+    assert names(bound("SELECT t.a, w.e FROM w JOIN (t JOIN u ON t.a = u.a) ON w.c = u.c")) == ["a", "e"]
+
+
+def test_a_join_in_parentheses_with_an_alias_is_one_source() -> None:
+    assert names(bound("SELECT q.p FROM (u JOIN w USING (c)) AS q (p, x, y, z)")) == ["p"]
+    with pytest.raises(UnknownColumn):
+        bound("SELECT u.a FROM (u JOIN w USING (c)) AS q")
