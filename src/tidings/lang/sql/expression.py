@@ -9,6 +9,7 @@ from sqlglot import exp
 from tidings.analysis import functions
 from tidings.errors import NonDeterministic
 from tidings.ir.expression import Expression
+from tidings.lang.sql.clock import refused as clock_refused
 from tidings.lang.sql.context import Context
 from tidings.lang.sql.scope import Scope
 
@@ -16,6 +17,16 @@ from tidings.lang.sql.scope import Scope
 def bind_expression(ctx: Context, node: Expression, scope: Scope, named: Mapping[str, Expression]) -> Expression:
     """Bind every column; names of earlier items of the same SELECT list serve where no column fits."""
     check(ctx, node)
+    return _bound(ctx, node, scope, named)
+
+
+def bind_condition(ctx: Context, node: Expression, scope: Scope, named: Mapping[str, Expression]) -> Expression:
+    """Bind a condition that rows must meet; unlike other expressions it may read the clock."""
+    check(ctx, node, clock=True)
+    return _bound(ctx, node, scope, named)
+
+
+def _bound(ctx: Context, node: Expression, scope: Scope, named: Mapping[str, Expression]) -> Expression:
 
     def bound(part: Expression) -> Expression:
         if not isinstance(part, exp.Column):
@@ -48,8 +59,8 @@ def for_analysis(node: Expression, scope: Scope, named: Mapping[str, Expression]
     return node.copy().transform(seen)
 
 
-def check(ctx: Context, node: Expression) -> None:
-    """Refuse what has no meaning row by row."""
+def check(ctx: Context, node: Expression, *, clock: bool = False) -> None:
+    """Refuse what has no meaning row by row; ``clock`` says that the clock may be read."""
     for part in node.walk():
         if isinstance(part, exp.Query):
             raise ctx.unsupported("a subquery here", part)
@@ -60,9 +71,8 @@ def check(ctx: Context, node: Expression) -> None:
         if functions.is_non_deterministic(part):
             hint = "compute the value outside and store it in a column"
             raise NonDeterministic(ctx.place(part), hint, function=_call(part))
-        if functions.reads_clock(part):
-            hint = "compare with a timestamp column instead of the clock"
-            raise NonDeterministic(ctx.place(part), hint, function=_call(part))
+        if functions.reads_clock(part) and not clock:
+            raise clock_refused(ctx, part)
         if functions.depends_on_order(part) and not isinstance(part.parent, exp.Window):
             raise NonDeterministic(ctx.place(part), _ORDER_HINT, function=_call(part))
         if functions.is_generator(part):

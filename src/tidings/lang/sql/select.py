@@ -17,8 +17,9 @@ from tidings.ir.expression import Expression, Ref, column, conjuncts, equality, 
 from tidings.ir.relation import Aggregate, Field, Filter, Item, Join, Project, Relation, Scan, Window
 from tidings.lang.sql import stages
 from tidings.lang.sql.bound import Bound, distinct_rows
+from tidings.lang.sql.clock import held_now, reads_clock
 from tidings.lang.sql.context import Context
-from tidings.lang.sql.expression import bind_expression, for_analysis
+from tidings.lang.sql.expression import bind_condition, bind_expression, for_analysis
 from tidings.lang.sql.names import check_reserved, kept_apart
 from tidings.lang.sql.order import count, first_rows, ordinal
 from tidings.lang.sql.scope import Outer, Scope
@@ -134,28 +135,37 @@ class _Select:
         if self.node.args.get("limit") or self.node.args.get("offset"):
             self.order = ordered
         if qualify is not None:
-            self.qualify = list(conjuncts(self._bound(qualify.this)))
+            self.qualify = list(conjuncts(self._condition(qualify.this)))
 
     def check(self) -> None:
         """Resolve the names of the clauses to come, so that an unknown one is told as such."""
         self._grouping(self.node.args.get("group"))
         having = self.node.args.get("having")
         if having is not None:
-            self._bound(having.this)
+            self._condition(having.this)
 
     def where(self) -> None:
         """WHERE, and in a subquery the domain of what it uses of the query around."""
         clause, outer = self.node.args.get("where"), self.scope.outer
-        bound = bind_expression(self.ctx, clause.this, self.scope, {}) if clause is not None else None
+        bound = bind_condition(self.ctx, clause.this, self.scope, {}) if clause is not None else None
         conditions = list(conjuncts(bound)) if bound is not None else []
         if outer is not None and outer.domain is not None:
             conditions = self._join_domain(outer, outer.domain, conditions)
-        plain = tuple(c for c in conditions if not self.subqueries.among(c))
+        plain = tuple(c for c in conditions if not self.subqueries.among(c) and not reads_clock(c))
         if plain:
             self.plan = Filter(self.plan, plain)
         for condition in conditions:
-            if self.subqueries.among(condition):
-                self.plan = self.subqueries.filtered(self.plan, condition)
+            if condition not in plain:
+                self._keep(condition)
+
+    def _keep(self, condition: Expression) -> None:
+        """Keep the rows for which a condition holds that may read the clock or subqueries."""
+        timed = reads_clock(condition)
+        if not timed and self.subqueries.among(condition):
+            self.plan = self.subqueries.filtered(self.plan, condition)
+            return
+        self.plan, value = self.subqueries.valued(self.plan, condition)
+        self.plan = held_now(self.ctx, self.plan, value) if timed else Filter(self.plan, (value,))
 
     def _join_domain(self, outer: Outer, domain: Scan, conditions: list[Expression]) -> list[Expression]:
         """Join the domain, or let own columns stand for it where the conditions set all of it equal to such."""
@@ -193,6 +203,9 @@ class _Select:
     def _bound(self, tree: Expression) -> Expression:
         return bind_expression(self.ctx, tree, self.scope, self.named)
 
+    def _condition(self, tree: Expression) -> Expression:
+        return bind_condition(self.ctx, tree, self.scope, self.named)
+
     def _order_key(self, tree: Expression) -> Expression:
         """What ORDER BY names: an output by number or name, else any expression."""
         number = ordinal(tree, self.outputs)
@@ -205,7 +218,7 @@ class _Select:
     def group(self) -> None:
         """GROUP BY, aggregates and HAVING."""
         clause, having = self.node.args.get("group"), self.node.args.get("having")
-        conditions = list(conjuncts(self._bound(having.this))) if having is not None else []
+        conditions = list(conjuncts(self._condition(having.this))) if having is not None else []
         mentioned = [*self.outputs, *conditions, *self.order, *self.qualify, *self.ties]
         if clause is None and having is None and not any(map(stages.has_aggregate, mentioned)):
             return
@@ -245,10 +258,7 @@ class _Select:
         """Take the rewritten expressions back; HAVING becomes a filter."""
         first, last = len(self.outputs), len(self.outputs) + conditions
         for condition in over[first:last]:
-            if self.subqueries.among(condition):
-                self.plan = self.subqueries.filtered(self.plan, condition)
-            else:
-                self.plan = Filter(self.plan, (condition,))
+            self._keep(condition)
         ordered = last + len(self.order)
         qualified = ordered + len(self.qualify)
         self.outputs, self.order = over[:first], over[last:ordered]
@@ -285,8 +295,8 @@ class _Select:
         outputs, order = len(self.outputs), len(self.order)
         self.outputs, self.order = over[:outputs], over[outputs : outputs + order]
         self.qualify = over[outputs + order :]
-        if self.qualify:
-            self.plan = Filter(self.plan, tuple(self.qualify))
+        for condition in self.qualify:
+            self._keep(condition)
 
     def _project_arguments(self, mentioned: list[Expression]) -> None:
         """Compute what windows partition by below them, so that partitions are columns."""
