@@ -92,5 +92,6 @@ class Context:
 
 _HINT = "docs/sql.md lists what a view may be built from"
 _HINTS = {
+    "a condition on time over both sides of an outer, semi or anti join": "move what reads the clock into a subquery",
     "LIMIT without ORDER BY": "which rows a LIMIT keeps depends on their order: say it with ORDER BY",
 }

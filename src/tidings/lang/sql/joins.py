@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from tidings.ir.expression import Expression, conjuncts, typed_null
+from tidings.ir.expression import Expression, aliases, conjuncts, typed_null
 from tidings.ir.relation import Column, Field, Item, Join, OuterJoin, Project, Relation, SemiJoin, Union
+from tidings.lang.sql.clock import held_now, reads_clock
 from tidings.lang.sql.context import Context
-from tidings.lang.sql.expression import bind_expression
+from tidings.lang.sql.expression import bind_condition
 from tidings.lang.sql.scope import Scope
 
 
@@ -29,7 +30,12 @@ def join_sources(ctx: Context, join: exp.Join, scope: Scope, plan: Relation, oth
     merged = frozenset(n.lower() for n in shared)
     if not shared:
         on = join.args.get("on")
-        conditions += conjuncts(bind_expression(ctx, on, both, {})) if on is not None else []
+        conditions += conjuncts(bind_condition(ctx, on, both, {})) if on is not None else []
+    timed = [c for c in conditions if reads_clock(c)]
+    conditions = [c for c in conditions if c not in timed]
+    if timed and (side or kind in ("SEMI", "ANTI")):
+        plan, right = _timed_side(ctx, join, plan, right, timed, side)
+        timed = []
     if kind in ("SEMI", "ANTI"):
         return SemiJoin(plan, right, tuple(conditions), kind == "ANTI")
     if side == "FULL":
@@ -39,7 +45,23 @@ def join_sources(ctx: Context, join: exp.Join, scope: Scope, plan: Relation, oth
         return OuterJoin(plan, right, tuple(conditions))
     if side == "RIGHT":
         return OuterJoin(right, plan, tuple(conditions))
-    return Join((plan, right), tuple(conditions))
+    joined: Relation = Join((plan, right), tuple(conditions))
+    for condition in timed:
+        joined = held_now(ctx, joined, condition)
+    return joined
+
+
+def _timed_side(
+    ctx: Context, join: exp.Join, left: Relation, right: Relation, timed: list[Expression], side: str
+) -> tuple[Relation, Relation]:
+    """Both sides, the one that may be missing with the conditions on time that speak of it alone."""
+    optional = left if side == "RIGHT" else right
+    own = {f.alias for f in optional.fields}
+    for condition in timed:
+        if side == "FULL" or not aliases(condition) <= own:
+            raise ctx.unsupported("a condition on time over both sides of an outer, semi or anti join", join)
+        optional = held_now(ctx, optional, condition)
+    return (optional, right) if side == "RIGHT" else (left, optional)
 
 
 def _full_join(
