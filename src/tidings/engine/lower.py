@@ -19,17 +19,19 @@ from typing import TypeAlias, assert_never
 from sqlglot import exp
 
 from tidings.delta.restrict import is_active
-from tidings.engine.select import ONE_TASK, Block, Source, flat, one_task
+from tidings.engine import layout
+from tidings.engine.layout import Lines, after, connected, enclosed, listed
+from tidings.engine.scalar import Names, in_own_words
+from tidings.engine.select import ONE_TASK, PLAIN, Block, Output, Shape, Source, Writing, condition, flat, one_task
 from tidings.ir import types
 from tidings.ir.expression import (
     UNTIL,
     WEIGHT,
-    Expression,
     Ref,
     at_instant,
     cast,
     column,
-    conjunction,
+    literal,
     operand,
     read,
     ref,
@@ -41,7 +43,6 @@ from tidings.ir.relation import (
     Column,
     Consolidate,
     During,
-    Field,
     Filter,
     Item,
     Join,
@@ -52,7 +53,6 @@ from tidings.ir.relation import (
     Restrict,
     Scan,
     SemiJoin,
-    SetKind,
     SetOperation,
     Union,
     Unnest,
@@ -126,29 +126,14 @@ def source_name(relation: str, version: Version) -> str:
 def lower(plan: Relation, dialect: Dialect, listed: frozenset[str] = frozenset()) -> Statement:
     """Print a plan; the keys of deltas named in ``listed`` are given as literals."""
     small = _is_small(plan, listed)
-    lowering = _Lowering(dialect, listed, small and dialect.one_task)
+    lowering = _Lowering(dialect, listed, small and dialect.one_task, Writing(dialect.name, dialect.casts_items))
     query = lowering.query(plan)
-    return Statement(printed(query, dialect, pretty=True), tuple(lowering.key_lists.values()), small)
+    return Statement(layout.text(query), tuple(lowering.key_lists.values()), small)
 
 
-def printed(query: exp.Query, dialect: Dialect, *, pretty: bool = False) -> str:
-    """A query in the engine's own words.
-
-    A plain CAST fails on what it cannot convert, on every engine; only TRY_CAST answers NULL.
-    """
-    strict = query.copy()
-    if dialect.casts_items:
-        for node in list(strict.find_all(exp.TryCast)):
-            if not node.args.get("safe"):
-                node.replace(exp.Cast(this=node.this, to=node.args["to"]))
-        for call in list(strict.find_all(exp.Anonymous)):
-            match str(call.this).lower():
-                case "raise_error":
-                    call.set("this", "error")
-                case "timestamp_micros":
-                    instant = exp.Anonymous(this="make_timestamp", expressions=call.expressions)
-                    call.replace(exp.Cast(this=instant, to=exp.DataType.build("timestamptz")))
-    return strict.sql(dialect.name, pretty=pretty, normalize_functions=False)
+def printed(query: exp.Query, dialect: Dialect) -> str:
+    """A query of sqlglot's in the engine's own words."""
+    return in_own_words(query, dialect.casts_items).sql(dialect.name, copy=False, normalize_functions=False)
 
 
 def listable_keys(node: Restrict, listed: frozenset[str]) -> tuple[KeyColumn, ...] | None:
@@ -203,10 +188,17 @@ class _Lowering:
     dialect: Dialect
     listed: frozenset[str]
     in_one_task: bool
+    writing: Writing
     key_lists: dict[tuple[KeyColumn, ...], KeyList] = field(default_factory=dict)
+    _queries: dict[int, Lines] = field(default_factory=dict)
 
-    def query(self, node: Relation) -> exp.Query:
-        """A closed query with the node's columns, under their own names."""
+    def query(self, node: Relation) -> Lines:
+        """A closed query with the node's columns, under their own names; one that stands in two places is made once."""
+        if id(node) not in self._queries:
+            self._queries[id(node)] = self._query(node)
+        return self._queries[id(node)]
+
+    def _query(self, node: Relation) -> Lines:
         match node:
             case Project(input=Window() as window):
                 functions = {(window.alias, i.name): i.expression for i in window.items}
@@ -214,67 +206,72 @@ class _Lowering:
                 return self._select(self._block(window.input), self._items(inlined))
             case Project(input=Unnest() as unnest):
                 element = {(unnest.alias, unnest.element.name): exp.Explode(this=unnest.array.copy())}
-                placed = [substitute(i.expression, element).copy().as_(i.name, quoted=True) for i in node.items]
+                placed = [Output(substitute(i.expression, element), i.name) for i in node.items]
                 return self._select(self._block(unnest.input), placed)
             case Project():
                 return self._select(self._block(node.input), self._items(node.items))
             case Aggregate():
-                return self._aggregate(node)
+                items = self._items((*node.keys, *node.aggregates))
+                return self._select(self._block(node.input), items, Shape(groups=len(node.keys)))
             case SetOperation():
-                sides = [self._branch(i, node.columns) for i in (node.left, node.right)]
-                combine = exp.except_ if node.kind is SetKind.EXCEPT else exp.intersect
-                return combine(*(s.subquery() for s in sides), distinct=not node.all)
+                word = node.kind.value.upper() + (" ALL" if node.all else "")
+                return self._combined([node.left, node.right], node.columns, word)
             case Union():
-                branches = [self._branch(b, node.columns) for b in node.inputs]
-                return branches[0] if len(branches) == 1 else _union_all(branches)
+                return self._combined(node.inputs, node.columns, "UNION ALL")
             case Consolidate():
                 return self._consolidate(node)
             case Repeat():
                 return self._repeated(node)
             case Values() | Scan() | Filter() | During() | Join() | OuterJoin() | SemiJoin() | Restrict():
-                items = [_output(f) for f in node.fields]
-                return self._select(self._block(node), items)
+                return self._select(self._block(node), [Output(f.expression, f.name) for f in node.fields])
             case Window() | Unnest():
                 raise ValueError("a window or unnested array stands below a projection")
             case _:
                 assert_never(node)
 
-    def _branch(self, branch: Relation, columns: tuple[Column, ...]) -> exp.Query:
+    def _combined(self, inputs: Iterable[Relation], columns: tuple[Column, ...], word: str) -> Lines:
+        """Queries one after the other with a word between them; those that are several themselves in parentheses."""
+        first, *rest = (self._branch(i, columns) for i in inputs)
+        lines = first
+        for branch in rest:
+            lines = (*lines, word, *branch)
+        return lines
+
+    def _branch(self, branch: Relation, columns: tuple[Column, ...]) -> Lines:
         """A branch of a union or set operation; the first decides the names, so each gets those of the whole."""
-        if [f.name for f in branch.fields] == [c.name for c in columns]:
-            return self.query(branch)
-        items = [f.expression.as_(c.name, quoted=True) for f, c in zip(branch.fields, columns, strict=True)]
-        return self._select(Block([self._derived(branch)]), items)
+        if [f.name for f in branch.fields] != [c.name for c in columns]:
+            items = [Output(f.expression, c.name) for f, c in zip(branch.fields, columns, strict=True)]
+            return self._select(Block([self._derived(branch)]), items)
+        query = self.query(branch)
+        return enclosed("", query) if isinstance(branch, Union | SetOperation) else query
 
-    def _aggregate(self, node: Aggregate) -> exp.Query:
-        select = self._select(self._block(node.input), self._items((*node.keys, *node.aggregates)))
-        places = (exp.Literal.number(n) for n in range(1, len(node.keys) + 1))
-        return select.group_by(*places, copy=False) if node.keys else select
-
-    def _repeated(self, node: Repeat) -> exp.Query:
+    def _repeated(self, node: Repeat) -> Lines:
         """Each row once per element of a sequence as long as its count."""
         counted = read("EXPLODE(SEQUENCE(1, 2))")
         counted.find(exp.GenerateSeries).set("end", node.times.copy())  # type: ignore[union-attr]
-        items = [*(_output(f) for f in node.fields), counted.as_("__i", quoted=True)]
+        items = [*(Output(f.expression, f.name) for f in node.fields), Output(counted, "__i")]
         return self._select(self._block(node.input), items)
 
-    def _consolidate(self, node: Consolidate) -> exp.Query:
-        inner = self.query(node.input).subquery(_quoted(node.alias), copy=False)
+    def _consolidate(self, node: Consolidate) -> Lines:
         keys = [column(node.alias, f.name) for f in node.fields if f.name != WEIGHT]
         total = exp.Sum(this=column(node.alias, WEIGHT))
-        items = [k.as_(k.name, quoted=True) for k in keys]
-        items.append(cast(total, "bigint").as_(WEIGHT, quoted=True))
-        grouped = (
-            exp.select(*items, copy=False).from_(inner, copy=False).group_by(*(k.copy() for k in keys), copy=False)
+        items = [*(Output(k, k.name) for k in keys), Output(total, WEIGHT, "bigint")]
+        return (
+            "SELECT",
+            listed([i.text(self.writing, {}) for i in items]),
+            *after("FROM ", self._derived(node.input, node.alias).lines),
+            "GROUP BY",
+            listed([self.writing.scalar(k, {}) for k in keys]),
+            "HAVING",
+            (f"{self.writing.scalar(total, {})} <> 0",),
         )
-        return grouped.having(exp.NEQ(this=total.copy(), expression=exp.Literal.number(0)))
 
     def _block(self, node: Relation) -> Block:
         """The node as an open block, for the SELECT above it to close."""
         match node:
             case Scan():
-                table = exp.to_table(source_name(node.relation, node.version)).as_(_quoted(node.alias))
-                return Block([self._source(node, table)])
+                table = f"{source_name(node.relation, node.version)} AS {self.writing.quoted(node.alias)}"
+                return Block([self._source(node, (table,))])
             case Filter():
                 block = self._block(node.input)
                 block.where += node.conditions
@@ -287,15 +284,18 @@ class _Lowering:
                 return self._restricted(node)
             case Join():
                 inputs = [self._block(i) for i in node.inputs]
-                sources = [s for b in inputs for s in b.sources]
-                return Block(sources, [*(c for b in inputs for c in b.where), *node.conditions])
+                return Block(
+                    [s for b in inputs for s in b.sources],
+                    [*(c for b in inputs for c in b.where), *node.conditions],
+                    [t for b in inputs for t in b.tests],
+                )
             case Values():
                 return Block([self._source(node, self._constant(node))] if node.columns else [])
             case OuterJoin():
                 return self._outer_join(node)
             case SemiJoin():
                 block = self._block(node.left)
-                block.where.append(self._exists(node))
+                block.tests.append(lambda names: self._exists(node, names))
                 return block
             case Project() | Union() | Aggregate() | SetOperation() | Repeat() | Consolidate():
                 return Block([self._derived(node)])
@@ -307,64 +307,66 @@ class _Lowering:
     def _outer_join(self, node: OuterJoin) -> Block:
         """Both sides under their aliases, as one source."""
         left, right = (self._one_source(i) for i in (node.left, node.right))
-        on = conjunction(node.conditions) if node.conditions else exp.true()
-        joined = exp.Join(this=right.tree, side="LEFT", on=on)
-        return Block([Source(node.fields, left.tree, is_active(node), (joined,))])
+        parts = [(condition(c, self.writing, {}),) for c in node.conditions] or [("TRUE",)]
+        joined = (*after("LEFT JOIN ", right.lines), after("ON ", connected(parts, "AND")))
+        return Block([Source(node.fields, left.lines, is_active(node), joined)])
 
-    def _exists(self, node: SemiJoin) -> Expression:
+    def _exists(self, node: SemiJoin, names: Names) -> Lines:
         block = self._block(node.right)
         block.where += node.conditions
-        found: Expression = exp.Exists(this=flat(block, [exp.Literal.number(1)]))
-        return exp.Not(this=found) if node.anti else found
+        found = flat(block, [Output(literal(1), None)], self.writing, outer=names)
+        return enclosed("NOT EXISTS" if node.anti else "EXISTS", found)
 
     def _one_source(self, node: Relation) -> Source:
         block = self._block(node)
-        plain = len(block.sources) == 1 and not block.where and not block.sources[0].joins
+        plain = len(block.sources) == 1 and not block.where and not block.tests and not block.sources[0].joins
         return block.sources[0] if plain else self._derived(node)
 
-    def _derived(self, node: Relation) -> Source:
-        return self._source(node, self.query(node).subquery(_quoted(node.fields[0].alias), copy=False))
+    def _derived(self, node: Relation, alias: str | None = None) -> Source:
+        name = self.writing.quoted(alias or node.fields[0].alias)
+        return self._source(node, enclosed("", self.query(node), f" AS {name}"))
 
-    def _source(self, node: Relation, tree: Expression) -> Source:
-        return Source(node.fields, tree, is_active(node))
+    def _source(self, node: Relation, lines: Lines) -> Source:
+        return Source(node.fields, lines, is_active(node))
 
-    def _constant(self, node: Values) -> Expression:
+    def _constant(self, node: Values) -> Lines:
         """Constant rows as an inline table, every cell cast, so that both engines type them alike."""
         if not node.rows:
-            nulls = (typed_null(c.type).as_(c.name, quoted=True) for c in node.columns)
-            return exp.select(*nulls).where("FALSE").subquery(_quoted(node.alias), copy=False)
+            nulls = [Output(typed_null(c.type), c.name).text(self.writing, {}) for c in node.columns]
+            nothing: Lines = ("SELECT", listed(nulls), "WHERE", ("FALSE",))
+            return enclosed("", nothing, f" AS {self.writing.quoted(node.alias)}")
         rows = [
             exp.Tuple(expressions=[cast(e, c.type) for e, c in zip(row, node.columns, strict=True)])
             for row in node.rows
         ]
-        names = [_quoted(c.name) for c in node.columns]
-        return exp.Values(expressions=rows, alias=exp.TableAlias(this=_quoted(node.alias), columns=names))
+        names = [exp.to_identifier(c.name, quoted=True) for c in node.columns]
+        alias = exp.TableAlias(this=exp.to_identifier(node.alias, quoted=True), columns=names)
+        return (self.writing.scalar(exp.Values(expressions=rows, alias=alias), {}),)
 
     # restriction
 
     def _restricted(self, node: Restrict) -> Block:
         """A scan with its keys; the SELECT is its own, so that pruning meets the scan before any join."""
         block = self._block(node.input)
-        block.where.append(self._among(node))
-        select = self._select(block, [_output(f) for f in node.fields])
-        if self.in_one_task:
-            select = select.hint(ONE_TASK, dialect=self.dialect.name)
-        return Block([self._source(node, select.subquery(_quoted(node.fields[0].alias), copy=False))])
+        block.tests.append(lambda names: self._among(node, names))
+        items = [Output(f.expression, f.name) for f in node.fields]
+        select = self._select(block, items, Shape((ONE_TASK,)) if self.in_one_task else PLAIN)
+        alias = self.writing.quoted(node.fields[0].alias)
+        return Block([self._source(node, enclosed("", select, f" AS {alias}"))])
 
-    def _among(self, node: Restrict) -> Expression:
+    def _among(self, node: Restrict, names: Names) -> Lines:
+        wanted = self.writing.scalar(operand(node.expression), names)
         keys = self._key_list(node)
-        test: Expression
         if keys is not None:
-            test = exp.In(this=operand(node.expression), expressions=[exp.Var(this=keys.slot)])
-            if node.null_safe:
-                test = exp.Or(this=test, expression=exp.Is(this=operand(node.expression), expression=exp.Null()))
-            return test
+            test = f"{wanted} IN ({keys.slot})"
+            return (f"({test} OR {wanted} IS NULL)" if node.null_safe else test,)
         inner = self.query(node.keys)
         if not node.null_safe:
-            return exp.In(this=operand(node.expression), query=inner.subquery(copy=False))
+            return enclosed(f"{wanted} IN ", inner)
         (key,) = node.keys.fields
         same = exp.NullSafeEQ(this=column("among", key.name), expression=operand(node.expression))
-        return exp.Exists(this=exp.select("1").from_(inner.subquery("among")).where(same))
+        found = ("SELECT", ("1",), *enclosed("FROM ", inner, " AS among"), "WHERE", (self.writing.scalar(same, names),))
+        return enclosed("EXISTS", found)
 
     def _key_list(self, node: Restrict) -> KeyList | None:
         """The slot for a restriction's keys, where they may be listed."""
@@ -376,25 +378,13 @@ class _Lowering:
 
     # SELECT
 
-    def _select(self, block: Block, items: list[Expression]) -> exp.Select:
-        return (one_task if self.in_one_task else flat)(block, items or [exp.Literal.number(1)])
+    def _select(self, block: Block, items: list[Output], shape: Shape = PLAIN) -> Lines:
+        return (one_task if self.in_one_task else flat)(block, items or [Output(literal(1), None)], self.writing, shape)
 
-    def _items(self, items: Iterable[Item]) -> list[Expression]:
-        return [self._item(i.expression, i.type).as_(i.name, quoted=True) for i in items]
+    def _items(self, items: Iterable[Item]) -> list[Output]:
+        return [Output(i.expression, i.name, self._cast(i)) for i in items]
 
-    def _item(self, expression: Expression, type: str) -> Expression:
-        if self.dialect.casts_items and ref(expression) is None and type != "void":
-            return cast(expression, type)
-        return expression.copy()
-
-
-def _union_all(queries: list[exp.Query] | list[exp.Select]) -> exp.Query:
-    return exp.union(*queries, distinct=False) if len(queries) > 1 else queries[0]
-
-
-def _output(f: Field) -> Expression:
-    return f.expression.as_(f.name, quoted=True)
-
-
-def _quoted(name: str) -> exp.Identifier:
-    return exp.to_identifier(name, quoted=True)
+    def _cast(self, item: Item) -> str | None:
+        """The type to cast a computed column to, where the engine's own typing is not Spark's."""
+        computed = self.dialect.casts_items and item.type != "void" and ref(item.expression) is None
+        return item.type if computed else None

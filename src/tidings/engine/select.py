@@ -10,12 +10,15 @@ whole plan is one job of one task without exchanges or broadcasts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from sqlglot import exp
 
-from tidings.ir.expression import Expression, Ref, aliases, column, conjunction, equality, refs, substitute
+from tidings.engine.layout import Lines, after, connected, enclosed, listed
+from tidings.engine.scalar import Names, column_name, quoted, scalar
+from tidings.ir.expression import Expression, aliases, equality
 from tidings.ir.relation import Field
 
 ONE_TASK = "COALESCE(1)"
@@ -23,18 +26,54 @@ _ROWS = "__rows"
 
 
 @dataclass(frozen=True, slots=True)
+class Writing:
+    """How an engine writes expressions; see :mod:`tidings.engine.scalar`."""
+
+    language: str
+    strict: bool
+
+    def scalar(self, expression: Expression, names: Names, type: str | None = None) -> str:
+        return scalar(expression, self.language, self.strict, names, type)
+
+    def quoted(self, name: str) -> str:
+        return quoted(name, self.language)
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One column of a SELECT: an expression, cast to a type if one is given, under a name if it has one."""
+
+    expression: Expression
+    name: str | None
+    type: str | None = None
+
+    def text(self, writing: Writing, names: Names) -> str:
+        value = writing.scalar(self.expression, names, self.type)
+        return value if self.name is None else f"{value} AS {writing.quoted(self.name)}"
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """Something to stand in FROM: its columns, its SQL, and whether its size follows the delta's."""
 
     fields: tuple[Field, ...]
-    tree: Expression
+    lines: Lines
     active: bool
-    joins: tuple[exp.Join, ...] = ()
+    joins: Lines = ()
     """Outer joins that belong to it."""
 
     @property
     def aliases(self) -> frozenset[str]:
         return frozenset(f.alias for f in self.fields)
+
+    @property
+    def joined(self) -> Lines:
+        """What stands behind JOIN: one thing."""
+        return enclosed("", self.lines + self.joins) if self.joins else self.lines
+
+
+Test: TypeAlias = Callable[[Names], Lines]
+"""A condition with a subquery in it, to be written where columns go by the given names."""
 
 
 @dataclass(slots=True)
@@ -43,93 +82,123 @@ class Block:
 
     sources: list[Source]
     where: list[Expression] = field(default_factory=list)
+    tests: list[Test] = field(default_factory=list)
 
 
-def flat(block: Block, items: list[Expression]) -> exp.Select:
-    """One SELECT with all sources in its FROM clause."""
-    select = exp.select(*(i.copy() for i in items), copy=False)
-    joined = list(_joined(block))
-    for source, _ in joined[:1]:
-        select = select.from_(source.tree, copy=False)
-        for join in source.joins:
-            select.append("joins", join)
-    for source, ready in joined[1:]:
-        on = conjunction(ready) if ready else None
-        select = select.join(source.tree, on=on, join_type=None if ready else "cross", copy=False)
-    return _where(select, _left(block, joined))
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a SELECT has beside its block: hints and how many of its first columns make the groups."""
+
+    hints: tuple[str, ...] = ()
+    groups: int = 0
 
 
-def one_task(block: Block, items: list[Expression]) -> exp.Select:
+PLAIN = Shape()
+
+
+def flat(
+    block: Block, items: list[Output], writing: Writing, shape: Shape = PLAIN, outer: Names | None = None
+) -> Lines:
+    """One SELECT with all sources in its FROM clause; ``outer`` are the names of columns from around it."""
+    own = frozenset().union(*(s.aliases for s in block.sources))
+    names = {r: name for r, name in (outer or {}).items() if r[0] not in own}
+    joined, left = _joined(block)
+    rows: Lines = ()
+    for source, ready in joined:
+        rows += _join(source, ready, writing, names) if rows else after("FROM ", source.lines) + source.joins
+    return _select(items, rows, _conditions(left, block.tests, writing, names), writing, names, shape)
+
+
+def one_task(block: Block, items: list[Output], writing: Writing, shape: Shape = PLAIN) -> Lines:
     """SELECTs around each other, one per join, each in a single partition.
 
     Columns of the rows so far go by ``alias.name`` in one name, since aliases end with each SELECT.
     """
-    joined = list(_joined(block))
+    joined, left = _joined(block)
     if len(joined) < 2:
-        return flat(block, items)
+        return flat(block, items, writing, shape)
     (first, _), *rest = joined
-    rows = exp.select(*_carried(first)).from_(first.tree, copy=False).hint(ONE_TASK, dialect="spark", copy=False)
-    names: dict[Ref, Expression] = _names(first)
+    fields = list(first.fields)
+    rows = _select(
+        [_carried(f) for f in fields], after("FROM ", first.lines) + first.joins, (), writing, {}, Shape((ONE_TASK,))
+    )
+    names: dict[tuple[str, str], str] = {}
     for source, ready in rest:
-        carried = [*(c.copy().as_(c.name, quoted=True) for c in names.values()), *_carried(source)]
-        on = conjunction(substitute(c, names) for c in ready) if ready else None
-        hashed = [_hash_join(source)] if any(equality(c) for c in ready) else []
-        rows = exp.select(*carried, copy=False).from_(rows.subquery(_ROWS, copy=False), copy=False)
-        rows = rows.join(source.tree, on=on, join_type=None if ready else "cross", copy=False)
-        rows = rows.hint(ONE_TASK, *hashed, dialect="spark", copy=False)
-        names |= _names(source)
-    final = exp.select(*(substitute(i, names).copy() for i in items), copy=False)
-    final = final.from_(rows.subquery(_ROWS, copy=False), copy=False)
-    return _where(final, [substitute(c, names) for c in _left(block, joined)])
+        names |= {f.ref: column_name(_ROWS, f"{f.alias}.{f.name}", writing.language) for f in fields}
+        hashed = [_hash_join(source, writing)] if any(equality(c) for c in ready) else []
+        all_fields = [*fields, *source.fields]
+        inner = enclosed("FROM ", rows, f" AS {_ROWS}") + _join(source, ready, writing, names)
+        carried = [_carried(f) for f in all_fields]
+        rows = _select(carried, inner, (), writing, names, Shape((ONE_TASK, *hashed)))
+        fields = all_fields
+    names |= {f.ref: column_name(_ROWS, f"{f.alias}.{f.name}", writing.language) for f in fields}
+    where = _conditions(left, block.tests, writing, names)
+    return _select(items, enclosed("FROM ", rows, f" AS {_ROWS}"), where, writing, names, shape)
 
 
-def _hash_join(source: Source) -> str:
+def _select(
+    items: list[Output], rows: Lines, where: list[Lines] | tuple[()], writing: Writing, names: Names, shape: Shape
+) -> Lines:
+    hints = f" /*+ {', '.join(shape.hints)} */" if shape.hints else ""
+    lines: Lines = (f"SELECT{hints}", listed([i.text(writing, names) for i in items]), *rows)
+    if where:
+        lines += ("WHERE", connected(where, "AND"))
+    if shape.groups:
+        lines += ("GROUP BY", listed([str(n) for n in range(1, shape.groups + 1)]))
+    return lines
+
+
+def _join(source: Source, ready: list[Expression], writing: Writing, names: Names) -> Lines:
+    if not ready:
+        return after("CROSS JOIN ", source.joined)
+    on = connected(_conditions(ready, [], writing, names), "AND")
+    return (*after("JOIN ", source.joined), after("ON ", on))
+
+
+def _conditions(conditions: list[Expression], tests: list[Test], writing: Writing, names: Names) -> list[Lines]:
+    return [(condition(c, writing, names),) for c in conditions] + [test(names) for test in tests]
+
+
+def condition(expression: Expression, writing: Writing, names: Names) -> str:
+    """A condition that can stand beside AND."""
+    text = writing.scalar(expression, names)
+    return f"({text})" if isinstance(expression, exp.Or) else text
+
+
+def _hash_join(source: Source, writing: Writing) -> str:
     (alias,) = source.aliases
-    return "SHUFFLE_HASH(`" + alias.replace("`", "``") + "`)"
+    return f"SHUFFLE_HASH({writing.quoted(alias)})"
 
 
-def _names(source: Source) -> dict[Ref, Expression]:
-    return {f.ref: column(_ROWS, f"{f.alias}.{f.name}") for f in source.fields}
+def _carried(f: Field) -> Output:
+    return Output(f.expression, f"{f.alias}.{f.name}")
 
 
-def _carried(source: Source) -> list[Expression]:
-    return [f.expression.as_(f"{f.alias}.{f.name}", quoted=True) for f in source.fields]
-
-
-def _joined(block: Block) -> Iterator[tuple[Source, list[Expression]]]:
-    """The sources in order, each with the conditions that connect it to those before it."""
+def _joined(block: Block) -> tuple[list[tuple[Source, list[Expression]]], list[Expression]]:
+    """The sources in order, each with the conditions that connect it to those before it, and what connects nothing."""
     seen: frozenset[str] = frozenset()
-    waiting = list(block.where)
-    for source in _connected(block.sources, block.where):
+    waiting = [(c, aliases(c)) for c in block.where]
+    joined = []
+    for source in _connected(block.sources, [mentioned for _, mentioned in waiting]):
         seen |= source.aliases
-        ready = [c for c in waiting if aliases(c) <= seen and aliases(c) & source.aliases and len(aliases(c)) > 1]
-        waiting = [c for c in waiting if c not in ready]
-        yield source, ready
+        own = source.aliases
+        ready = [len(m) > 1 and m <= seen and bool(m & own) for _, m in waiting]
+        joined.append((source, [c for (c, _), now in zip(waiting, ready, strict=True) if now]))
+        waiting = [w for w, now in zip(waiting, ready, strict=True) if not now]
+    return joined, [c for c, _ in waiting]
 
 
-def _left(block: Block, joined: list[tuple[Source, list[Expression]]]) -> list[Expression]:
-    """The conditions that connect nothing, for the WHERE clause."""
-    used = [c for _, ready in joined for c in ready]
-    return [c for c in block.where if c not in used]
-
-
-def _connected(sources: list[Source], conditions: list[Expression]) -> list[Source]:
-    rest = sorted(sources, key=lambda s: not s.active)
-    ordered: list[Source] = []
+def _connected(sources: list[Source], mentioned: list[frozenset[str]]) -> Iterator[Source]:
+    """The active source first, then those that some condition connects to the ones before."""
+    rest = [(s, s.aliases) for s in sorted(sources, key=lambda s: not s.active)]
     seen: frozenset[str] = frozenset()
     while rest:
-        chosen = next((s for s in rest if _links(conditions, seen, s)), rest[0])
-        rest.remove(chosen)
-        ordered.append(chosen)
-        seen |= chosen.aliases
-    return ordered
+        place = next((n for n, (_, own) in enumerate(rest) if _links(mentioned, seen, own)), 0)
+        source, own = rest.pop(place)
+        seen |= own
+        yield source
 
 
-def _links(conditions: list[Expression], seen: frozenset[str], source: Source) -> bool:
+def _links(mentioned: list[frozenset[str]], seen: frozenset[str], own: frozenset[str]) -> bool:
     """Whether some condition speaks of rows seen and of the source, and of nothing else."""
-    mentioned = (frozenset(a for a, _ in refs(c)) for c in conditions)
-    return any(m & seen and m & source.aliases and m <= seen | source.aliases for m in mentioned)
-
-
-def _where(select: exp.Select, conditions: list[Expression]) -> exp.Select:
-    return select.where(conjunction(conditions), copy=False) if conditions else select
+    return any(m & seen and m & own and m <= seen | own for m in mentioned)
