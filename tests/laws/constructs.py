@@ -36,5 +36,23 @@ SELECT v.b, t.a, u.y FROM (t JOIN (u JOIN t v ON u.y = v.b) ON t.a = u.x)
 SELECT t.a, u.y FROM (t, u) WHERE t.a = u.x
 """.strip().splitlines()
 
-SPARK = [*JOINS]
+GROUPINGS = """
+SELECT a, s, count(*) AS n, sum(b) AS total FROM t GROUP BY ROLLUP (a, s)
+SELECT a, s, count(*) AS n, grouping(a) AS ga, grouping(s) AS gs, grouping_id() AS g FROM t GROUP BY a, s WITH CUBE
+SELECT a, s, count(*) AS n, grouping_id(a, s) AS g FROM t GROUP BY a, s GROUPING SETS ((a), (s), (a))
+SELECT a, s, b, max(b) AS m FROM t GROUP BY a, CUBE (s, b)
+SELECT a, s, max(b) AS m FROM t GROUP BY GROUPING SETS ((a, s), ROLLUP (a, s), GROUPING SETS ((s), ()))
+SELECT a, s, max(b) AS m FROM t GROUP BY CUBE ((a, s)), ROLLUP (b)
+SELECT a, sum(a) AS total FROM t GROUP BY a WITH ROLLUP HAVING count(*) > 1
+SELECT a + 1 AS k, sum(a) AS total FROM t GROUP BY ROLLUP (a + 1)
+SELECT a % 2 AS k, s, count(*) AS n FROM t GROUP BY ROLLUP (1, s) ORDER BY n DESC, k, s LIMIT 3
+SELECT a, s, rank() OVER (PARTITION BY grouping(s) ORDER BY sum(b)) AS r FROM t GROUP BY ROLLUP (a, s)
+SELECT count(*) AS n FROM t GROUP BY GROUPING SETS (())
+SELECT count(*) AS n FROM t GROUP BY GROUPING SETS ((), ())
+SELECT s, x FROM (SELECT s, count(*) AS x, grouping(s) AS g FROM t GROUP BY ROLLUP (s)) AS q WHERE g = 1
+SELECT a, (SELECT max(n) FROM (SELECT count(*) AS n FROM u GROUP BY ROLLUP (x)) AS q) AS m FROM t
+SELECT a, b FROM t WHERE b IN (SELECT max(y) FROM u WHERE u.x = t.a GROUP BY ROLLUP (x))
+""".strip().splitlines()
+
+SPARK = [*JOINS, *GROUPINGS]
 OURS: list[str] = []

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import TypeVar
 
 from sqlglot import exp
 
-from tidings.errors import InvalidExpression
+from tidings.errors import InvalidExpression, Place
 from tidings.ir.expression import Expression, column, literal
 from tidings.ir.relation import Filter, Item, Project, Relation, Window
 from tidings.lang.sql.context import Context
@@ -42,13 +43,15 @@ def first_rows(
     return Project(Filter(window, tuple(kept)) if kept else window, ctx.alias(name), wanted)
 
 
-def ordinal(tree: Expression, outputs: list[T]) -> T | None:
+def ordinal(ctx: Context, tree: Expression, outputs: list[T]) -> T | None:
     """The output a whole number stands for in GROUP BY and ORDER BY."""
     if not isinstance(tree, exp.Literal) or tree.is_string or not str(tree.this).isdigit():
         return None
     number = int(str(tree.this))
     if not 1 <= number <= len(outputs):
-        raise InvalidExpression(reason=f"there is no output column {number}; there are {len(outputs)}")
+        at = [m.start() for m in re.finditer(rf"\b{number}\b", ctx.text)]
+        place = Place(ctx.text, at[-1], at[-1] + len(str(number))) if at else None
+        raise InvalidExpression(place, reason=f"there is no output column {number}; there are {len(outputs)}")
     return outputs[number - 1]
 
 

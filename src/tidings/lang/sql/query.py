@@ -109,7 +109,7 @@ class Binder:
         by_name = {n.lower(): f.name for n, f in zip(names, plan.fields, strict=False)}
         parts = []
         for part in order.expressions:
-            found = ordinal(part.this, [f.name for f in plan.fields]) or by_name.get(part.this.name.lower())
+            found = ordinal(self.ctx, part.this, [f.name for f in plan.fields]) or by_name.get(part.this.name.lower())
             if found is None:
                 raise self.ctx.unsupported("ORDER BY something else than an output column", part)
             placed = part.copy()

@@ -39,9 +39,10 @@ class Scope:
         self.join(Scope([source], list(source.columns)))
 
     def join(self, other: Scope, merged: frozenset[str] = frozenset(), *, theirs: bool = False) -> None:
-        """Bring in all that another scope has.  Columns named in ``merged`` (by USING or NATURAL) are shown once, first.
+        """Bring in all that another scope has.
 
-        They are those of the sources before it, or, for a right join, ``theirs``.
+        Columns named in ``merged`` (by USING or NATURAL) are shown once, first.  They are those of the sources before
+        it, or, for a right join, ``theirs``.
         """
         first = [(n, f) for n, f in self.visible if n.lower() in merged]
         if theirs:

@@ -14,12 +14,13 @@ from sqlglot import exp
 
 from tidings.errors import UnknownColumn, closest
 from tidings.ir.expression import Expression, Ref, column, conjuncts, equality, ref, refs, substitute
-from tidings.ir.relation import Aggregate, Field, Filter, Item, Join, Project, Relation, Scan, Window
+from tidings.ir.relation import Field, Filter, Item, Join, Project, Relation, Scan, Window
 from tidings.lang.sql import stages
 from tidings.lang.sql.bound import Bound, distinct_rows
 from tidings.lang.sql.clock import held_now, reads_clock
 from tidings.lang.sql.context import Context
 from tidings.lang.sql.expression import bind_condition, bind_expression, for_analysis
+from tidings.lang.sql.grouping import Grouping, aggregated, grouping_sets, grouping_type, listed, plainly_grouped
 from tidings.lang.sql.names import check_reserved, kept_apart
 from tidings.lang.sql.order import count, first_rows, ordinal
 from tidings.lang.sql.scope import Outer, Scope
@@ -42,7 +43,9 @@ def bind_select(binder: Binder, node: exp.Select, name: str, ctes: Mapping[str, 
     block = _Select(ctx, node, scope, named, subqueries, plan, [e for _, e in items])
     block.where()
     block.check()
-    columns = ctx.analyze(_mirrored(block, analysed).select(*map(subqueries.shown, select_list)), node)
+    columns = ctx.analyze(
+        _mirrored(block, analysed).select(*map(subqueries.shown, map(plainly_grouped, select_list))), node
+    )
     names = tuple(n or c.name for (n, _), c in zip(items, columns, strict=True))
     block.group()
     if outer is not None and around is not None:
@@ -208,7 +211,7 @@ class _Select:
 
     def _order_key(self, tree: Expression) -> Expression:
         """What ORDER BY names: an output by number or name, else any expression."""
-        number = ordinal(tree, self.outputs)
+        number = ordinal(self.ctx, tree, self.outputs)
         if number is not None:
             return number
         if isinstance(tree, exp.Column) and not tree.table and tree.name.lower() in self.named:
@@ -222,25 +225,27 @@ class _Select:
         mentioned = [*self.outputs, *conditions, *self.order, *self.qualify, *self.ties]
         if clause is None and having is None and not any(map(stages.has_aggregate, mentioned)):
             return
-        sets = [*self._grouping(clause), *self.ties]
+        grouping = self._grouping(clause)
         mentioned = self._attach_inside_aggregates(mentioned)
         alias = self.ctx.alias("groups")
         keys, aggregates = stages.Stage(alias, "key"), stages.Stage(alias, "agg")
-        for key in sets:
+        for key in (*grouping.keys, *self.ties):
             keys.name(key)
         over = [stages.without_aggregates(e, keys, aggregates) for e in mentioned]
-        computed = [*keys.computed, *aggregates.computed]
-        kinds = (list(keys.computed), list(aggregates.computed))
-        types = [t for kind in kinds for t in self.ctx.types(kind, self.plan.fields, self.node)]
-        names = [*keys.computed.values(), *aggregates.computed.values()]
-        items = [Item(n, t, e) for n, t, e in zip(names, types, computed, strict=True)]
-        cut = len(keys.computed)
-        self.plan = Aggregate(self.plan, alias, tuple(items[:cut]), tuple(items[cut:]))
+        items = (self._computed(keys), self._computed(aggregates))
+        self.plan = aggregated(self.ctx, self.plan, keys, aggregates, items, grouping)
         self.subqueries.forget_columns()
         self._redistribute(over, len(conditions))
         if self.scope.outer is not None and clause is None:
             self.scope.outer.total = not conditions
             self.scope.outer.default = stages.of_nothing(self.outputs[0], aggregates)
+
+    def _computed(self, stage: stages.Stage) -> list[Item]:
+        """What a stage computes, with types."""
+        known = {e: grouping_type(e) for e in stage.computed}
+        asked = [e for e, type in known.items() if type is None]
+        known.update(zip(asked, self.ctx.types(asked, self.plan.fields, self.node), strict=True))
+        return [Item(n, known[e] or "void", e) for e, n in stage.computed.items()]
 
     def _attach_inside_aggregates(self, mentioned: list[Expression]) -> list[Expression]:
         """Give subqueries inside an aggregate their columns before the grouping."""
@@ -264,17 +269,21 @@ class _Select:
         self.outputs, self.order = over[:first], over[last:ordered]
         self.qualify, self.ties = over[ordered:qualified], over[qualified:]
 
-    def _grouping(self, clause: exp.Group | None) -> list[Expression]:
-        """The expressions to group by."""
+    def _grouping(self, clause: exp.Group | None) -> Grouping:
+        """The expressions to group by, and in which sets."""
         if clause is None:
-            return []
+            return Grouping([])
         if clause.args.get("all"):
-            return [e for e in self.outputs if not stages.has_aggregate(e)]
-        keys = []
-        for tree in clause.expressions:
-            number = ordinal(tree, self.outputs)
-            keys.append(self._bound(tree).unnest() if number is None else number)
-        return keys
+            return Grouping([e for e in self.outputs if not stages.has_aggregate(e)])
+        keys = {tree: self._group_key(tree) for tree in listed(clause)}
+        sets = grouping_sets(clause)
+        return Grouping(
+            list(dict.fromkeys(keys.values())), None if sets is None else [[keys[e] for e in one] for one in sets]
+        )
+
+    def _group_key(self, tree: Expression) -> Expression:
+        number = ordinal(self.ctx, tree, self.outputs)
+        return self._bound(tree).unnest() if number is None else number
 
     def windows(self) -> None:
         """Window functions and QUALIFY."""
@@ -349,8 +358,9 @@ def _mirrored(block: _Select, analysed: exp.Select) -> exp.Select:
     """The clauses the analyzer sees as they are."""
     for arg in ("where", "group", "having", "qualify"):
         if block.node.args.get(arg):
-            clause = for_analysis(block.node.args[arg], block.scope, block.named)
-            analysed.set(arg, block.subqueries.shown(clause))
+            clause = for_analysis(plainly_grouped(block.node.args[arg]), block.scope, block.named)
+            if arg != "group" or clause.expressions or clause.args.get("all"):
+                analysed.set(arg, block.subqueries.shown(clause))
     return analysed
 
 
@@ -386,20 +396,11 @@ _CLAUSES = {
 }
 
 
-def _grouped_by(group: exp.Group) -> list[Expression]:
-    """All that stands in a GROUP BY clause, wherever the parser puts it."""
-    found = [*group.expressions]
-    for arg in ("grouping_sets", "cube", "rollup"):
-        found += group.args.get(arg) or []
-    return found
-
-
 def refused_clauses(node: Expression) -> tuple[str, Expression] | None:
     """The first clause of a query that has no incremental form yet, and where it stands."""
     group, limit, distinct = (node.args.get(a) for a in ("group", "limit", "distinct"))
-    several = exp.GroupingSets | exp.Cube | exp.Rollup
-    if group is not None and (group.args.get("totals") or any(isinstance(e, several) for e in _grouped_by(group))):
-        return "GROUPING SETS, CUBE and ROLLUP", group
+    if group is not None and group.args.get("totals"):
+        return "WITH TOTALS", group
     if isinstance(limit, exp.Fetch):
         return "FETCH", limit
     if isinstance(distinct, exp.Distinct) and distinct.args.get("on") is not None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 import sqlglot
 
-from tests.unit.schema import bound, names, plan
+from tests.unit.schema import Known, analyzer, bound, names, plan
 from tidings.errors import InvalidExpression, UnsupportedConstruct
 from tidings.ir.expression import show
 from tidings.ir.relation import Filter, Relation, Window
 from tidings.ir.traverse import walk
+from tidings.lang.sql.context import Context
 from tidings.lang.sql.order import ordinal
 
 
@@ -96,13 +97,22 @@ def test_limit_needs_an_order() -> None:
 
 @pytest.mark.parametrize(("text", "expected"), [("1", "x"), ("2", "y"), ("'1'", None), ("a", None), ("1.5", None)])
 def test_ordinals(text: str, expected: str | None) -> None:
-    assert ordinal(sqlglot.parse_one(text), ["x", "y"]) == expected
+    assert ordinal(Context(text, Known({}), analyzer()), sqlglot.parse_one(text), ["x", "y"]) == expected
 
 
-@pytest.mark.parametrize("text", ["0", "3"])
-def test_a_number_without_an_output(text: str) -> None:
-    with pytest.raises(InvalidExpression):
-        ordinal(sqlglot.parse_one(text), ["x", "y"])
+@pytest.mark.parametrize(
+    ("query", "column"),
+    [
+        ("SELECT a + 7 AS a FROM u GROUP BY 7", 35),
+        ("SELECT a FROM u ORDER BY 0", 26),
+        ("SELECT a FROM u UNION SELECT 1 ORDER BY 3 LIMIT 1", 41),
+    ],
+)
+def test_a_number_without_an_output(query: str, column: int) -> None:
+    with pytest.raises(InvalidExpression) as refused:
+        bound(query)
+    assert refused.value.place is not None
+    assert refused.value.place.column == column
 
 
 @pytest.mark.parametrize("limit", ["LIMIT 1 + 1", "LIMIT a", "LIMIT 1 OFFSET a", "FETCH FIRST 2 ROWS ONLY"])

@@ -183,15 +183,6 @@ def test_unknown_names_in_order_by() -> None:
             bound(f"SELECT a FROM u {clause}")
 
 
-@pytest.mark.parametrize(
-    "grouping", ["a WITH ROLLUP", "a WITH CUBE", "GROUPING SETS ((a), ())", "CUBE (a)", "ROLLUP (a)"]
-)
-def test_several_groupings_at_once(grouping: str) -> None:
-    with pytest.raises(UnsupportedConstruct) as refused:
-        bound(f"SELECT max(c) AS m FROM u GROUP BY {grouping}")
-    assert refused.value.parameters == {"construct": "GROUPING SETS, CUBE and ROLLUP"}
-
-
 def test_distinct_on() -> None:
     with pytest.raises(UnsupportedConstruct) as refused:
         bound("SELECT DISTINCT ON (a) a, c FROM u")
