@@ -45,10 +45,14 @@ def queries(connection: duckdb.DuckDBPyConnection, name: str) -> list[Query]:
     out = []
     for number, text in found:
         tree = sqlglot.parse_one(text.strip().rstrip(";"), read="duckdb")
+        limited = [node for node in tree.find_all(exp.Query) if node.args.get("limit") is not None]
+        assert all(node is tree for node in limited), f"query {number} has a LIMIT in a subquery"
         spark = tree.sql("spark")
-        if tree.args.get("limit") is not None and isinstance(tree, exp.Select):
-            columns = [exp.Ordered(this=exp.Literal.number(n + 1), nulls_first=True) for n in range(len(tree.selects))]
-            tree.args["order"].set("expressions", [*tree.args["order"].expressions, *columns])
+        if limited:
+            width = len(connection.execute(f"DESCRIBE {text}").fetchall())
+            columns = [exp.Ordered(this=exp.Literal.number(n + 1), nulls_first=True) for n in range(width)]
+            given = tree.args["order"].expressions if tree.args.get("order") else []
+            tree.set("order", exp.Order(expressions=[*given, *columns]))
         out.append(Query(number, tree.sql("duckdb"), spark))
     return out
 
