@@ -232,11 +232,11 @@ class Database:
         """
         start = 0 if since is None else _time(since)
         present = self._present(self._plan(text))
-        end = present if until is None else _time(until)
+        end = max(start, present) if until is None else _time(until)
         if start > end:
             raise InvalidInterval(since=start, until=end, reason="it ends before it begins")
         program = self._program(text, start, end)
-        if CLOCK in program.changed and end > present:
+        if CLOCK in program.changed and until is not None and end > present:
             raise InvalidInterval(since=start, until=end, reason="it ends in the future")
         delta = Delta(self._runner.run(program, self._sources(start, end), start, end))
         return delta if per_commit else delta.net()
