@@ -16,6 +16,7 @@ keys do not compare as the values do (:func:`tidings.ir.types.comparable_as_keys
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 from typing import assert_never
 
 from tidings.analysis.equality import EqualityClass, equality_classes
@@ -41,7 +42,7 @@ from tidings.ir.relation import (
     Version,
     Window,
 )
-from tidings.ir.traverse import children, walk, with_children
+from tidings.ir.traverse import rebuild, walk, with_children
 
 LARGEST_KEYS = 12
 """Keys that take a plan of more nodes than this to find restrict nothing: they would cost more than they save."""
@@ -49,7 +50,10 @@ LARGEST_KEYS = 12
 
 def restrict(plan: Relation) -> Relation:
     """Restrict the passive inputs of every join that has an active one."""
-    plan = with_children(plan, tuple(map(restrict, children(plan))))
+    return rebuild(plan, _restricted)
+
+
+def _restricted(plan: Relation) -> Relation:
     if isinstance(plan, Restrict):
         return push(plan)
     if not isinstance(plan, Join):
@@ -97,13 +101,12 @@ def _next_step(
     inputs: list[Relation], reached: list[int], classes: list[EqualityClass]
 ) -> tuple[int, Expression, int, Expression, bool] | None:
     """An input not yet reached that shares a class with one that is; inputs reached earlier come first."""
+    free = [n for n, i in enumerate(inputs) if n not in reached and not isinstance(i, Values) and not _is_restricted(i)]
     for source in reached:
-        for target in range(len(inputs)):
-            if target in reached or isinstance(inputs[target], Values) or _is_restricted(inputs[target]):
-                continue
+        if not free or next(islice(walk(inputs[source]), LARGEST_KEYS, None), None) is not None:
+            continue
+        for target in free:
             for group in classes:
-                if sum(1 for _ in walk(inputs[source])) > LARGEST_KEYS:
-                    continue
                 key = _member(group, inputs[source])
                 expression = _member(group, inputs[target])
                 if key is not None and expression is not None:

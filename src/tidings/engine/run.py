@@ -42,10 +42,11 @@ class Runner:
         if not program.steps:
             return arrow_schema(program.columns, versioned=True).empty_table()
         made: dict[str, Source] = {}
+        read: dict[tuple[str, Version], Source] = {}
         batch = _instant(since), _instant(until)
         with tempfile.TemporaryDirectory(prefix="tidings-steps-") as folder:
             for step in program.steps[:-1]:
-                text, deltas, small = self._prepare(step, sources, made, batch)
+                text, deltas, small = self._prepare(step, sources, made, read, batch)
                 if sum(map(_size, deltas.values())) <= KEEP_LIMIT:
                     rows: Rows = conform(self.backend.fetch(text, step.columns, small=small), _schema(step))
                 else:
@@ -53,20 +54,27 @@ class Runner:
                     self.backend.write(text, rows)
                 made[step.name] = Source(step.columns, None, rows)
             last = program.steps[-1]
-            text, _, small = self._prepare(last, sources, made, batch)
+            text, _, small = self._prepare(last, sources, made, read, batch)
             return conform(self.backend.fetch(text, last.columns, small=small), _schema(last))
 
     def _prepare(
-        self, step: Step, sources: Sources, made: dict[str, Source], batch: tuple[str, str]
+        self,
+        step: Step,
+        sources: Sources,
+        made: dict[str, Source],
+        read: dict[tuple[str, Version], Source],
+        batch: tuple[str, str],
     ) -> tuple[str, dict[str, Rows], bool]:
-        """Make a step's inputs readable; its text, its deltas and whether it is small work."""
+        """Make a step's inputs readable, unless they are; its text, its deltas and whether it is small work."""
         deltas: dict[str, Rows] = {}
         for scan in step.scans:
-            lower_step = made.get(scan.relation) if scan.version is Version.DELTA else None
-            source = lower_step or sources(scan.relation, scan.version)
-            self.backend.versioned(source_name(scan.relation, scan.version), source)
+            wanted = scan.relation, scan.version
+            if wanted not in read:
+                lower_step = made.get(scan.relation) if scan.version is Version.DELTA else None
+                read[wanted] = lower_step or sources(*wanted)
+                self.backend.versioned(source_name(*wanted), read[wanted])
             if scan.version is Version.DELTA:
-                deltas[scan.relation] = source.changes
+                deltas[scan.relation] = read[wanted].changes
         statement = self.statement(step, frozenset(r for r, rows in deltas.items() if _size(rows) <= LIST_LIMIT))
 
         def keys(wanted: KeyList) -> str:

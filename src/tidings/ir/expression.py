@@ -2,13 +2,14 @@
 
 A bound expression mentions columns only as ``alias.name``, both quoted, where the alias belongs to a relational
 node below it.  Trees are never changed in place: every function here returns a new one.  Equality and hashing
-are structural, so expressions can stand in sets and in frozen nodes.
+are structural, so expressions can stand in sets and in frozen nodes; sqlglot keeps the hash of a tree, and facts
+about a tree (:func:`refs`, :func:`aliases`) are kept by it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache, reduce
 from typing import TypeAlias
 
@@ -31,6 +32,9 @@ SINCE = exp.Anonymous(this="__SINCE")
 UNTIL = exp.Anonymous(this="__UNTIL")
 """The ends of the batch, in microseconds; the engine fills them in.  A query's present is the end of its batch."""
 
+_KEPT = 20_000
+"""About how many trees facts are kept."""
+
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*", re.IGNORECASE)
 
 
@@ -40,11 +44,12 @@ def column(alias: str, name: str) -> exp.Column:
     >>> show(column("q", "item"))
     'q.item'
     """
-    return exp.column(exp.to_identifier(name, quoted=True), table=exp.to_identifier(alias, quoted=True))
+    return exp.Column(this=exp.Identifier(this=name, quoted=True), table=exp.Identifier(this=alias, quoted=True))
 
 
 def literal(value: int) -> Expression:
-    return read(str(value))
+    number = exp.Literal.number(abs(value))
+    return number if value >= 0 else exp.Neg(this=number)
 
 
 def ref(expression: Expression) -> Ref | None:
@@ -52,11 +57,18 @@ def ref(expression: Expression) -> Ref | None:
     return (expression.table, expression.name) if isinstance(expression, exp.Column) else None
 
 
-def refs(expression: Expression) -> Iterator[Ref]:
+def refs(expression: Expression) -> tuple[Ref, ...]:
     """Every column the expression mentions, once per mention."""
-    return ((c.table, c.name) for c in expression.find_all(exp.Column))
+    own = ref(expression)
+    return _refs(expression) if own is None else (own,)
 
 
+@lru_cache(maxsize=_KEPT)
+def _refs(expression: Expression) -> tuple[Ref, ...]:
+    return tuple((c.table, c.name) for c in expression.find_all(exp.Column))
+
+
+@lru_cache(maxsize=_KEPT)
 def aliases(expression: Expression) -> frozenset[str]:
     """The aliases of the columns the expression mentions."""
     return frozenset(alias for alias, _ in refs(expression))
@@ -71,15 +83,14 @@ def substitute(expression: Expression, by: Mapping[Ref, Expression]) -> Expressi
     if not any(r in by for r in refs(expression)):
         return expression
 
-    def replace(node: Expression) -> Expression:
-        found = by.get((node.table, node.name)) if isinstance(node, exp.Column) else None
-        if found is None:
-            return node
-        return operand(found)
-
     if isinstance(expression, exp.Column):
         return by[(expression.table, expression.name)]
-    return expression.transform(replace)
+    tree = expression.copy()
+    for node in list(tree.find_all(exp.Column)):
+        found = by.get((node.table, node.name))
+        if found is not None:
+            node.replace(operand(found))
+    return tree
 
 
 def at_instant(condition: Expression, instant: Expression) -> Expression:
@@ -100,13 +111,18 @@ def operand(expression: Expression) -> Expression:
     >>> show(exp.EQ(this=operand(read("a.x IS NULL")), expression=operand(read("a.y"))))
     '(a.x IS NULL) = a.y'
     """
-    return expression.copy() if isinstance(expression, _ATOMS) else exp.Paren(this=expression.copy())
+    return _copy(expression) if isinstance(expression, _ATOMS) else exp.Paren(this=expression.copy())
+
+
+def _copy(expression: Expression) -> Expression:
+    own = ref(expression)
+    return expression.copy() if own is None else column(*own)
 
 
 def cast(expression: Expression, type: str) -> Expression:
     """``CAST(expression AS type)`` as the parser would build it."""
     tree = _typed_null(type).copy()
-    tree.set("this", expression.copy())
+    tree.set("this", _copy(expression))
     return tree
 
 
@@ -156,14 +172,14 @@ def conjunction(parts: Iterable[Expression]) -> Expression:
 
 def product(factors: list[Expression]) -> Expression:
     """``f1 * f2 * …``; the weight of a joined row."""
-    return reduce(lambda left, right: exp.Mul(this=left, expression=right), [f.copy() for f in factors])
+    return reduce(lambda left, right: exp.Mul(this=left, expression=right), [_copy(f) for f in factors])
 
 
 def greatest(instants: list[Expression]) -> Expression:
     """``GREATEST(…)``; the instant of a joined row."""
     if len(instants) == 1:
         return instants[0]
-    return exp.Greatest(this=instants[0].copy(), expressions=[i.copy() for i in instants[1:]], ignore_nulls=True)
+    return exp.Greatest(this=_copy(instants[0]), expressions=[_copy(i) for i in instants[1:]], ignore_nulls=True)
 
 
 def read(text: str) -> Expression:
@@ -172,6 +188,11 @@ def read(text: str) -> Expression:
     >>> read("q.s.a") == exp.Dot(this=column("q", "s"), expression=exp.to_identifier("a", quoted=True))
     True
     """
+    return _read(text).copy()
+
+
+@lru_cache(maxsize=1024)
+def _read(text: str) -> Expression:
     select = sqlglot.parse_one(f"SELECT {text}", read=DIALECT)
     assert isinstance(select, exp.Select)
     tree: Expression = select.selects[0].pop()

@@ -424,10 +424,10 @@ def _distinct_names(columns: Iterable[Column | Item]) -> None:
 
 
 def _only(expressions: Iterable[Expression], fields: tuple[Field, ...]) -> None:
-    known = {f.ref for f in fields}
+    known = {(f.alias, f.name) for f in fields}
     for expression in expressions:
-        unknown = [r for r in refs(expression) if r not in known]
-        _require(not unknown, f"{unknown} not among {sorted(known)}")
+        if not known.issuperset(refs(expression)):
+            raise ValueError(f"invalid plan: {sorted(set(refs(expression)) - known)} not among {sorted(known)}")
 
 
 def _require(holds: bool, what: str) -> None:

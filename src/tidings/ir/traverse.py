@@ -71,5 +71,15 @@ def walk(node: Relation) -> Iterator[Relation]:
 
 
 def rebuild(node: Relation, rule: Callable[[Relation], Relation]) -> Relation:
-    """Apply a rule to every node, inputs first; the same object when the rule changed nothing."""
-    return rule(with_children(node, tuple(rebuild(c, rule) for c in children(node))))
+    """Apply a rule to every node, inputs first; the same object when the rule changed nothing.
+
+    A node that stands in several places is rebuilt once and stays one object.
+    """
+    done: dict[int, Relation] = {}
+
+    def go(n: Relation) -> Relation:
+        if id(n) not in done:
+            done[id(n)] = rule(with_children(n, tuple(map(go, children(n)))))
+        return done[id(n)]
+
+    return go(node)
