@@ -1,6 +1,6 @@
 """Queries, one or more per construct of the SQL front end, and a small history to try them on.
 
-``SPARK`` are queries in Spark's own words, ``OURS`` those Spark itself does not read.
+``SPARK`` are queries whose answer is Spark's own.  Those of ``OURS`` Spark does not read, or its answer is one of several.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ SELECT q.a, q.y, v.b FROM (t JOIN u ON t.a = u.x) AS q JOIN t v ON v.b = q.y
 SELECT v.b, t.a, u.y FROM t v LEFT JOIN (t JOIN u ON t.a = u.x) ON v.b = u.y
 SELECT v.b, t.a, u.y FROM t v FULL JOIN (t JOIN u ON t.a = u.x) ON v.b = u.y
 SELECT v.b, t.a, u.y FROM (t JOIN (u JOIN t v ON u.y = v.b) ON t.a = u.x)
-SELECT t.a, u.y FROM (t, u) WHERE t.a = u.x
 """.strip().splitlines()
 
 GROUPINGS = """
@@ -51,8 +50,39 @@ SELECT count(*) AS n FROM t GROUP BY GROUPING SETS (())
 SELECT count(*) AS n FROM t GROUP BY GROUPING SETS ((), ())
 SELECT s, x FROM (SELECT s, count(*) AS x, grouping(s) AS g FROM t GROUP BY ROLLUP (s)) AS q WHERE g = 1
 SELECT a, (SELECT max(n) FROM (SELECT count(*) AS n FROM u GROUP BY ROLLUP (x)) AS q) AS m FROM t
+""".strip().splitlines()
+
+AGGREGATES = """
+SELECT a, sort_array(collect_list(b)) AS l FROM t GROUP BY a
+SELECT a, sort_array(collect_set(s), false) AS l FROM t GROUP BY a
+SELECT a, listagg(s, '-') WITHIN GROUP (ORDER BY s) AS l FROM t GROUP BY a
+SELECT a, listagg(DISTINCT s, ',') WITHIN GROUP (ORDER BY s DESC) AS l FROM t GROUP BY a
+SELECT listagg(s) WITHIN GROUP (ORDER BY b, s) FILTER (WHERE b > 1) AS l FROM t
+SELECT max_by(s, b) AS m, min_by(a, b) AS l FROM t WHERE a = 1
+SELECT a, percentile(b, 0.3) AS p, median(b) AS m, percentile(DISTINCT b, array(0, 0.5, 0.9)) AS ps FROM t GROUP BY a
+SELECT percentile_cont(0.25) WITHIN GROUP (ORDER BY b DESC) AS p, percentile_cont(0.6) WITHIN GROUP (ORDER BY a) AS q FROM t
+SELECT percentile_disc(0.4) WITHIN GROUP (ORDER BY b) AS p, percentile_disc(0) WITHIN GROUP (ORDER BY b DESC) AS q FROM t
+SELECT mode() WITHIN GROUP (ORDER BY s) AS m, mode(a, true) AS n, mode() WITHIN GROUP (ORDER BY b DESC) AS o FROM t
+SELECT s, median(b) FILTER (WHERE a = 1) AS m FROM t GROUP BY s
+SELECT a, (SELECT sort_array(collect_list(y)) FROM u WHERE u.x = t.a) AS l FROM t
+""".strip().splitlines()
+
+ORDERED_AGGREGATES = """
+SELECT a, collect_list(b) AS l, collect_set(b) AS d, array_agg(DISTINCT s) AS s FROM t GROUP BY a
+SELECT collect_list(b) FILTER (WHERE a = 1) AS l, collect_list(named_struct('b', coalesce(a, 0))) AS r FROM t
+SELECT a, collect_list(b) OVER (PARTITION BY a) AS l, max_by(s, b) OVER (PARTITION BY a) AS m FROM t
+SELECT a, collect_list(b) OVER (PARTITION BY a ORDER BY s ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS l FROM t
+SELECT a, listagg(s) AS l, listagg(b, ',') AS i, string_agg(DISTINCT b, ',') AS d FROM t GROUP BY a
+SELECT a, max_by(s, b) AS m, min_by(b, s) AS n, max_by(b, 1) FILTER (WHERE b > 1) AS o FROM t GROUP BY a
+SELECT a, mode(b) AS m, mode(s) FILTER (WHERE b > 0) AS n FROM t GROUP BY a HAVING size(collect_list(b)) > 0
+SELECT a, (SELECT collect_list(y) FROM u WHERE u.x = t.a) AS l FROM t
+SELECT s, array_agg(a) AS l FROM t GROUP BY ROLLUP (s) ORDER BY max_by(b, a), s LIMIT 2
+""".strip().splitlines()
+
+SPARK = [*JOINS, *GROUPINGS, *AGGREGATES]
+OTHERS = """
+SELECT t.a, u.y FROM (t, u) WHERE t.a = u.x
 SELECT a, b FROM t WHERE b IN (SELECT max(y) FROM u WHERE u.x = t.a GROUP BY ROLLUP (x))
 """.strip().splitlines()
 
-SPARK = [*JOINS, *GROUPINGS]
-OURS: list[str] = []
+OURS = [*ORDERED_AGGREGATES, *OTHERS]

@@ -40,11 +40,21 @@ _GENERATORS = frozenset(
 )
 
 _ORDER_DEPENDENT = frozenset(
-    """first last any_value first_value last_value mode percentile_approx approx_percentile approx_quantile
-    collect_list collect_set array_agg array_unique_agg listagg string_agg group_concat max_by min_by arg_max arg_min
-    """.split()
+    "first last any_value first_value last_value percentile_approx approx_percentile approx_quantile".split()
 )
 _TELLS_TIES_APART = frozenset("row_number ntile lag lead first_value last_value nth_value first last any_value".split())
+
+
+_SPARK_NAMES = {
+    "approx_quantile": "percentile_approx",
+    "arg_max": "max_by",
+    "arg_min": "min_by",
+    "array_agg": "collect_list",
+    "array_unique_agg": "collect_set",
+    "group_concat": "listagg",
+    "quantile": "percentile",
+}
+"""Functions the parser knows by another name than Spark."""
 
 
 def function_name(node: Expression) -> str | None:
@@ -52,7 +62,8 @@ def function_name(node: Expression) -> str | None:
     if isinstance(node, exp.Anonymous):
         return str(node.this).lower()
     if isinstance(node, exp.Func):
-        return node.sql_name().lower()
+        name = node.sql_name().lower()
+        return _SPARK_NAMES.get(name, name)
     return None
 
 
@@ -77,8 +88,8 @@ def is_generator(node: Expression) -> bool:
 
 
 def depends_on_order(node: Expression) -> bool:
-    """Whether an aggregate's answer depends on the order in which it meets the rows; not if it is sorted after."""
-    return function_name(node) in _ORDER_DEPENDENT and not isinstance(node.parent, exp.ArraySort)
+    """Whether an aggregate's answer depends on the order in which it meets the rows."""
+    return function_name(node) in _ORDER_DEPENDENT
 
 
 def depends_on_ties(node: Expression) -> bool:

@@ -74,12 +74,13 @@ def check(ctx: Context, node: Expression, *, clock: bool = False) -> None:
         if functions.reads_clock(part) and not clock:
             raise clock_refused(ctx, part)
         if functions.depends_on_order(part) and not isinstance(part.parent, exp.Window):
-            raise NonDeterministic(ctx.place(part), _ORDER_HINT, function=_call(part))
+            raise NonDeterministic(ctx.place(part), _ORDER_HINTS.get(type(part), _ORDER_HINT), function=_call(part))
         if functions.is_generator(part):
             raise ctx.unsupported("a function that makes rows", part)
 
 
-_ORDER_HINT = "say which row, as in max(struct(order, value)), or sort the array, as in sort_array(collect_list(value))"
+_ORDER_HINT = "say which row, as in max_by(value, order)"
+_ORDER_HINTS: dict[type[Expression], str] = {exp.ApproxQuantile: "percentile(value, share) is exact"}
 
 
 def _call(node: Expression) -> str:

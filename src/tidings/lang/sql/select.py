@@ -16,6 +16,7 @@ from tidings.errors import UnknownColumn, closest
 from tidings.ir.expression import Expression, Ref, column, conjuncts, equality, ref, refs, substitute
 from tidings.ir.relation import Field, Filter, Item, Join, Project, Relation, Scan, Window
 from tidings.lang.sql import stages
+from tidings.lang.sql.aggregates import in_canonical_order
 from tidings.lang.sql.bound import Bound, distinct_rows
 from tidings.lang.sql.clock import held_now, reads_clock
 from tidings.lang.sql.context import Context
@@ -38,7 +39,7 @@ def bind_select(binder: Binder, node: exp.Select, name: str, ctes: Mapping[str, 
     around = None if outer is None else replace(outer, stands=dict(outer.stands))
     scope, plan, analysed = binder.from_clause(node, ctes, around)
     subqueries = Subqueries(binder, scope, ctes)
-    node = subqueries.lifted(_with_inline_windows(node))
+    node = in_canonical_order(ctx, subqueries.lifted(_with_inline_windows(node)))
     items, select_list, named = _items(ctx, node, scope)
     block = _Select(ctx, node, scope, named, subqueries, plan, [e for _, e in items])
     block.where()
@@ -238,7 +239,8 @@ class _Select:
         self._redistribute(over, len(conditions))
         if self.scope.outer is not None and clause is None:
             self.scope.outer.total = not conditions
-            self.scope.outer.default = stages.of_nothing(self.outputs[0], aggregates)
+            types = {i.name: i.type for i in items[1]}
+            self.scope.outer.default = stages.of_nothing(self.outputs[0], aggregates, types)
 
     def _computed(self, stage: stages.Stage) -> list[Item]:
         """What a stage computes, with types."""

@@ -7,14 +7,14 @@ stage in its place.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from tidings.analysis import functions
 from tidings.errors import NonDeterministic
-from tidings.ir.expression import Expression, cast, column, literal, refs, substitute
+from tidings.ir.expression import Expression, cast, column, literal, refs, substitute, typed_null
 from tidings.ir.relation import Field
 from tidings.lang.sql.context import Context
 
@@ -65,14 +65,15 @@ def partitioned(window: Expression, ties: list[Expression]) -> Expression:
     return tree
 
 
-def of_nothing(output: Expression, aggregates: Stage) -> Expression | None:
+def of_nothing(output: Expression, aggregates: Stage, types: Mapping[str, str]) -> Expression | None:
     """What an expression over aggregates says of no rows; None where that is plainly NULL."""
     counts = {name for e, name in aggregates.computed.items() if _counts(e)}
     mentioned = {name for alias, name in refs(output) if alias == aggregates.alias}
     if isinstance(output, exp.Column) and not mentioned & counts:
         return None
     empty = {
-        (aggregates.alias, name): cast(literal(0), "bigint") if name in counts else exp.Null() for name in mentioned
+        (aggregates.alias, name): cast(literal(0), "bigint") if name in counts else typed_null(types.get(name, "void"))
+        for name in mentioned
     }
     return substitute(output, empty)
 
@@ -84,19 +85,20 @@ def _counts(aggregate: Expression) -> bool:
 
 def check_order(ctx: Context, window: Expression) -> None:
     """Refuse a window function that tells rows apart without an order to tell them apart by."""
-    if window.args.get("order") is None and (_by_rows(window) or functions.depends_on_ties(window.this)):
+    if window.args.get("order") is None and (by_rows(window) or functions.depends_on_ties(window.this)):
         name = functions.function_name(window.this) or "window"
         raise NonDeterministic(ctx.place(window), "give the window an ORDER BY", function=f"{name}()")
 
 
-def _by_rows(window: Expression) -> bool:
+def by_rows(window: Expression) -> bool:
+    """Whether a window's frame counts rows, and not values of its order."""
     spec = window.args.get("spec")
     return spec is not None and str(spec.args.get("kind") or "").upper() == "ROWS"
 
 
 def settled(window: Expression, fields: tuple[Field, ...]) -> Expression:
     """A window function whose answer does not depend on how ties fall: the whole row breaks them."""
-    if window.args.get("order") is None or not (_by_rows(window) or functions.depends_on_ties(window.this)):
+    if window.args.get("order") is None or not (by_rows(window) or functions.depends_on_ties(window.this)):
         return window
     tree = window.copy()
     ties = [exp.Ordered(this=f.expression, desc=False, nulls_first=True) for f in fields]

@@ -135,5 +135,5 @@ def test_a_subquery_counts_apart_for_each_row_around_it() -> None:
 def test_what_aggregates_say_of_no_rows(expression: str, empty: str | None) -> None:
     aggregates = Stage("g", "agg")
     rest = without_aggregates(read(expression), Stage("g", "key"), aggregates)
-    found: Expression | None = of_nothing(rest, aggregates)
+    found: Expression | None = of_nothing(rest, aggregates, {})
     assert (None if found is None else show(found)) == empty

@@ -1,0 +1,80 @@
+"""Aggregates that depend on the order of rows, written so that they do not."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.schema import bound, names, types
+from tidings.errors import InvalidExpression, UnsupportedConstruct
+from tidings.ir.expression import show
+from tidings.ir.relation import Aggregate, Project
+from tidings.ir.traverse import walk
+
+
+def parts(call: str) -> tuple[list[str], str]:
+    """The aggregates of a call, and the expression over them."""
+    plan = bound(f"SELECT {call} AS x FROM u")
+    (groups,) = (n for n in walk(plan) if isinstance(n, Aggregate))
+    assert isinstance(plan, Project)
+    return [show(i.expression) for i in groups.aggregates], show(plan.items[0].expression)
+
+
+@pytest.mark.parametrize("call", ["collect_list(c)", "array_agg(c)", "COLLECT_LIST(c)"])
+def test_arrays_are_sorted(call: str) -> None:
+    assert parts(call) == (["COLLECT_LIST(u.c)"], "COALESCE(SORT_ARRAY(groups.agg1), ARRAY())")
+
+
+@pytest.mark.parametrize("call", ["collect_set(c)", "collect_list(DISTINCT c)"])
+def test_sets_have_each_value_once(call: str) -> None:
+    assert parts(call) == (["COLLECT_LIST(u.c)"], "COALESCE(SORT_ARRAY(ARRAY_DISTINCT(groups.agg1)), ARRAY())")
+
+
+def test_an_array_that_is_sorted_anyway() -> None:
+    assert parts("sort_array(collect_list(c), false)")[1] == "SORT_ARRAY(COALESCE(groups.agg1, ARRAY()), FALSE)"
+
+
+def test_filters_stay() -> None:
+    assert parts("collect_list(c) FILTER (WHERE a > 1)")[0] == ["COLLECT_LIST(u.c) FILTER(WHERE u.a > 1)"]
+
+
+@pytest.mark.parametrize(
+    ("call", "aggregate"),
+    [
+        ("listagg(c)", "LISTAGG(CAST(u.c AS STRING), '') WITHIN GROUP (ORDER BY CAST(u.c AS STRING))"),
+        ("listagg(c, ',') WITHIN GROUP (ORDER BY a DESC)", "LISTAGG(u.c, ',') WITHIN GROUP (ORDER BY u.a DESC, u.c)"),
+        ("mode(c)", "MODE() WITHIN GROUP (ORDER BY u.c)"),
+    ],
+)
+def test_order_within_the_group(call: str, aggregate: str) -> None:
+    assert parts(call)[0] == [aggregate]
+
+
+def test_the_value_breaks_ties() -> None:
+    row = "CASE WHEN NOT u.a IS NULL THEN STRUCT(u.a AS y, NOT u.c IS NULL AS there, u.c AS x) END"
+    assert parts("max_by(c, a)") == ([f"MAX({row})"], "(groups.agg1).x")
+    assert parts("min_by(c, a) FILTER (WHERE a > 1)")[0] == [f"MIN({row}) FILTER(WHERE u.a > 1)"]
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["percentile(d, 0.5)", "median(d)", "median(DISTINCT d)", "percentile_cont(0.1) WITHIN GROUP (ORDER BY d DESC)"],
+)
+def test_percentiles_are_doubles(call: str) -> None:
+    assert types(bound(f"SELECT {call} AS x FROM u")) == ["double"]
+    assert parts(call)[0] == ["COLLECT_LIST(CAST(u.d AS DOUBLE))"]
+
+
+def test_several_percentiles() -> None:
+    assert types(bound("SELECT percentile(d, array(0.1, 0.9)) AS x FROM u")) == ["array<double>"]
+
+
+def test_what_is_written_names_the_column() -> None:
+    assert names(bound("SELECT collect_list(c), max_by(c, a) FROM u")) == ["collect_list(c)", "max_by(c, a)"]
+
+
+def test_refused() -> None:
+    for call in ("max_by(c, a, 2)", "percentile(d, c)"):
+        with pytest.raises(UnsupportedConstruct):
+            bound(f"SELECT {call} AS x FROM u")
+    with pytest.raises(InvalidExpression):
+        bound("SELECT percentile_cont(0.5) AS x FROM u")
