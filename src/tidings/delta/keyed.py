@@ -81,7 +81,7 @@ def delta(name: str, operator: Lifted, changed: frozenset[str]) -> Relation:
     versions = _versions(operator, moving)
     at_versions = [_at_versions(i, operator, versions, moving) for i in operator.inputs]
     answers = operator.apply(at_versions, versions)
-    return _differences(name, operator, answers)
+    return differences(name, operator.alias, operator.columns, answers)
 
 
 def _versions(operator: Lifted, moving: list[KeyedInput]) -> Relation:
@@ -139,7 +139,8 @@ def _rows(entry: KeyedInput, operator: Lifted, moving: list[KeyedInput]) -> Rela
     scan = entry.scan
     old: Relation = Scan(scan.relation, scan.alias, scan.columns, Version.OLD)
     for number, expression in enumerate(entry.key):
-        old = Restrict(old, expression, _touched(number, operator.key_types[number], moving), null_safe=True)
+        changed = [(_changes(m), m.key[number]) for m in moving]
+        old = Restrict(old, expression, touched(operator.key_types[number], changed), null_safe=True)
     plain = tuple(Item(c.name, c.type, column(scan.alias, c.name)) for c in scan.columns)
     weight = Item(WEIGHT, "bigint", column(scan.alias, WEIGHT))
     before = Item(TIME, "bigint", cast(literal(BEFORE), "bigint"))
@@ -152,25 +153,27 @@ def _rows(entry: KeyedInput, operator: Lifted, moving: list[KeyedInput]) -> Rela
     return Union(tuple(parts), rows_alias(entry), columns)
 
 
-def _touched(number: int, type: str, moving: list[KeyedInput]) -> Relation:
-    """The touched values of one key column."""
+def _changes(entry: KeyedInput) -> Scan:
+    return Scan(entry.scan.relation, entry.scan.alias, entry.scan.columns, Version.DELTA)
+
+
+def touched(type: str, changed: list[tuple[Scan, Expression]]) -> Relation:
+    """The touched values of one part of a key, which each of the deltas computes in its own way."""
     parts: list[Relation] = []
-    for place, entry in enumerate(moving):
-        scan = Scan(entry.scan.relation, entry.scan.alias, entry.scan.columns, Version.DELTA)
-        parts.append(Project(scan, f"keys_{place}", (Item("key", type, entry.key[number]),)))
+    for place, (scan, key) in enumerate(changed):
+        parts.append(Project(scan, f"keys_{place}", (Item("key", type, key),)))
     return parts[0] if len(parts) == 1 else Union(tuple(parts), "keys", (Column("key", type),))
 
 
-def _differences(name: str, operator: Lifted, answers: Relation) -> Relation:
+def differences(name: str, alias: str, columns: tuple[Column, ...], answers: Relation) -> Relation:
     """Every answer as a change: it comes with its version and goes with the next."""
-    alias = operator.alias
     sign = Values("sign", (Column("s", "int"),), ((literal(1),), (read("-1"),)))
     since, until, s = column(alias, SINCE), column(alias, UNTIL), column("sign", "s")
     begins = f"(sign.s = 1 AND {show_name(alias)}.{SINCE} > {BEFORE})"
     ends = f"(sign.s = -1 AND NOT {show_name(alias)}.{UNTIL} IS NULL)"
     both = Join((answers, sign), (read(f"{begins} OR {ends}"),))
     when = exp.If(this=exp.EQ(this=s.copy(), expression=literal(1)), true=since, false=until)
-    items = [Item(c.name, c.type, column(alias, c.name)) for c in operator.columns]
+    items = [Item(c.name, c.type, column(alias, c.name)) for c in columns]
     items.append(Item(TIME, "bigint", when))
     items.append(Item(WEIGHT, "bigint", cast(s, "bigint")))
     return Project(both, name, tuple(items))

@@ -2,7 +2,8 @@
 
 A program is a list of steps in levels.  Each step computes one delta, consolidated, from the deltas of tables and
 of lower steps and from old or new states.  A view is one step unless views below it are *shared*: a shared view's
-delta is a step of its own, computed once, and the steps above scan it like a table's.
+delta is a step of its own, computed once, and the steps above scan it like a table's.  A shared view may be *kept*: its
+rows are at hand, so that its old state is read and not derived.
 
 A program depends on the view and on which of its influents changed, not on the rows, so it is compiled once and
 kept.
@@ -13,16 +14,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from tidings.analysis.influents import influents, reads
-from tidings.delta import keyed
+from tidings.delta import keyed, merge
 from tidings.delta.cut import cut
 from tidings.delta.differentiate import differentiate, state
-from tidings.delta.differentiate.lift import keyed_operator, lift
+from tidings.delta.differentiate.lift import keyed_operator, lift, without_key
+from tidings.delta.repeated import repeated
 from tidings.delta.restrict import restrict
 from tidings.ir.expression import column
 from tidings.ir.relation import (
     VERSION_COLUMNS,
+    Aggregate,
     Column,
     Consolidate,
     Item,
@@ -33,7 +37,7 @@ from tidings.ir.relation import (
     Version,
     version_columns,
 )
-from tidings.ir.traverse import rebuild, walk
+from tidings.ir.traverse import children, rebuild, walk
 from tidings.rewrite.pipeline import normalise
 
 
@@ -55,6 +59,8 @@ class Step:
     columns: tuple[Column, ...]
     terms: tuple[Term, ...]
     plan: Relation
+    keyless: tuple[str, ...] = ()
+    """What in it has no key and so reads its input whole at every instant."""
 
     @property
     def scans(self) -> tuple[Scan, ...]:
@@ -79,15 +85,20 @@ def compile_program(
     changed: frozenset[str],
     definitions: Mapping[str, Relation],
     share: frozenset[str] = frozenset(),
+    kept: frozenset[str] = frozenset(),
+    merged: frozenset[str] = frozenset(),
 ) -> Program:
     """The program for a query over tables and views.
 
-    Without a changed influent it has no steps: the delta is empty.
+    Views in ``kept`` are shared and their rows at hand; the deltas of those in ``merged``, groupings into accumulators,
+    are made from them and the changes alone.  Without a changed influent a program has no steps: the delta is empty.
     """
     columns = tuple(Column(f.name, f.type) for f in query.fields)
-    compiler = _Compiler(changed, dict(definitions), share)
+    share |= kept | repeated(query, definitions)
+    compiler = _Compiler(changed, dict(definitions), share, kept, merged)
     compiler.add(view, query)
-    return Program(view, changed & influents(query, definitions), columns, fused(tuple(compiler.steps.values())))
+    steps = fused(tuple(compiler.steps.values()), kept)
+    return Program(view, changed & influents(query, definitions), columns, steps)
 
 
 @dataclass(slots=True)
@@ -97,6 +108,8 @@ class _Compiler:
     changed: frozenset[str]
     definitions: dict[str, Relation]
     share: frozenset[str]
+    kept: frozenset[str]
+    merged: frozenset[str]
     steps: dict[str, Step] = field(default_factory=dict)
     _still: set[str] = field(default_factory=set)
 
@@ -117,7 +130,8 @@ class _Compiler:
         whole = (
             terms[0].plan if len(terms) == 1 else Union(tuple(t.plan for t in terms), name, columns + VERSION_COLUMNS)
         )
-        self.steps[name] = Step(name, level, columns, terms, Consolidate(whole, name))
+        keyless = () if name in self.merged else without_key(plan)
+        self.steps[name] = Step(name, level, columns, terms, Consolidate(whole, name), keyless)
 
     def _moves(self, relation: str) -> bool:
         """Whether a relation changes; the step of a part is added before the answer."""
@@ -133,6 +147,9 @@ class _Compiler:
     def _terms(self, name: str, plan: Relation, moving: frozenset[str]) -> tuple[Term, ...]:
         if not moving:
             return ()
+        if name in self.merged and isinstance(plan, Aggregate):
+            (source,) = (n for n in children(plan) if isinstance(n, Scan))
+            return (Term(source.relation, source.alias, self._finished(merge.delta(name, plan), moving)),)
         if keyed_operator(plan) is not None:
             operator = lift(plan)
             sources = [i.scan for i in operator.inputs if i.scan.relation in moving]
@@ -149,7 +166,7 @@ class _Compiler:
         return restrict(self._expand_states(plan, moving))
 
     def _expand_states(self, plan: Relation, moving: frozenset[str]) -> Relation:
-        """Derive the states of parts and shared views from their definitions: only their deltas are at hand.
+        """Derive the states of parts and shared views from their definitions, unless they are kept.
 
         The new state is the old one and the delta.
         """
@@ -158,7 +175,7 @@ class _Compiler:
             if not isinstance(node, Scan) or node.relation not in self.definitions or node.version is Version.DELTA:
                 return node
             items = tuple(Item(c.name, c.type, column(node.alias, c.name)) for c in node.columns)
-            current = normalise(replace(node, version=Version.CURRENT), self.definitions)
+            current = normalise(replace(node, version=Version.CURRENT), self.definitions, keep=self.kept)
             old = state(current, frozenset(), Version.OLD)
             if node.version is Version.OLD or node.relation not in moving:
                 return old.projected(node.alias, items, version_columns(node.version)).plan
@@ -170,13 +187,17 @@ class _Compiler:
         return rebuild(plan, expand)
 
 
-def fused(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Put a lower step into the one above where it is used once: what is not shared need not be kept."""
+def fused(steps: tuple[Step, ...], kept: frozenset[str] = frozenset()) -> tuple[Step, ...]:
+    """Put a lower step into the one above where it is used once: what is not shared need not be computed apart."""
     uses = Counter(n.relation for s in steps for n in walk(s.plan) if isinstance(n, Scan))
+    uses.update(dict.fromkeys(kept, 2))
     done: dict[str, Step] = {}
 
+    def is_inlined(node: Scan) -> bool:
+        return node.relation in done and uses[node.relation] == 1
+
     def inlined(node: Relation) -> Relation:
-        if not isinstance(node, Scan) or node.relation not in done or uses[node.relation] > 1:
+        if not isinstance(node, Scan) or not is_inlined(node):
             return node
         plan = done[node.relation].plan
         by_name = {f.name: f for f in plan.fields}
@@ -188,5 +209,7 @@ def fused(steps: tuple[Step, ...]) -> tuple[Step, ...]:
             step.terms if plan is step.plan else tuple(replace(t, plan=rebuild(t.plan, inlined)) for t in step.terms)
         )
         level = 1 + max((done[r].level for r in reads(plan) if r in done), default=0)
-        done[step.name] = replace(step, plan=plan, terms=terms, level=level)
+        inside = (done[n.relation].keyless for n in walk(step.plan) if isinstance(n, Scan) and is_inlined(n))
+        keyless = tuple(dict.fromkeys((*step.keyless, *chain.from_iterable(inside))))
+        done[step.name] = replace(step, plan=plan, terms=terms, level=level, keyless=keyless)
     return tuple(s for s in done.values() if s.name == steps[-1].name or uses[s.name] > 1)

@@ -39,23 +39,33 @@ class Runner:
 
     def run(self, program: Program, sources: Sources, since: int, until: int) -> pa.Table:
         """The delta a program computes for a batch: columns, ``__t`` and ``__w``, consolidated."""
+        return self.deltas(program, sources, since, until)[program.view]
+
+    def deltas(
+        self, program: Program, sources: Sources, since: int, until: int, wanted: frozenset[str] = frozenset()
+    ) -> dict[str, pa.Table]:
+        """The deltas of a program's view and of those of its lower steps that are wanted."""
         if not program.steps:
-            return arrow_schema(program.columns, versioned=True).empty_table()
+            return {program.view: arrow_schema(program.columns, versioned=True).empty_table()}
+        found: dict[str, pa.Table] = {}
         made: dict[str, Source] = {}
         read: dict[tuple[str, Version], Source] = {}
         batch = _instant(since), _instant(until)
         with tempfile.TemporaryDirectory(prefix="tidings-steps-") as folder:
             for step in program.steps[:-1]:
                 text, deltas, small = self._prepare(step, sources, made, read, batch)
-                if sum(map(_size, deltas.values())) <= KEEP_LIMIT:
+                if step.name in wanted or sum(map(_size, deltas.values())) <= KEEP_LIMIT:
                     rows: Rows = conform(self.backend.fetch(text, step.columns, small=small), _schema(step))
+                    if step.name in wanted:
+                        found[step.name] = rows
                 else:
                     rows = Path(folder, f"{step.level}-{len(made)}")
                     self.backend.write(text, rows)
                 made[step.name] = Source(step.columns, None, rows)
             last = program.steps[-1]
             text, _, small = self._prepare(last, sources, made, read, batch)
-            return conform(self.backend.fetch(text, last.columns, small=small), _schema(last))
+            found[program.view] = conform(self.backend.fetch(text, last.columns, small=small), _schema(last))
+        return found
 
     def _prepare(
         self,
@@ -72,7 +82,8 @@ class Runner:
             if wanted not in read:
                 lower_step = made.get(scan.relation) if scan.version is Version.DELTA else None
                 read[wanted] = lower_step or sources(*wanted)
-                self.backend.versioned(source_name(*wanted), read[wanted])
+                make = self.backend.plain if scan.version is Version.CURRENT else self.backend.versioned
+                make(source_name(*wanted), read[wanted])
             if scan.version is Version.DELTA:
                 deltas[scan.relation] = read[wanted].changes
         statement = self.statement(step, frozenset(r for r, rows in deltas.items() if _size(rows) <= LIST_LIMIT))

@@ -94,6 +94,18 @@ def is_nested(type: str) -> bool:
     return "<" in type
 
 
+def decimal(type: str) -> tuple[int, int] | None:
+    """Precision and scale of a decimal type.
+
+    >>> decimal("decimal(10,2)"), decimal("bigint")
+    ((10, 2), None)
+    """
+    if not type.startswith("decimal("):
+        return None
+    precision, scale = type.removeprefix("decimal(").removesuffix(")").split(",")
+    return int(precision), int(scale)
+
+
 def fields(type: str) -> tuple[tuple[str, str], ...]:
     """Names and types of a struct's fields; nothing for other types.
 

@@ -43,6 +43,28 @@ def lift(plan: Relation) -> Lifted:
     return Lifted(operator.inputs, operator.key_types, columns, plan.alias, apply)
 
 
+def without_key(plan: Relation) -> tuple[str, ...]:
+    """The keyed operator a plan is, in words, if it has no key."""
+    node = keyed_operator(plan)
+    return () if node is None or _lift(node).key_types else (_described(node),)
+
+
+def _described(node: Keyed) -> str:
+    match node:
+        case Aggregate():
+            return "an aggregate without GROUP BY"
+        case Window():
+            return "a window or LIMIT without a common PARTITION BY"
+        case OuterJoin():
+            return "an outer join without an equality"
+        case SemiJoin():
+            return "NOT IN or an anti join without an equality" if node.anti else "a semi join without an equality"
+        case SetOperation():
+            return "a set operation"
+        case _:
+            assert_never(node)
+
+
 def _lift(node: Keyed) -> Lifted:
     match node:
         case Aggregate():

@@ -1,0 +1,71 @@
+"""What a delta program reads, as far as that can be told before it runs.
+
+The unit is a row read of a state: changes are read in any case.  A restricted read touches the rows of the keys that
+changed, about :data:`FANOUT` each; an unrestricted one touches the whole relation, and where an operator has no key,
+once more for every instant of the batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from tidings.analysis.influents import reads
+from tidings.delta.plan import Program, Step
+from tidings.ir.relation import Relation, Restrict, Scan, Version
+from tidings.ir.traverse import children
+
+FANOUT = 10
+"""How many rows a key is taken to have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One read of a state: of which relation, and by the keys of which deltas; none for the whole."""
+
+    relation: str
+    keys: frozenset[str]
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What is known about a batch: rows per relation, changed rows per relation, instants."""
+
+    rows: Callable[[str], int]
+    changes: Callable[[str], int]
+    instants: int
+
+
+def readings(program: Program, instants: int = 1) -> list[Reading]:
+    """Every read of a state in a program."""
+    return [r for step in program.steps for r in _readings(step, step.plan, None, instants)]
+
+
+def _readings(step: Step, node: Relation, keys: Relation | None, instants: int) -> Iterator[Reading]:
+    match node:
+        case Scan() if node.version is not Version.DELTA:
+            times = 1 + instants if step.keyless and keys is None else 1
+            yield Reading(node.relation, frozenset() if keys is None else reads(keys), times)
+        case Restrict():
+            yield from _readings(step, node.input, node.keys, instants)
+        case _:
+            for child in children(node):
+                yield from _readings(step, child, keys, instants)
+
+
+def estimate(program: Program, sizes: Sizes) -> int:
+    """About how many rows of states a program reads."""
+    changes = {s.name: 0 for s in program.steps}
+    for step in program.steps:
+        sources = {s.relation for s in step.scans if s.version is Version.DELTA}
+        changes[step.name] = sum(changes[r] if r in changes else sizes.changes(r) for r in sources)
+
+    def cost(reading: Reading) -> int:
+        size = sizes.rows(reading.relation)
+        if not reading.keys:
+            return size * reading.times
+        keys = min(changes[r] if r in changes else sizes.changes(r) for r in reading.keys)
+        return min(size, FANOUT * keys)
+
+    return sum(map(cost, readings(program, sizes.instants)))
