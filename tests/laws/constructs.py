@@ -1,6 +1,6 @@
 """Queries, one or more per construct of the SQL front end, and a small history to try them on.
 
-``SPARK`` are queries whose answer is Spark's own.  Those of ``OURS`` Spark does not read, or its answer is one of several.
+``SPARK`` are queries whose answer is Spark's own.  Those of ``OURS`` Spark does not read, or it has several answers.
 """
 
 from __future__ import annotations
@@ -60,8 +60,10 @@ SELECT a, listagg(DISTINCT s, ',') WITHIN GROUP (ORDER BY s DESC) AS l FROM t GR
 SELECT listagg(s) WITHIN GROUP (ORDER BY b, s) FILTER (WHERE b > 1) AS l FROM t
 SELECT max_by(s, b) AS m, min_by(a, b) AS l FROM t WHERE a = 1
 SELECT a, percentile(b, 0.3) AS p, median(b) AS m, percentile(DISTINCT b, array(0, 0.5, 0.9)) AS ps FROM t GROUP BY a
-SELECT percentile_cont(0.25) WITHIN GROUP (ORDER BY b DESC) AS p, percentile_cont(0.6) WITHIN GROUP (ORDER BY a) AS q FROM t
-SELECT percentile_disc(0.4) WITHIN GROUP (ORDER BY b) AS p, percentile_disc(0) WITHIN GROUP (ORDER BY b DESC) AS q FROM t
+SELECT percentile_cont(0.25) WITHIN GROUP (ORDER BY b DESC) AS p FROM t
+SELECT percentile_cont(0.6) WITHIN GROUP (ORDER BY a) AS q FROM t
+SELECT percentile_disc(0.4) WITHIN GROUP (ORDER BY b) AS p FROM t
+SELECT percentile_disc(0) WITHIN GROUP (ORDER BY b DESC) AS q FROM t
 SELECT mode() WITHIN GROUP (ORDER BY s) AS m, mode(a, true) AS n, mode() WITHIN GROUP (ORDER BY b DESC) AS o FROM t
 SELECT s, median(b) FILTER (WHERE a = 1) AS m FROM t GROUP BY s
 SELECT a, (SELECT sort_array(collect_list(y)) FROM u WHERE u.x = t.a) AS l FROM t
@@ -79,10 +81,38 @@ SELECT a, (SELECT collect_list(y) FROM u WHERE u.x = t.a) AS l FROM t
 SELECT s, array_agg(a) AS l FROM t GROUP BY ROLLUP (s) ORDER BY max_by(b, a), s LIMIT 2
 """.strip().splitlines()
 
-SPARK = [*JOINS, *GROUPINGS, *AGGREGATES]
+SUBQUERIES = """
+SELECT a, b FROM t WHERE (a, b) IN (SELECT x, y FROM u)
+SELECT a, b FROM t WHERE (a, b) NOT IN (SELECT x, y FROM u)
+SELECT a, b FROM t WHERE struct(a, b) NOT IN (SELECT x, y FROM u WHERE u.x > t.a)
+SELECT a, b FROM t WHERE a IN (VALUES (1), (3))
+SELECT a, b FROM t WHERE a NOT IN (VALUES (1), (NULL))
+SELECT a, b FROM t WHERE NOT (a IS NULL OR (a, b) NOT IN (SELECT x, y FROM u))
+SELECT (SELECT max(y) FROM u WHERE u.x = t.a) AS m, count(*) AS n FROM t GROUP BY (SELECT max(y) FROM u WHERE u.x = t.a)
+SELECT b > (SELECT min(y) FROM u) AS k, count(*) AS n FROM t GROUP BY ROLLUP (k)
+""".strip().splitlines()
+
+SPARK = [*JOINS, *GROUPINGS, *AGGREGATES, *SUBQUERIES]
+QUANTIFIED = (
+    [
+        f"SELECT a, b FROM t WHERE b {op} {some} (SELECT y FROM u WHERE u.x = t.a)"
+        for op in ("=", "<>", "<", "<=", ">", ">=")
+        for some in ("ANY", "ALL")
+    ]
+    + """
+SELECT a, b, b < ALL (SELECT y FROM u) AS l, b >= ANY (SELECT y FROM u WHERE u.x > t.a) AS g FROM t
+SELECT a, b, b <> ALL (SELECT y FROM u WHERE u.x = t.a) AS l, NOT b <= ANY (SELECT y FROM u) AS g FROM t
+SELECT a, b FROM t WHERE NOT b > ANY (SELECT y FROM u)
+""".strip().splitlines()
+)
+
 OTHERS = """
+SELECT a, b FROM t WHERE NOT b > SOME (SELECT y FROM u)
+SELECT a, b, (a, b) IN (SELECT x, y FROM u) AS i, (a, b) = ANY (SELECT x, y FROM u WHERE y > b) AS j FROM t
+SELECT a, b FROM t WHERE (a, b) <> ALL (SELECT x, y FROM u) OR b = 9
+SELECT a, b FROM t WHERE (a, b) NOT IN (SELECT x, y FROM u) IS NULL
 SELECT t.a, u.y FROM (t, u) WHERE t.a = u.x
 SELECT a, b FROM t WHERE b IN (SELECT max(y) FROM u WHERE u.x = t.a GROUP BY ROLLUP (x))
 """.strip().splitlines()
 
-OURS = [*ORDERED_AGGREGATES, *OTHERS]
+OURS = [*ORDERED_AGGREGATES, *QUANTIFIED, *OTHERS]

@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 
 import tidings
-from tests.laws.constructs import BASE, COMMITS, OURS, SCHEMA, SPARK
+from tests.laws.constructs import BASE, COMMITS, OURS, QUANTIFIED, SCHEMA, SPARK
 from tidings.engine.plain import row_keys
 from tidings.ir.expression import TIME, WEIGHT
 
@@ -56,3 +57,14 @@ def test_delta_is_difference_of_recomputes(past: tuple[tidings.Database, list[in
             state[key] += weight
         expected = bag(db.query(query, as_of=at).to_arrow())
         assert state == expected, f"at {at}"
+
+
+@pytest.mark.parametrize("query", QUANTIFIED)
+def test_any_and_all_are_those_of_duckdb(past: tuple[tidings.Database, list[int]], query: str) -> None:
+    db, times = past
+    for at in times:
+        with duckdb.connect(":memory:") as connection:
+            for table in ("t", "u"):
+                connection.register(table, db.query(f"SELECT * FROM {table}", as_of=at).to_arrow())
+            expected = connection.execute(query).to_arrow_table()
+        assert bag(db.query(query, as_of=at).to_arrow()) == bag(expected), f"at {at}"

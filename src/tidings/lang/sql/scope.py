@@ -125,8 +125,13 @@ class Outer:
     domain: Scan | None = None
     total: bool = False
     """Whether the subquery is one aggregate over all its rows, so that it has one row whatever they are."""
-    default: Expression | None = None
-    """What such an aggregate says of no rows, where that is not NULL."""
+    defaults: list[Expression | None] = field(default_factory=list)
+    """What such an aggregate says of no rows, column by column, where that is not NULL."""
+
+    @property
+    def mentioned(self) -> list[Expression]:
+        """What the subquery uses, as it may be written in the query around."""
+        return [exp.column(parts[-1], *reversed(parts[:-1]), quoted=True) for _, parts in self.used.values()]
 
     def locate(self, parts: list[str], place: Place | None) -> tuple[Field, list[str]] | None:
         found = self.scope.own(parts, place)

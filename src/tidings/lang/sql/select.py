@@ -50,7 +50,7 @@ def bind_select(binder: Binder, node: exp.Select, name: str, ctes: Mapping[str, 
     names = tuple(n or c.name for (n, _), c in zip(items, columns, strict=True))
     block.group()
     if outer is not None and around is not None:
-        outer.total, outer.default = around.total, around.default
+        outer.total, outer.defaults = around.total, around.defaults
     block.attach_subqueries()
     block.windows()
     out = [Item(n, c.type, e) for n, c, e in zip(kept_apart(names), columns, block.outputs, strict=True)]
@@ -227,27 +227,37 @@ class _Select:
         if clause is None and having is None and not any(map(stages.has_aggregate, mentioned)):
             return
         grouping = self._grouping(clause)
+        valued = self._attach_inside_keys(grouping.keys)
         mentioned = self._attach_inside_aggregates(mentioned)
         alias = self.ctx.alias("groups")
         keys, aggregates = stages.Stage(alias, "key"), stages.Stage(alias, "agg")
         for key in (*grouping.keys, *self.ties):
             keys.name(key)
         over = [stages.without_aggregates(e, keys, aggregates) for e in mentioned]
-        items = (self._computed(keys), self._computed(aggregates))
+        items = (self._computed(keys, valued), self._computed(aggregates, {}))
         self.plan = aggregated(self.ctx, self.plan, keys, aggregates, items, grouping)
         self.subqueries.forget_columns()
         self._redistribute(over, len(conditions))
         if self.scope.outer is not None and clause is None:
             self.scope.outer.total = not conditions
             types = {i.name: i.type for i in items[1]}
-            self.scope.outer.default = stages.of_nothing(self.outputs[0], aggregates, types)
+            self.scope.outer.defaults = [stages.of_nothing(e, aggregates, types) for e in self.outputs]
 
-    def _computed(self, stage: stages.Stage) -> list[Item]:
-        """What a stage computes, with types."""
+    def _computed(self, stage: stages.Stage, valued: Mapping[Expression, Expression]) -> list[Item]:
+        """What a stage computes, with types; ``valued`` are expressions whose subqueries have columns by now."""
         known = {e: grouping_type(e) for e in stage.computed}
         asked = [e for e, type in known.items() if type is None]
-        known.update(zip(asked, self.ctx.types(asked, self.plan.fields, self.node), strict=True))
-        return [Item(n, known[e] or "void", e) for e, n in stage.computed.items()]
+        types = self.ctx.types([valued.get(e, e) for e in asked], self.plan.fields, self.node)
+        known.update(zip(asked, types, strict=True))
+        return [Item(n, known[e] or "void", valued.get(e, e)) for e, n in stage.computed.items()]
+
+    def _attach_inside_keys(self, keys: list[Expression]) -> dict[Expression, Expression]:
+        """Give subqueries of GROUP BY their columns; the keys over them."""
+        valued = {}
+        for key in keys:
+            if self.subqueries.among(key):
+                self.plan, valued[key] = self.subqueries.valued(self.plan, key)
+        return valued
 
     def _attach_inside_aggregates(self, mentioned: list[Expression]) -> list[Expression]:
         """Give subqueries inside an aggregate their columns before the grouping."""

@@ -9,19 +9,20 @@ and no domain is needed.
 In the text a subquery is first replaced by a marker, a call ``__subquery_0(columns it uses…)``, so that grouping and
 windows treat those columns like any others.  A marker is resolved when the plan it applies to is known:
 
-- ``EXISTS`` and ``IN`` that must hold become a semi join, ``NOT EXISTS`` and ``NOT IN`` an anti join;
+- ``EXISTS``, ``IN`` and ``ANY`` that must hold become a semi join, ``NOT EXISTS``, ``NOT IN`` and ``ALL`` an anti join;
 - everywhere else, and for scalar subqueries, the value is a column of an outer join.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from tidings.ir.expression import Expression, column, operand, read, show_name, typed_null
+from tidings.errors import InvalidExpression
+from tidings.ir.expression import Expression, column, conjunction, literal, operand, read, show_name, typed_null
 from tidings.ir.relation import (
     Aggregate,
     Column,
@@ -36,6 +37,9 @@ from tidings.ir.relation import (
     SemiJoin,
 )
 from tidings.ir.traverse import rebuild
+from tidings.lang.sql.bound import Bound
+from tidings.lang.sql.comparison import Comparison, quantified, row
+from tidings.lang.sql.context import Context
 from tidings.lang.sql.scope import Outer, Scope
 
 if TYPE_CHECKING:
@@ -55,6 +59,7 @@ class Subquery:
     ties: int
     type: str
     outer: Outer
+    comparison: Comparison
 
     @property
     def tie_fields(self) -> tuple[Field, ...]:
@@ -69,6 +74,7 @@ class Subqueries:
     scope: Scope
     ctes: Mapping[str, Any]
     found: list[Subquery] = field(default_factory=list)
+    _markers: dict[Expression, Expression] = field(default_factory=dict)
     _columns: dict[Expression, Expression] = field(default_factory=dict)
 
     def forget_columns(self) -> None:
@@ -79,17 +85,24 @@ class Subqueries:
 
     def lifted(self, node: exp.Select) -> exp.Select:
         """The SELECT with its subqueries bound and replaced by markers."""
-        clauses = [c for a in ("where", "having", "qualify", "order") if (c := node.args.get(a)) is not None]
-        if not any(self._subqueries(c) for c in (*clauses, *node.expressions)):
-            return node
         tree = node.copy()
-        for clause in (*tree.expressions, *(tree.args.get(a) for a in ("where", "having", "qualify", "order"))):
-            for part in self._subqueries(clause) if clause is not None else []:
-                marker = self._bind(part)
-                if part is clause:
-                    tree.set("expressions", [marker if e is part else e for e in tree.expressions])
-                else:
-                    part.replace(marker)
+        clauses = [a for a in ("where", "group", "having", "qualify", "order") if tree.args.get(a) is not None]
+        if not any(map(self._subqueries, (*tree.expressions, *(tree.args[a] for a in clauses)))):
+            return node
+        tree.set("expressions", [self.marked(e) for e in tree.expressions])
+        for arg in clauses:
+            tree.set(arg, self.marked(tree.args[arg]))
+        return tree
+
+    def marked(self, tree: Expression) -> Expression:
+        """A tree with its subqueries bound and replaced by markers; the tree itself is used up."""
+        for part in self._subqueries(tree):
+            marker = self._markers.get(part)
+            if marker is None:
+                marker = self._markers[part.copy()] = self._bind(part)
+            if part is tree:
+                return marker.copy()
+            part.replace(marker.copy())
         return tree
 
     def _subqueries(self, clause: Expression) -> list[Expression]:
@@ -97,13 +110,15 @@ class Subqueries:
         found: list[Expression] = []
 
         def go(node: Expression) -> None:
+            if isinstance(node, exp.In) and len(node.expressions) == 1 and isinstance(node.expressions[0], exp.Values):
+                node.set("query", node.expressions[0].pop())
             if isinstance(node, exp.Any | exp.All) and node.find(exp.Query) is not None:
-                raise self.binder.ctx.unsupported("ANY and ALL with a subquery", node)
-            query = node.args.get("query") if isinstance(node, exp.In) else None
+                raise self.binder.ctx.unsupported("ANY and ALL outside a comparison", node)
             if (
                 (isinstance(node, exp.Exists) and isinstance(node.this, exp.Query))
                 or isinstance(node, exp.Query)
-                or query is not None
+                or (isinstance(node, exp.In) and node.args.get("query") is not None)
+                or quantified(node) is not None
             ):
                 found.append(node)
             else:
@@ -114,32 +129,30 @@ class Subqueries:
         return found
 
     def _bind(self, node: Expression) -> Expression:
-        """Bind one subquery; twice where it uses the query around it: to learn what, then with the domain of that."""
-        kind, tree = "scalar", node
+        """Bind one subquery and leave a marker for it."""
+        kind, tree, comparison, negated = "scalar", node, Comparison(exp.EQ), False
+        wanted: list[Expression] = []
         if isinstance(node, exp.Exists):
             kind, tree = "exists", node.this
         elif isinstance(node, exp.In):
-            kind, tree = "in", node.args["query"]
+            kind, tree, wanted = "in", node.args["query"], row(node.this)
+        elif (found := quantified(node)) is not None:
+            kind, tree, wanted = "in", found.query, row(found.wanted)
+            comparison, negated = found.comparison, found.negated
         ctx, number = self.binder.ctx, len(self.found)
-        taken = set(ctx.used)
-        outer = Outer(self.scope)
-        bound = self.binder.query(tree, f"subquery{number + 1}", self.ctes, outer)
         domain = f"{_DOMAIN}{number}"
-        if outer.used:
-            ctx.used.clear()
-            ctx.used.update(taken)
-            alias = ctx.alias("domain")
-            fields = {r: Field(alias, f"d{n}", f.type) for n, (r, (f, _)) in enumerate(outer.used.items())}
-            scan = Scan(domain, alias, tuple(Column(f.name, f.type) for f in fields.values()))
-            outer = Outer(self.scope, outer.used, fields, scan)
-            bound = self.binder.query(tree, f"subquery{number + 1}", self.ctes, outer)
-        if kind != "exists" and len(bound.names) != 1:
+        bound, outer = bind_dependent(self.binder, tree, f"subquery{number + 1}", self.scope, self.ctes, domain)
+        if kind == "scalar" and len(bound.names) != 1:
             raise ctx.unsupported("a subquery of several columns in an expression", node)
+        if kind == "in" and len(bound.names) != len(wanted):
+            reason = f"{len(wanted)} values are compared with a subquery of {len(bound.names)} columns"
+            raise InvalidExpression(ctx.place(node), reason=reason)
+        if len(wanted) > 1 and comparison.operator is not exp.EQ:
+            raise ctx.unsupported("a comparison of rows with ANY or ALL other than =", node)
         type = bound.plan.fields[0].type if kind == "scalar" else "boolean"
-        self.found.append(Subquery(kind, bound.plan, domain, len(outer.stands), type, outer))
-        used = [exp.column(parts[-1], *reversed(parts[:-1]), quoted=True) for _, parts in outer.used.values()]
-        wanted = [node.this.copy()] if isinstance(node, exp.In) else []
-        return exp.Anonymous(this=f"{_MARKER}{number}", expressions=[*used, *wanted])
+        self.found.append(Subquery(kind, bound.plan, domain, len(outer.stands), type, outer, comparison))
+        marker = exp.Anonymous(this=f"{_MARKER}{number}", expressions=[*outer.mentioned, *(w.copy() for w in wanted)])
+        return exp.Paren(this=exp.Not(this=marker)) if negated else marker
 
     def shown(self, tree: Expression) -> Expression:
         """An expression as the analyzer may see it: markers are NULLs of their types."""
@@ -153,7 +166,10 @@ class Subqueries:
 
     def among(self, expression: Expression) -> bool:
         """Whether an expression holds a marker."""
-        return any(self._marked(n) is not None for n in expression.walk())
+        return bool(self.markers(expression))
+
+    def markers(self, expression: Expression) -> list[Expression]:
+        return [n for n in expression.walk() if self._marked(n) is not None]
 
     # from markers to joins
 
@@ -170,7 +186,9 @@ class Subqueries:
         inner = self._resolved(subquery, plan, arguments)
         conditions = self._tied(subquery, arguments)
         if subquery.kind == "in":
-            conditions.append(_member(arguments[-1], inner.fields[0].expression, maybe=negated))
+            items = [f.expression for f in inner.fields]
+            compared = subquery.comparison.may_hold if negated else subquery.comparison.holds
+            conditions += compared(arguments[subquery.ties :], items)
         return SemiJoin(plan, inner, tuple(conditions), negated)
 
     def valued(self, plan: Relation, expression: Expression) -> tuple[Relation, Expression]:
@@ -194,8 +212,10 @@ class Subqueries:
             case "exists":
                 plan, counted = self._counted(subquery, plan, inner, tied)
                 return plan, read(f"COALESCE({counted}.n, 0) > 0")
-            case _:
+            case _ if subquery.comparison.operator is exp.EQ and len(arguments) == subquery.ties + 1:
                 return self._in(subquery, plan, inner, tied, arguments[-1])
+            case _:
+                return self._compared(subquery, plan, inner, arguments)
 
     def _scalar(
         self, subquery: Subquery, plan: Relation, inner: Relation, tied: list[Expression]
@@ -219,9 +239,10 @@ class Subqueries:
         known = Project(inner, alias, (*items, there))
         again = [_same(c.left, column(alias, t.name)) for c, t in zip(tied, ties, strict=True)]  # type: ignore[attr-defined]
         result: Expression = column(alias, value.name)
-        if subquery.outer.default is not None:
+        default = next(iter(subquery.outer.defaults), None)
+        if default is not None:
             missing = exp.Is(this=column(alias, "there"), expression=exp.Null())
-            result = exp.If(this=missing, true=subquery.outer.default.copy(), false=result)
+            result = exp.If(this=missing, true=default.copy(), false=result)
         return OuterJoin(plan, known, tuple(again)), result
 
     def _counted(
@@ -262,31 +283,78 @@ class Subqueries:
         open_.set("this", exp.Is(this=operand(wanted), expression=exp.Null()))
         return plan, value
 
+    def _compared(
+        self, subquery: Subquery, plan: Relation, inner: Relation, arguments: list[Expression]
+    ) -> tuple[Relation, Expression]:
+        """Any other comparison as a value: for all values that occur, how many items meet it, and may meet it."""
+        ctx = self.binder.ctx
+        wanted = arguments[subquery.ties :]
+        types = [*(f.type for f in subquery.tie_fields), *ctx.types(wanted, plan.fields, wanted[0])]
+        items = tuple(Item(f"v{n}", t, a) for n, (t, a) in enumerate(zip(types, arguments, strict=True)))
+        values = Project(plan, ctx.alias("around"), items)
+        occurring = Aggregate(values, ctx.alias("occurring"), tuple(map(_kept, values.fields)), ())
+        own = [f.expression for f in occurring.fields]
+        compared = [f.expression for f in inner.fields]
+        maybe = subquery.comparison.may_hold(own[subquery.ties :], compared)
+        tied = [_same(o, f.expression) for o, f in zip(own, subquery.tie_fields, strict=False)]
+        meets = conjunction(subquery.comparison.holds(own[subquery.ties :], compared))
+        met = exp.Count(this=exp.Case(ifs=[exp.If(this=meets, true=literal(1))]), big_int=True)
+        keys = tuple(map(_kept, occurring.fields))
+        counted = Aggregate(
+            Join((occurring, inner), (*tied, *maybe)), ctx.alias("compared"), keys, (Item("n", "bigint", met),)
+        )
+        again = tuple(_same(a, column(counted.alias, k.name)) for a, k in zip(arguments, keys, strict=True))
+        value = read(f"CASE WHEN {counted.alias}.n > 0 THEN TRUE WHEN {counted.alias}.n = 0 THEN NULL ELSE FALSE END")
+        return OuterJoin(plan, counted, again), value
+
     def _resolved(self, subquery: Subquery, plan: Relation, arguments: list[Expression]) -> Relation:
         """The subquery's plan with the domain it needs, taken from the plan around."""
-
-        def domain(node: Relation) -> Relation:
-            if not isinstance(node, Scan) or node.relation != subquery.domain:
-                return node
-            items = (Item(c.name, c.type, e) for c, e in zip(node.columns, arguments, strict=False))
-            values = Project(plan, self.binder.ctx.alias("around"), tuple(items))
-            keys = tuple(Item(f.name, f.type, f.expression) for f in values.fields)
-            return Aggregate(values, node.alias, keys, ())
-
-        return rebuild(subquery.plan, domain)
+        return with_domain(self.binder.ctx, subquery.plan, subquery.domain, plan, arguments)
 
     def _tied(self, subquery: Subquery, arguments: list[Expression]) -> list[Expression]:
         return [_same(a, f.expression) for a, f in zip(arguments, subquery.tie_fields, strict=False)]
 
 
+def bind_dependent(
+    binder: Binder, tree: Expression, name: str, scope: Scope, ctes: Mapping[str, Any], domain: str
+) -> tuple[Bound, Outer]:
+    """Bind a query inside another.
+
+    Twice where it uses the query around it: to learn what, then with the domain of that.
+    """
+    ctx = binder.ctx
+    taken = set(ctx.used)
+    outer = Outer(scope)
+    bound = binder.query(tree, name, ctes, outer)
+    if not outer.used:
+        return bound, outer
+    ctx.used.clear()
+    ctx.used.update(taken)
+    alias = ctx.alias("domain")
+    fields = {r: Field(alias, f"d{n}", f.type) for n, (r, (f, _)) in enumerate(outer.used.items())}
+    scan = Scan(domain, alias, tuple(Column(f.name, f.type) for f in fields.values()))
+    outer = Outer(scope, outer.used, fields, scan)
+    return binder.query(tree, name, ctes, outer), outer
+
+
+def with_domain(
+    ctx: Context, inner: Relation, domain: str, plan: Relation, arguments: Sequence[Expression]
+) -> Relation:
+    """A dependent plan with its domain: the values of the arguments that occur in the plan around."""
+
+    def found(node: Relation) -> Relation:
+        if not isinstance(node, Scan) or node.relation != domain:
+            return node
+        items = (Item(c.name, c.type, e) for c, e in zip(node.columns, arguments, strict=False))
+        values = Project(plan, ctx.alias("around"), tuple(items))
+        return Aggregate(values, node.alias, tuple(map(_kept, values.fields)), ())
+
+    return rebuild(inner, found)
+
+
+def _kept(field: Field) -> Item:
+    return Item(field.name, field.type, field.expression)
+
+
 def _same(around: Expression, inside: Expression) -> Expression:
     return exp.NullSafeEQ(this=operand(around), expression=operand(inside))
-
-
-def _member(wanted: Expression, item: Expression, *, maybe: bool) -> Expression:
-    """Whether an item equals the wanted; with ``maybe`` also where a NULL leaves it open, as NOT IN must assume."""
-    equal = exp.EQ(this=operand(wanted), expression=operand(item))
-    if not maybe:
-        return equal
-    unknown = (exp.Is(this=operand(e), expression=exp.Null()) for e in (wanted, item))
-    return exp.Paren(this=exp.or_(equal, *unknown))

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.unit.schema import bound, names, plan, types
-from tidings.errors import NonDeterministic, UnknownColumn, UnsupportedConstruct
+from tidings.errors import InvalidExpression, NonDeterministic, UnknownColumn, UnsupportedConstruct
 from tidings.ir.expression import show
 from tidings.ir.relation import Aggregate, Join, OuterJoin, Relation, Scan, SemiJoin
 from tidings.ir.traverse import walk
@@ -162,10 +162,11 @@ def test_a_subquery_in_from_does_not_see_its_neighbours() -> None:
 @pytest.mark.parametrize(
     ("query", "construct"),
     [
-        ("SELECT a FROM u WHERE c > ALL (SELECT c FROM w)", "ANY and ALL with a subquery"),
-        ("SELECT a FROM u WHERE c = ANY (SELECT c FROM w)", "ANY and ALL with a subquery"),
-        ("SELECT a FROM u WHERE (a, c) IN (SELECT c, c FROM w)", "a subquery of several columns in an expression"),
-        ("SELECT a FROM u GROUP BY a, (SELECT 1)", "a subquery here"),
+        ("SELECT (SELECT a, c FROM u) AS x FROM w", "a subquery of several columns in an expression"),
+        (
+            "SELECT a FROM u WHERE (a, c) > ALL (SELECT c, c FROM w)",
+            "a comparison of rows with ANY or ALL other than =",
+        ),
     ],
 )
 def test_refused(query: str, construct: str) -> None:
@@ -184,3 +185,35 @@ def test_unknown_names_inside() -> None:
     with pytest.raises(UnknownColumn) as refused:
         bound("SELECT a FROM u WHERE EXISTS (SELECT 1 FROM w WHERE w.c = u.nosuch)")
     assert refused.value.parameters == {"name": "u.nosuch"}
+
+
+def test_rows_of_another_width() -> None:
+    with pytest.raises(InvalidExpression):
+        bound("SELECT a FROM u WHERE (a, c) IN (SELECT c FROM w)")
+
+
+@pytest.mark.parametrize(
+    ("condition", "anti", "met"),
+    [
+        ("c = ANY (SELECT c FROM w)", False, "u.c = subquery1.c"),
+        ("c > SOME (SELECT c FROM w)", False, "u.c > subquery1.c"),
+        ("c > ALL (SELECT c FROM w)", True, "(u.c <= subquery1.c OR u.c IS NULL OR subquery1.c IS NULL)"),
+        ("NOT c > ANY (SELECT c FROM w)", True, "(u.c > subquery1.c OR u.c IS NULL OR subquery1.c IS NULL)"),
+        ("NOT c > ALL (SELECT c FROM w)", False, "u.c <= subquery1.c"),
+    ],
+)
+def test_any_and_all_ask_for_some_row(condition: str, anti: bool, met: str) -> None:
+    (join,) = (n for n in walk(bound(f"SELECT a FROM u WHERE {condition}")) if isinstance(n, SemiJoin))
+    assert (join.anti, [show(c) for c in join.conditions]) == (anti, [met])
+
+
+def test_a_row_is_compared_column_by_column() -> None:
+    (join,) = (
+        n for n in walk(bound("SELECT a FROM u WHERE (a, c) IN (SELECT c, c + 1 FROM w)")) if isinstance(n, SemiJoin)
+    )
+    assert len(join.conditions) == 2
+
+
+def test_the_same_subquery_is_bound_once() -> None:
+    found = bound("SELECT (SELECT max(c) FROM w) AS m FROM u GROUP BY (SELECT max(c) FROM w)")
+    assert [n.relation for n in walk(found) if isinstance(n, Scan)] == ["u", "w"]
