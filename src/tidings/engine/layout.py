@@ -7,7 +7,7 @@ and become text once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 Lines: TypeAlias = "tuple[str | Lines, ...]"
@@ -63,3 +63,20 @@ def connected(parts: Iterable[Lines], word: str) -> Lines:
     if sum(map(len, whole)) == len(whole) == len(single) and sum(map(len, single)) <= WIDTH:
         return (" ".join(single),)
     return tuple(line for part in whole for line in part)
+
+
+def with_named(named: Mapping[str, Lines], query: Lines) -> Lines:
+    """A query after others that it reads by their names.
+
+    >>> print(text(with_named({"a": ("SELECT 1",), "b": ("FROM a",)}, ("FROM b",))))
+    WITH a AS (
+      SELECT 1
+    ), b AS (
+      FROM a
+    )
+    FROM b
+    """
+    before: Lines = ()
+    for name, lines in named.items():
+        before = (*before[:-1], f"), {name} AS (" if before else f"WITH {name} AS (", lines, ")")
+    return before + query

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
@@ -20,7 +21,7 @@ from sqlglot import exp
 
 from tidings.delta.restrict import is_active
 from tidings.engine import layout
-from tidings.engine.layout import Lines, after, connected, enclosed, listed
+from tidings.engine.layout import Lines, after, connected, enclosed, listed, with_named
 from tidings.engine.scalar import Names, in_own_words
 from tidings.engine.select import ONE_TASK, PLAIN, Block, Output, Shape, Source, Writing, condition, flat, one_task
 from tidings.ir import types
@@ -126,9 +127,10 @@ def source_name(relation: str, version: Version) -> str:
 def lower(plan: Relation, dialect: Dialect, listed: frozenset[str] = frozenset()) -> Statement:
     """Print a plan; the keys of deltas named in ``listed`` are given as literals."""
     small = _is_small(plan, listed)
-    lowering = _Lowering(dialect, listed, small and dialect.one_task, Writing(dialect.name, dialect.casts_items))
+    writing = Writing(dialect.name, dialect.casts_items)
+    lowering = _Lowering(dialect, listed, small and dialect.one_task, writing, _shared(plan))
     query = lowering.query(plan)
-    return Statement(layout.text(query), tuple(lowering.key_lists.values()), small)
+    return Statement(layout.text(with_named(lowering.named, query)), tuple(lowering.key_lists.values()), small)
 
 
 def printed(query: exp.Query, dialect: Dialect) -> str:
@@ -155,6 +157,21 @@ def _is_small(node: Relation, listed: frozenset[str]) -> bool:
             return isinstance(node.input, Scan) or _is_small(node.input, listed)
         case _:
             return all(_is_small(c, listed) for c in children(node))
+
+
+def _shared(plan: Relation) -> dict[int, str]:
+    """Names for the nodes that stand in several places and have few rows: for these a query of its own pays."""
+    places: Counter[int] = Counter()
+    found: dict[int, Relation] = {}
+    waiting = [plan]
+    while waiting:
+        for child in children(waiting.pop()):
+            places[id(child)] += 1
+            if id(child) not in found:
+                found[id(child)] = child
+                waiting.append(child)
+    several = (n for n in found.values() if places[id(n)] > 1 and isinstance(n, Project | Aggregate) and is_active(n))
+    return {id(node): f"__shared_{number}" for number, node in enumerate(several, 1)}
 
 
 def _trace(node: Relation, wanted: Ref) -> tuple[KeyColumn, ...] | None:
@@ -189,6 +206,10 @@ class _Lowering:
     listed: frozenset[str]
     in_one_task: bool
     writing: Writing
+    shared: dict[int, str]
+    """The names of queries that stand before the statement, by the nodes they are of."""
+    named: dict[str, Lines] = field(default_factory=dict)
+    """These queries, each after those it reads."""
     key_lists: dict[tuple[KeyColumn, ...], KeyList] = field(default_factory=dict)
     _queries: dict[int, Lines] = field(default_factory=dict)
 
@@ -324,7 +345,17 @@ class _Lowering:
 
     def _derived(self, node: Relation, alias: str | None = None) -> Source:
         name = self.writing.quoted(alias or node.fields[0].alias)
+        if id(node) in self.shared:
+            return self._source(node, (f"{self._named(node)} AS {name}",))
         return self._source(node, enclosed("", self.query(node), f" AS {name}"))
+
+    def _named(self, node: Relation) -> str:
+        """The name of a query that stands before the statement; it is put there on first use."""
+        name = self.shared[id(node)]
+        if name not in self.named:
+            query = self.query(node)
+            self.named[name] = query
+        return name
 
     def _source(self, node: Relation, lines: Lines) -> Source:
         return Source(node.fields, lines, is_active(node))

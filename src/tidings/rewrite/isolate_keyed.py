@@ -10,6 +10,7 @@ Answers do not change.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain, count
 
 from tidings.ir.expression import Expression, Ref, substitute
 from tidings.ir.relation import (
@@ -93,10 +94,18 @@ def _single(node: Relation) -> tuple[Relation, Names]:
 def _wrapped(before: Relation, after: Relation, by: Names) -> tuple[Project, Names]:
     """A projection that gives all columns one alias; ``by`` are names that changed inside already."""
     alias = f"{after.fields[0].alias}_rows"
-    items = tuple(Item(f"{f.alias}.{f.name}", f.type, f.expression) for f in after.fields)
+    taken: set[str] = set()
+    items = tuple(Item(_free(f.name, taken), f.type, f.expression) for f in after.fields)
     project = Project(after, alias, items)
     new = {f.ref: g.expression for f, g in zip(after.fields, project.fields, strict=True)}
     return project, {f.ref: substitute(by.get(f.ref, f.expression), new) for f in before.fields}
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """The name, with a number behind it if it is taken; names that say nothing of aliases let equal parts be equal."""
+    free = next(n for n in chain([name], (f"{name}_{i}" for i in count(2))) if n.lower() not in taken)
+    taken.add(free.lower())
+    return free
 
 
 def _in_order(before: Relation, after: Relation, by: Names) -> Relation:

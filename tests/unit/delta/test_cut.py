@@ -70,9 +70,22 @@ def test_what_stands_below_and_above_becomes_parts() -> None:
             scan `v#2` groups [key1 int, agg1 bigint]
         """)
     assert parts["v#2"] == plan("""
-        aggregate groups [key1 int := u_rows.`u.a`] [agg1 bigint := MAX(u_rows.`u.c`)]
-          scan `v#1` u_rows [`u.a` int, `u.c` bigint]
+        aggregate groups [key1 int := u_rows.a] [agg1 bigint := MAX(u_rows.c)]
+          scan `v#1` u_rows [a int, c bigint]
         """)
+
+
+def test_parts_that_differ_in_aliases_alone_are_one() -> None:
+    grouped = "(SELECT a, max(c) AS m FROM u WHERE c > {} GROUP BY a) AS {}"
+    same = f"SELECT x.m FROM {grouped.format(1, 'x')} JOIN {grouped.format(1, 'y')} ON x.a = y.m"
+    whole, parts = shape(same)
+    assert list(parts) == ["v#1", "v#2"]
+    assert [(n.relation, n.alias) for n in walk(whole) if isinstance(n, Scan)] == [
+        ("v#2", "groups"),
+        ("v#2", "groups_2"),
+    ]
+    _, parts = shape(f"SELECT x.m FROM {grouped.format(1, 'x')} JOIN {grouped.format(2, 'y')} ON x.a = y.m")
+    assert len(parts) == 4
 
 
 def test_a_shared_view_below_is_not_cut() -> None:

@@ -69,9 +69,9 @@ def test_twice_changes_no_answer_twice(query: str) -> None:
 
 def test_an_outer_join_gets_one_alias() -> None:
     assert isolate_keyed(bound("SELECT y.c, x.e FROM w y LEFT JOIN w x ON y.c = x.c WHERE x.e IS NULL")) == plan("""
-        project result [c bigint := y_rows.`y.c`, e string := y_rows.`x.e`]
-          filter [y_rows.`x.e` IS NULL]
-            project y_rows [`y.c` bigint := y.c, `y.e` string := y.e, `x.c` bigint := x.c, `x.e` string := x.e]
+        project result [c bigint := y_rows.c, e string := y_rows.e_2]
+          filter [y_rows.e_2 IS NULL]
+            project y_rows [c bigint := y.c, e string := y.e, c_2 bigint := x.c, e_2 string := x.e]
               outer_join [y.c = x.c]
                 scan w y [c bigint, e string]
                 scan w x [c bigint, e string]
