@@ -92,7 +92,26 @@ SELECT (SELECT max(y) FROM u WHERE u.x = t.a) AS m, count(*) AS n FROM t GROUP B
 SELECT b > (SELECT min(y) FROM u) AS k, count(*) AS n FROM t GROUP BY ROLLUP (k)
 """.strip().splitlines()
 
-SPARK = [*JOINS, *GROUPINGS, *AGGREGATES, *SUBQUERIES]
+ON = """
+SELECT t.a, u.y FROM t JOIN u ON t.a = u.x AND t.b IN (SELECT y FROM u)
+SELECT t.a, u.y FROM t JOIN u ON t.a = u.x AND EXISTS (SELECT 1 FROM t v WHERE v.b > u.y)
+SELECT t.a, u.y FROM t LEFT JOIN u ON t.a = u.x AND u.y NOT IN (SELECT b FROM t WHERE b > 2)
+SELECT t.a, u.y FROM t LEFT JOIN u ON t.a = u.x AND t.b IN (SELECT y FROM u)
+SELECT a, b FROM t WHERE EXISTS (SELECT 1 FROM u JOIN u v ON u.x = v.x AND v.y > t.b)
+""".strip().splitlines()
+
+LATERAL = """
+SELECT t.a, t.b, q.y FROM t, LATERAL (SELECT y FROM u WHERE u.x = t.a) AS q
+SELECT t.a, t.b, q.z FROM t JOIN LATERAL (SELECT y FROM u WHERE u.x >= t.a) AS q (z) ON q.z > t.b
+SELECT t.a, t.b, q.y FROM t LEFT JOIN LATERAL (SELECT y FROM u WHERE u.x = t.a AND u.y > t.b) AS q ON true
+SELECT t.a, q.n, q.m FROM t, LATERAL (SELECT count(*) AS n, max(y) AS m FROM u WHERE u.x = t.a) AS q
+SELECT t.a, q.n, q.m FROM t, LATERAL (SELECT count(*) + 1 AS n, max(y) AS m FROM u WHERE u.x > t.a) AS q WHERE m > 0
+SELECT t.a, q.y FROM t, LATERAL (SELECT y FROM u WHERE u.x = t.a ORDER BY y DESC LIMIT 1) AS q
+SELECT t.a, q.y FROM t, LATERAL (SELECT y FROM u) AS q
+SELECT t.a, q.c, r.d FROM t, LATERAL (SELECT t.a + t.b AS c) AS q, LATERAL (SELECT q.c + 1 AS d) AS r
+""".strip().splitlines()
+
+SPARK = [*JOINS, *GROUPINGS, *AGGREGATES, *SUBQUERIES, *ON, *LATERAL]
 QUANTIFIED = (
     [
         f"SELECT a, b FROM t WHERE b {op} {some} (SELECT y FROM u WHERE u.x = t.a)"
@@ -107,6 +126,15 @@ SELECT a, b FROM t WHERE NOT b > ANY (SELECT y FROM u)
 )
 
 OTHERS = """
+SELECT t.a, u.y FROM t RIGHT JOIN u ON t.a = u.x AND u.y > ANY (SELECT b FROM t)
+SELECT t.a, u.y FROM t FULL JOIN u ON t.a = u.x AND u.y > (SELECT max(b) FROM t v WHERE v.a = u.x) - t.b
+SELECT t.a FROM t LEFT ANTI JOIN u ON t.a = u.x AND u.y IN (SELECT b FROM t)
+SELECT t.a FROM t WHERE EXISTS (SELECT 1 FROM u, LATERAL (SELECT u.y + 1 AS z) AS q WHERE q.z > t.b)
+SELECT a, b FROM t UNION ALL BY NAME SELECT x AS b, y AS a FROM u
+SELECT a, b FROM t WHERE EXISTS (SELECT 1 FROM t w JOIN (u JOIN u v ON u.x = v.x AND v.y > t.b) AS q (i, j, k, l) ON q.i = w.a)
+SELECT a FROM t EXCEPT BY NAME SELECT x AS a FROM u
+SELECT * REPLACE (b + 1 AS b) FROM t
+SELECT q.n, r.m FROM (SELECT count(*) AS n FROM t) AS q, (SELECT max(y) AS m FROM u) AS r LIMIT 10
 SELECT a, b FROM t WHERE NOT b > SOME (SELECT y FROM u)
 SELECT a, b, (a, b) IN (SELECT x, y FROM u) AS i, (a, b) = ANY (SELECT x, y FROM u WHERE y > b) AS j FROM t
 SELECT a, b FROM t WHERE (a, b) <> ALL (SELECT x, y FROM u) OR b = 9

@@ -12,10 +12,23 @@ from tidings.lang.sql.clock import held_now, reads_clock
 from tidings.lang.sql.context import Context
 from tidings.lang.sql.expression import bind_condition
 from tidings.lang.sql.scope import Scope
+from tidings.lang.sql.subquery import Subqueries
 
 
-def join_sources(ctx: Context, join: exp.Join, scope: Scope, plan: Relation, other: Scope, right: Relation) -> Relation:
-    """Join one more source, or several that are joined already, and bring them into scope."""
+def join_sources(
+    ctx: Context,
+    join: exp.Join,
+    scope: Scope,
+    plan: Relation,
+    other: Scope,
+    right: Relation,
+    subqueries: Subqueries,
+    tied: list[Expression],
+) -> Relation:
+    """Join one more source, or several that are joined already, and bring them into scope.
+
+    ``subqueries`` are those that ON has markers for, ``tied`` are conditions of its own that a source comes with.
+    """
     side, kind, method = (str(join.args.get(a) or "").upper() for a in ("side", "kind", "method"))
     if kind not in ("", "INNER", "CROSS", "OUTER", "SEMI", "ANTI") or method not in ("", "NATURAL"):
         raise ctx.unsupported(" ".join(w for w in (method, side, kind, "JOIN") if w), join)
@@ -26,13 +39,20 @@ def join_sources(ctx: Context, join: exp.Join, scope: Scope, plan: Relation, oth
     at = ctx.place(join)
     pairs = [(scope.resolve([n], at), other.resolve([n], at)) for n in shared]
     conditions: list[Expression] = [exp.EQ(this=a.copy(), expression=b.copy()) for a, b in pairs]
-    both = Scope([*scope.sources, *other.sources], [*scope.visible, *other.visible])
     merged = frozenset(n.lower() for n in shared)
     if not shared:
         on = join.args.get("on")
-        conditions += conjuncts(bind_condition(ctx, on, both, {})) if on is not None else []
+        conditions += conjuncts(bind_condition(ctx, on, subqueries.scope, {})) if on is not None else []
+    own = frozenset(f.alias for f in (*plan.fields, *right.fields))
+    conditions = _without_outer(ctx, join, scope, other, conditions, own, subqueries)
     timed = [c for c in conditions if reads_clock(c)]
     conditions = [c for c in conditions if c not in timed]
+    asking = [c for c in conditions if subqueries.among(c)]
+    conditions = [*tied, *(c for c in conditions if c not in asking)]
+    if side or kind in ("SEMI", "ANTI"):
+        plan, right, valued = _attached(ctx, join, plan, right, subqueries, asking)
+        conditions += valued
+        asking = []
     if timed and (side or kind in ("SEMI", "ANTI")):
         plan, right = _timed_side(ctx, join, plan, right, timed, side)
         timed = []
@@ -46,9 +66,60 @@ def join_sources(ctx: Context, join: exp.Join, scope: Scope, plan: Relation, oth
     if side == "RIGHT":
         return OuterJoin(right, plan, tuple(conditions))
     joined: Relation = Join((plan, right), tuple(conditions))
+    for condition in asking:
+        joined = subqueries.filtered(joined, condition)
     for condition in timed:
         joined = held_now(ctx, joined, condition)
     return joined
+
+
+def _without_outer(
+    ctx: Context,
+    join: exp.Join,
+    scope: Scope,
+    other: Scope,
+    conditions: list[Expression],
+    own: frozenset[str],
+    subqueries: Subqueries,
+) -> list[Expression]:
+    """The conditions over both sides alone; those that use the query around are left for WHERE."""
+    side, kind = (str(join.args.get(a) or "").upper() for a in ("side", "kind"))
+    away = [c for c in conditions if not aliases(c) <= own]
+    inside = bool(side) or kind in ("SEMI", "ANTI")
+    if (
+        (inside and (away or other.deferred))
+        or (side in ("RIGHT", "FULL") and scope.deferred)
+        or any(map(subqueries.among, away))
+    ):
+        raise ctx.unsupported("an outer, semi or anti join that uses the query around it", join)
+    scope.deferred = [*scope.deferred, *other.deferred, *away]
+    return [c for c in conditions if c not in away]
+
+
+def _attached(
+    ctx: Context,
+    join: exp.Join,
+    left: Relation,
+    right: Relation,
+    subqueries: Subqueries,
+    asking: list[Expression],
+) -> tuple[Relation, Relation, list[Expression]]:
+    """Both sides with a column for each subquery that speaks of one of them, and the conditions over these."""
+    valued = []
+    for condition in asking:
+        whole = exp.Paren(this=condition.copy())
+        for marker in subqueries.markers(whole):
+            mentioned = aliases(marker)
+            if mentioned <= {f.alias for f in right.fields}:
+                right, value = subqueries.valued(right, marker)
+            elif mentioned <= {f.alias for f in left.fields}:
+                left, value = subqueries.valued(left, marker)
+            else:
+                raise ctx.unsupported("a subquery over both sides of an outer, semi or anti join", join)
+            marker.replace(value)
+        found: Expression = whole.this
+        valued.append(found.pop())
+    return left, right, valued
 
 
 def _timed_side(

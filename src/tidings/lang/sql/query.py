@@ -78,9 +78,9 @@ class Binder:
         return ctes
 
     def _set_operation(self, node: exp.SetOperation, name: str, ctes: Named, outer: Outer | None) -> Bound:
-        if node.args.get("by_name"):
-            raise self.ctx.unsupported("a set operation BY NAME", node)
         left, right = (self.query(side, name, ctes, outer) for side in (node.left, node.right))
+        if node.args.get("by_name"):
+            right = self._by_name(node, left.names, right)
         if outer is not None:
             outer.total = False
         branches = (left.plan, right.plan)
@@ -97,6 +97,16 @@ class Binder:
             kind = SetKind.EXCEPT if isinstance(node, exp.Except) else SetKind.INTERSECT
             plan = SetOperation(kind, not distinct, one, other, self.ctx.alias(name), merged)
         return Bound(self._cut_to_limit(node, plan, left.names, name), left.names)
+
+    def _by_name(self, node: exp.SetOperation, names: tuple[str, ...], right: Bound) -> Bound:
+        """The right side with its columns in the order of the left one's."""
+        fields = dict(zip((n.lower() for n in right.names), right.plan.fields, strict=False))
+        if sorted(fields) != sorted(n.lower() for n in names) or len(fields) < len(right.names):
+            reason = f"the sides of a set operation BY NAME have the columns {', '.join(names)} and "
+            raise InvalidExpression(self.ctx.place(node), reason=reason + ", ".join(right.names))
+        ordered = [*(fields[n.lower()] for n in names), *right.plan.fields[len(names) :]]
+        items = tuple(Item(f.name, f.type, f.expression) for f in ordered)
+        return Bound(Project(right.plan, self.ctx.alias("named"), items), names)
 
     def _cut_to_limit(self, node: exp.SetOperation, plan: Relation, names: tuple[str, ...], name: str) -> Relation:
         """ORDER BY with LIMIT after a set operation."""

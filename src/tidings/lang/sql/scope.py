@@ -33,6 +33,8 @@ class Scope:
     sources: list[Source] = field(default_factory=list)
     visible: list[tuple[str, Field]] = field(default_factory=list)
     outer: Outer | None = None
+    deferred: list[Expression] = field(default_factory=list)
+    """Conditions of inner joins that use the query around: they wait for WHERE, where it is joined."""
 
     def add(self, source: Source) -> None:
         """Bring a source in, beside those there are."""

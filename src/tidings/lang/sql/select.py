@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlglot import exp
 
+from tidings.analysis.cardinality import at_most_one_row
 from tidings.errors import UnknownColumn, closest
 from tidings.ir.expression import Expression, Ref, column, conjuncts, equality, ref, refs, substitute
 from tidings.ir.relation import Field, Filter, Item, Join, Project, Relation, Scan, Window
@@ -59,7 +60,8 @@ def bind_select(binder: Binder, node: exp.Select, name: str, ctes: Mapping[str, 
     out += ties
     limit, offset = (count(ctx, node.args.get(a)) for a in ("limit", "offset"))
     distinct = bool(node.args.get("distinct"))
-    if limit is None and offset is None:
+    single = limit is not None and limit > 0 and offset is None and not ties and at_most_one_row(block.plan)
+    if single or (limit is None and offset is None):
         rows: Relation = Project(block.plan, ctx.alias(name), tuple(out))
         return Bound(distinct_rows(ctx, rows, name) if distinct else rows, names)
     if node.args.get("order") is None:
@@ -99,14 +101,18 @@ def _items(
 
 def _star(ctx: Context, item: Expression, scope: Scope) -> list[tuple[str, Expression]]:
     star = item if isinstance(item, exp.Star) else item.this
-    if star.args.get("replace") or star.args.get("rename"):
-        raise ctx.unsupported("a star with REPLACE or RENAME", item)
+    if star.args.get("rename"):
+        raise ctx.unsupported("a star with RENAME", item)
     columns = scope.star(item.table if isinstance(item, exp.Column) else None, ctx.place(item))
     left_out = {c.name.lower(): c for c in star.args.get("except_") or []}
     for name, tree in left_out.items():
         if name not in {n.lower() for n, _ in columns}:
             raise UnknownColumn(ctx.place(tree), closest(name, [n for n, _ in columns]), name=name)
-    return [(n, f) for n, f in columns if n.lower() not in left_out]
+    instead = {a.alias.lower(): bind_expression(ctx, a.this, scope, {}) for a in star.args.get("replace") or []}
+    for name in instead:
+        if name not in {n.lower() for n, _ in columns}:
+            raise UnknownColumn(ctx.place(item), closest(name, [n for n, _ in columns]), name=name)
+    return [(n, instead.get(n.lower(), f)) for n, f in columns if n.lower() not in left_out]
 
 
 def _spelled(name: str, bound: Expression, scope: Scope) -> Expression:
@@ -152,7 +158,7 @@ class _Select:
         """WHERE, and in a subquery the domain of what it uses of the query around."""
         clause, outer = self.node.args.get("where"), self.scope.outer
         bound = bind_condition(self.ctx, clause.this, self.scope, {}) if clause is not None else None
-        conditions = list(conjuncts(bound)) if bound is not None else []
+        conditions = [*self.scope.deferred, *(conjuncts(bound) if bound is not None else ())]
         if outer is not None and outer.domain is not None:
             conditions = self._join_domain(outer, outer.domain, conditions)
         plain = tuple(c for c in conditions if not self.subqueries.among(c) and not reads_clock(c))

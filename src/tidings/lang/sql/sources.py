@@ -6,19 +6,22 @@ The analyzer sees the clause as it is written, each source replaced by an empty 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from tidings.errors import DuplicateAlias
-from tidings.ir.expression import Expression, show_name, typed_null
-from tidings.ir.relation import Relation, Values
+from tidings.ir.expression import Expression, column, show_name, typed_null
+from tidings.ir.relation import Aggregate, Item, OuterJoin, Project, Relation, Values
 from tidings.lang.sql.bound import Bound
+from tidings.lang.sql.context import Context
+from tidings.lang.sql.expression import for_analysis
 from tidings.lang.sql.joins import join_sources
 from tidings.lang.sql.names import check_reserved
 from tidings.lang.sql.scope import Outer, Scope, Source
+from tidings.lang.sql.subquery import Subqueries, bind_dependent, with_domain
 
 if TYPE_CHECKING:
     from tidings.lang.sql.query import Binder
@@ -31,10 +34,12 @@ class Part:
     scope: Scope
     plan: Relation
     shown: Expression
+    tied: list[Expression] = field(default_factory=list)
+    """Conditions that tie it to what stands before it."""
 
     @staticmethod
-    def of(source: Source) -> Part:
-        return Part(Scope([source], list(source.columns)), source.relation, _stand_in(source))
+    def of(source: Source, tied: Sequence[Expression] = ()) -> Part:
+        return Part(Scope([source], list(source.columns)), source.relation, _stand_in(source), list(tied))
 
 
 def bind_from(
@@ -55,25 +60,34 @@ def _joined(
     binder: Binder, first: Expression, joins: list[exp.Join], ctes: Mapping[str, Any], outer: Outer | None
 ) -> tuple[Part, list[exp.Join]]:
     """Sources and joins from left to right, and the joins as the analyzer sees them."""
-    part = _part(binder, first, ctes, outer)
+    part = _part(binder, first, ctes, outer, None)
     part.scope.outer = outer
     mirrors = []
     for join in joins:
-        other = _part(binder, join.this, ctes, outer)
+        other = _part(binder, join.this, ctes, outer, part)
         for source in other.scope.sources:
             if part.scope.source(source.name) is not None:
                 raise DuplicateAlias(binder.ctx.place(join.this), name=show_name(source.name))
-        part.plan = join_sources(binder.ctx, join, part.scope, part.plan, other.scope, other.plan)
-        mirror = join.copy()
+        both = Scope([*part.scope.sources, *other.scope.sources], [*part.scope.visible, *other.scope.visible], outer)
+        subqueries, mirror = Subqueries(binder, both, ctes), join.copy()
         mirror.set("this", other.shown)
+        if join.args.get("on") is not None:
+            mirror.set("on", subqueries.marked(mirror.args["on"]))
+        part.plan = join_sources(
+            binder.ctx, mirror, part.scope, part.plan, other.scope, other.plan, subqueries, other.tied
+        )
+        if mirror.args.get("on") is not None:
+            mirror.set("on", subqueries.shown(for_analysis(mirror.args["on"], both, {})))
         mirrors.append(mirror)
     return part, mirrors
 
 
-def _part(binder: Binder, node: Expression, ctes: Mapping[str, Any], outer: Outer | None) -> Part:
-    """One operand of a join."""
+def _part(binder: Binder, node: Expression, ctes: Mapping[str, Any], outer: Outer | None, before: Part | None) -> Part:
+    """One operand of a join; ``before`` is what stands before it."""
     if isinstance(node, exp.Subquery) and _is_group(node.this):
         return _group(binder, node, ctes, outer)
+    if isinstance(node, exp.Lateral):
+        return _lateral(binder, node, ctes, before)
     return Part.of(_source(binder, node, ctes))
 
 
@@ -94,11 +108,63 @@ def _group(binder: Binder, node: exp.Subquery, ctes: Mapping[str, Any], outer: O
         check_reserved(node.alias, binder.ctx.place(node.args["alias"]))
         names = binder.renamed(tuple(n for n, _ in part.scope.visible), node)
         columns = tuple((n, f) for n, (_, f) in zip(names, part.scope.visible, strict=True))
-        return Part.of(Source(node.alias, part.plan, columns))
+        named = Part.of(Source(node.alias, part.plan, columns))
+        named.scope.deferred = part.scope.deferred
+        return named
     if mirrors:
         part.shown.set("joins", mirrors)
         part.shown = exp.Subquery(this=part.shown)
     return part
+
+
+def _lateral(binder: Binder, node: exp.Lateral, ctes: Mapping[str, Any], before: Part | None) -> Part:
+    """A subquery that may use what stands before it: joined back on the values it uses."""
+    ctx = binder.ctx
+    join = node.parent
+    side = str(join.args.get("side") or "").upper() if isinstance(join, exp.Join) else ""
+    if before is None or not isinstance(node.this, exp.Subquery) or side in ("RIGHT", "FULL"):
+        raise ctx.unsupported("LATERAL here", node)
+    name = node.alias or ctx.fresh("lateral")
+    check_reserved(name, ctx.place(node))
+    domain = f"__lateral_{ctx.fresh(name)}"
+    bound, outer = bind_dependent(binder, node.this, name, before.scope, ctes, domain)
+    arguments = [f.expression for f, _ in outer.used.values()]
+    if not all(f.ref in {own.ref for own in before.plan.fields} for f, _ in outer.used.values()):
+        raise ctx.unsupported("LATERAL that uses a query further out", node)
+    plan = with_domain(ctx, bound.plan, domain, before.plan, arguments)
+    if outer.used and outer.total:
+        plan = _for_all(ctx, plan, outer, before.plan, arguments, len(bound.names))
+    names = binder.renamed(bound.names, node)
+    ties = plan.fields[len(names) :]
+    tied = [exp.NullSafeEQ(this=a.copy(), expression=t.expression) for a, t in zip(arguments, ties, strict=True)]
+    return Part.of(Source(name, plan, tuple(zip(names, plan.fields, strict=False))), tied)
+
+
+def _for_all(
+    ctx: Context, plan: Relation, outer: Outer, around: Relation, arguments: list[Expression], width: int
+) -> Relation:
+    """A total with a row for all values that occur around it, also where it has no rows to total."""
+    ties = plan.fields[width:]
+    values = Project(
+        around,
+        ctx.alias("around"),
+        tuple(Item(t.name, t.type, a) for t, a in zip(ties, arguments, strict=True)),
+    )
+    keys = tuple(Item(f.name, f.type, f.expression) for f in values.fields)
+    occurring = Aggregate(values, ctx.alias("occurring"), keys, ())
+    alias = ctx.alias("total")
+    items = tuple(Item(f.name, f.type, f.expression) for f in plan.fields)
+    known = Project(plan, alias, (*items, Item("__there", "boolean", exp.true())))
+    again = [exp.NullSafeEQ(this=column(occurring.alias, t.name), expression=column(alias, t.name)) for t in ties]
+    missing = exp.Is(this=column(alias, "__there"), expression=exp.Null())
+    out = []
+    for f, default in zip(plan.fields[:width], outer.defaults, strict=True):
+        own: Expression = column(alias, f.name)
+        if default is not None:
+            own = exp.If(this=missing.copy(), true=default.copy(), false=own)
+        out.append(Item(f.name, f.type, own))
+    out += [Item(t.name, t.type, column(occurring.alias, t.name)) for t in ties]
+    return Project(OuterJoin(occurring, known, tuple(again)), ctx.alias("totals"), tuple(out))
 
 
 def _source(binder: Binder, node: Expression, ctes: Mapping[str, Any]) -> Source:
@@ -122,8 +188,6 @@ def _source(binder: Binder, node: Expression, ctes: Mapping[str, Any]) -> Source
         case exp.Values():
             name = given or ctx.fresh("values")
             bound = Bound.of(binder.values(node, name))
-        case exp.Lateral():
-            raise ctx.unsupported("LATERAL", node)
         case _:
             raise ctx.unsupported(f"{node.key.upper()} in FROM", node)
     names = binder.renamed(bound.names, node) if not isinstance(node, exp.Values) else bound.names

@@ -95,6 +95,11 @@ def test_limit_needs_an_order() -> None:
     assert "ORDER BY" in refused.value.hint
 
 
+@pytest.mark.parametrize("query", ["SELECT count(*) AS n FROM u LIMIT 5", "SELECT 1 AS one LIMIT 1"])
+def test_a_limit_of_what_has_one_row_at_most(query: str) -> None:
+    assert not [n for n in walk(bound(query)) if isinstance(n, Window)]
+
+
 @pytest.mark.parametrize(("text", "expected"), [("1", "x"), ("2", "y"), ("'1'", None), ("a", None), ("1.5", None)])
 def test_ordinals(text: str, expected: str | None) -> None:
     assert ordinal(Context(text, Known({}), analyzer()), sqlglot.parse_one(text), ["x", "y"]) == expected

@@ -204,5 +204,8 @@ def test_a_window_that_tells_rows_apart_needs_an_order(window: str) -> None:
 
 
 def test_a_star_with_replace() -> None:
-    with pytest.raises(UnsupportedConstruct):
-        bound("SELECT * REPLACE (a + 1 AS a) FROM u")
+    found = bound("SELECT * REPLACE (a + 1 AS a) FROM u")
+    assert isinstance(found, Project)
+    assert [show(i.expression) for i in found.items] == ["u.a + 1", "u.c", "u.d"]
+    with pytest.raises(UnknownColumn):
+        bound("SELECT * REPLACE (a + 1 AS nosuch) FROM u")
