@@ -23,6 +23,7 @@ from tidings.delta.differentiate import differentiate, state
 from tidings.delta.differentiate.lift import keyed_operator, lift, without_key
 from tidings.delta.repeated import repeated
 from tidings.delta.restrict import restrict
+from tidings.delta.versioned import Versioned
 from tidings.ir.expression import column
 from tidings.ir.relation import (
     VERSION_COLUMNS,
@@ -112,6 +113,7 @@ class _Compiler:
     merged: frozenset[str]
     steps: dict[str, Step] = field(default_factory=dict)
     _still: set[str] = field(default_factory=set)
+    _old_states: dict[Scan, Versioned] = field(default_factory=dict)
 
     def add(self, name: str, node: Relation) -> None:
         """The step of a view or query, and before it the steps of the parts it is cut into."""
@@ -175,8 +177,7 @@ class _Compiler:
             if not isinstance(node, Scan) or node.relation not in self.definitions or node.version is Version.DELTA:
                 return node
             items = tuple(Item(c.name, c.type, column(node.alias, c.name)) for c in node.columns)
-            current = normalise(replace(node, version=Version.CURRENT), self.definitions, keep=self.kept)
-            old = state(current, frozenset(), Version.OLD)
+            old = self._old_state(replace(node, version=Version.CURRENT))
             if node.version is Version.OLD or node.relation not in moving:
                 return old.projected(node.alias, items, version_columns(node.version)).plan
             before = old.projected(node.alias, items, VERSION_COLUMNS).plan
@@ -185,6 +186,13 @@ class _Compiler:
             return Union((before, since), node.alias, node.columns + VERSION_COLUMNS)
 
         return rebuild(plan, expand)
+
+    def _old_state(self, scan: Scan) -> Versioned:
+        """The old state of a part or shared view, derived once."""
+        if scan not in self._old_states:
+            current = normalise(scan, self.definitions, keep=self.kept)
+            self._old_states[scan] = state(current, frozenset(), Version.OLD)
+        return self._old_states[scan]
 
 
 def fused(steps: tuple[Step, ...], kept: frozenset[str] = frozenset()) -> tuple[Step, ...]:

@@ -54,7 +54,12 @@ def literal(value: int) -> Expression:
 
 def ref(expression: Expression) -> Ref | None:
     """The column an expression is, if it is one and nothing more."""
-    return (expression.table, expression.name) if isinstance(expression, exp.Column) else None
+    if not isinstance(expression, exp.Column):
+        return None
+    table, name = expression.args.get("table"), expression.args["this"]
+    if type(table) is exp.Identifier and type(name) is exp.Identifier:
+        return table.args["this"], name.args["this"]
+    return expression.table, expression.name
 
 
 def refs(expression: Expression) -> tuple[Ref, ...]:
@@ -65,7 +70,7 @@ def refs(expression: Expression) -> tuple[Ref, ...]:
 
 @lru_cache(maxsize=_KEPT)
 def _refs(expression: Expression) -> tuple[Ref, ...]:
-    return tuple((c.table, c.name) for c in expression.find_all(exp.Column))
+    return tuple(r for r in map(ref, expression.find_all(exp.Column)) if r is not None)
 
 
 @lru_cache(maxsize=_KEPT)
