@@ -16,7 +16,7 @@ export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv java demo test quick check bench goldens clean
+.PHONY: help venv java demo test quick check bench coverage goldens clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -65,6 +65,9 @@ check: venv ## lint, formatting, types and layers
 
 bench: venv java ## run the benchmarks; one with BENCHMARKS=name
 	@set -e; for name in $(BENCHMARKS); do $(BIN)/python -m benchmarks.$$name; done
+
+coverage: venv ## measure TPC-H and TPC-DS and write docs/coverage.md (half an hour)
+	@$(BIN)/python scripts/coverage
 
 goldens: venv ## rewrite the golden files; read the difference before you keep it
 	@TIDINGS_REWRITE_GOLDENS=1 $(BIN)/pytest -q tests/golden
