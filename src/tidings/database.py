@@ -5,6 +5,7 @@ A database opened here lives in memory: definitions and logs in Python, base row
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from types import TracebackType
 from typing import Any, assert_never
@@ -14,7 +15,6 @@ import pyarrow as pa
 from tidings import explain as explanation
 from tidings.analysis.influents import CLOCK, influents
 from tidings.clock import Clock, SystemClock, micros
-from tidings.delta.plan import Program, compile_program
 from tidings.engine.backend import Backend
 from tidings.engine.plain import row_keys
 from tidings.engine.run import Runner
@@ -25,29 +25,40 @@ from tidings.errors import (
     MissingRow,
     UnknownColumn,
     UnknownEngine,
+    UnknownStrategy,
     closest,
 )
 from tidings.ir.expression import Expression, cast
 from tidings.ir.relation import Item, Project, Relation, Scan, Version
 from tidings.lang.sql import statement
 from tidings.lang.sql.bind import bind
+from tidings.network.strategy import Strategy
+from tidings.network.waves import Waves
 from tidings.result import Delta, Result
 from tidings.rewrite.pipeline import normalise
-from tidings.store.catalog import Catalog, View
+from tidings.store.catalog import Catalog
 from tidings.store.table import Table
+from tidings.store.view import StoredView, View, stored
 from tidings.transaction import NetChange, Transaction
 
 Instant = int | datetime
 """Microseconds since the epoch, or a datetime (UTC where it has no time zone)."""
 
 
-def open(*, engine: str = "spark", spark: Any = None, clock: Clock | None = None) -> Database:
+def open(*, engine: str = "spark", spark: Any = None, clock: Clock | None = None, strategy: str = "auto") -> Database:
     """Open a new database in memory.
 
     ``engine`` is ``"spark"`` or ``"duckdb"``.  ``spark`` is a session to work in; without one Tidings starts Spark in
-    local mode.  ``clock`` gives commit times; :class:`tidings.ManualClock` is one that is driven by hand.
+    local mode.  ``clock`` gives commit times; :class:`tidings.ManualClock` is one that is driven by hand.  ``strategy``
+    says how changes are found: ``"auto"`` chooses per view and batch, ``"differential"`` never recomputes,
+    ``"recompute"`` always does, to compare.
     """
-    return Database(_backend(engine, spark), clock or SystemClock())
+    if strategy not in _STRATEGIES:
+        raise UnknownStrategy(name=strategy)
+    return Database(_backend(engine, spark), clock or SystemClock(), _STRATEGIES[strategy])
+
+
+_STRATEGIES = {"auto": None, "differential": Strategy.DIFFERENTIAL, "recompute": Strategy.RECOMPUTE}
 
 
 def _backend(engine: str, session: Any) -> Backend:
@@ -65,14 +76,15 @@ def _backend(engine: str, session: Any) -> Backend:
 class Database:
     """Tables, views and their history."""
 
-    def __init__(self, backend: Backend, clock: Clock) -> None:
+    def __init__(self, backend: Backend, clock: Clock, only: Strategy | None = None) -> None:
         self._backend = backend
         self._runner = Runner(backend)
         self._clock = clock
         self._catalog = Catalog()
+        self._waves = Waves(self._catalog, self._runner, only)
         self._plans: dict[str, Relation] = {}
-        self._programs: dict[tuple[str, frozenset[str]], Program] = {}
         self._time = 0
+        self._before = 0
         self._told = 0
 
     @property
@@ -107,13 +119,13 @@ class Database:
                     assert_never(read)
         return result
 
-    def _define(self, relation: Table | View) -> None:
+    def _define(self, relation: Table | View | StoredView) -> None:
         self._catalog.add(relation)
         self._forget_plans()
 
     def _forget_plans(self) -> None:
         self._plans.clear()
-        self._programs.clear()
+        self._waves.forget()
 
     def _create_view(self, read: statement.CreateView) -> None:
         self._catalog.check_free(read.name)
@@ -124,15 +136,28 @@ class Database:
                 raise InvalidExpression(read.place, reason=reason)
             items = (Item(n, f.type, f.expression) for n, f in zip(read.columns, plan.fields, strict=True))
             plan = Project(plan, f"{read.name}_named", tuple(items))
-        self._define(View(read.name, read.text, plan))
+        view = View(read.name, read.text, plan)
+        self._define(self._filled(view, strict=read.strict) if read.stored else view)
+
+    def _filled(self, view: View, *, strict: bool) -> StoredView:
+        """A view to be stored, with the rows it has at present."""
+        at = self._present(view.plan)
+        kept = stored(view, normalise(view.plan, self._catalog.definitions(at)), at, strict=strict)
+        for name, table in kept.tables.items():
+            rows = self._answer(kept.groupings.get(name, view.plan), at, kept.groupings).to_arrow()
+            table.base_size = self._backend.load(name, table.columns, rows, table.columns[0].name)
+            table.base = name
+        return kept
 
     def _drop(self, read: statement.Drop) -> None:
         for name in read.names:
             if read.if_exists and self._catalog.find(name) is None:
                 continue
             dropped = self._catalog.drop(name, read.kind)
-            if isinstance(dropped, Table) and dropped.base is not None:
-                self._backend.unload(dropped.base)
+            tables = dropped.tables.values() if isinstance(dropped, StoredView) else [dropped]
+            for table in tables:
+                if isinstance(table, Table) and table.base is not None:
+                    self._backend.unload(table.base)
             self._forget_plans()
 
     def _insert(self, read: statement.Insert) -> None:
@@ -174,7 +199,7 @@ class Database:
         key = next((n for n in names if n.lower() == (sorted_by or names[0]).lower()), None)
         if key is None:
             raise UnknownColumn(None, closest(str(sorted_by), names), name=sorted_by)
-        self._backend.load(target.name, target.columns, data, key)
+        target.base_size = self._backend.load(target.name, target.columns, data, key)
         target.base = target.name
 
     def _commit(self, changes: list[NetChange]) -> int:
@@ -184,7 +209,7 @@ class Database:
         time = max(self._time + 1, self._told + 1, self._clock.now())
         for change in changes:
             change.table.append(time, change.rows, change.weights)
-        self._time = time
+        self._before, self._time = self._time, time
         return time
 
     def _check_present(self, change: NetChange) -> None:
@@ -225,54 +250,64 @@ class Database:
         until: Instant | None = None,
         *,
         per_commit: bool = False,
+        strict: bool = False,
     ) -> Delta:
         """How the answer of a query or view changed over ``(since, until]``.
 
-        By default what lies between the two states; with ``per_commit`` every change at its own instant.
+        By default what lies between the two states; with ``per_commit`` every change at its own instant.  ``strict``
+        refuses to recompute where that would read fewer rows.
         """
         start = 0 if since is None else _time(since)
         present = self._present(self._plan(text))
         end = max(start, present) if until is None else _time(until)
         if start > end:
             raise InvalidInterval(since=start, until=end, reason="it ends before it begins")
-        program = self._program(text, start, end)
-        if CLOCK in program.changed and until is not None and end > present:
+        plan = self._plan(text)
+        if until is not None and end > present and self._reads_clock(plan):
             raise InvalidInterval(since=start, until=end, reason="it ends in the future")
-        delta = Delta(self._runner.run(program, self._sources(start, end), start, end))
-        return delta if per_commit else delta.net()
+        rows = self._waves.delta(self._named(text), plan, start, end, net=not per_commit, strict=strict)
+        return Delta(rows) if per_commit else Delta(rows).net()
 
-    def explain(self, text: str) -> str:
-        """How a query or view is maintained, as text for a terminal."""
-        name, plan = self._named(text), self._plan(text)
-        return explanation.explain(name, plan, self._catalog.definitions(), self._backend.dialect)
+    def advance(self) -> int:
+        """Bring every stored view up to the present, and say which instant that is."""
+        at = max([self._time, *(self._present(v.plan) for v in self._catalog.stored())])
+        self._waves.advance(at)
+        return at
 
-    def _program(self, text: str, since: int, until: int) -> Program:
-        """The program for what changed in an interval, compiled once."""
-        plan, definitions = self._plan(text), self._catalog.definitions()
-        reads = influents(plan, definitions)
-        tables = map(self._catalog.table, reads - {CLOCK})
-        changed = frozenset(t.name for t in tables if t.changed(since, until))
-        changed |= {CLOCK} & reads if since < until else frozenset()
-        if (text, changed) not in self._programs:
-            self._programs[text, changed] = compile_program(self._named(text), plan, changed, definitions)
-        return self._programs[text, changed]
+    def explain(self, text: str, since: Instant | None = None, until: Instant | None = None) -> str:
+        """How a query or view is maintained, as text for a terminal.
 
-    def _answer(self, plan: Relation, at: int) -> Result:
-        normal = normalise(plan, self._catalog.definitions())
-        return Result(self._runner.query(normal, self._sources(0, at), at))
+        The strategy is the one for the changes in ``(since, until]``, by default those of the last transaction.
+        """
+        found, plan, definitions = self._catalog.find(text), self._plan(text), self._catalog.definitions()
+        start = self._before if since is None else _time(since)
+        end = max(start, self._time) if until is None else _time(until)
+        if isinstance(found, StoredView):
+            plan = found.over
+            wave = self._waves.plan(found.name, plan, start, end, net=False, groupings=found.groupings)
+            definitions = self._catalog.definitions(found.since) | found.groupings
+        else:
+            wave = self._waves.plan(self._named(text), plan, start, end, net=True)
+        return explanation.explain(self._named(text), plan, definitions, self._backend.dialect, str(wave.choice))
+
+    def _answer(self, plan: Relation, at: int, more: Mapping[str, Relation] | None = None) -> Result:
+        """The rows of a plan at an instant; ``more`` are definitions beside those of the catalog."""
+        self._waves.advance(at)
+        normal = normalise(plan, self._catalog.definitions(at) | dict(more or {}))
+        return Result(self._runner.query(normal, self._waves.sources(0, at), at))
 
     def _present(self, plan: Relation) -> int:
         """The instant an answer is about: the last commit, or now for what reads the clock.
 
         What was said of an instant stays true: later transactions get later times.
         """
-        if CLOCK not in influents(plan, self._catalog.definitions()):
+        if not self._reads_clock(plan):
             return self._time
         self._told = max(self._time, self._told, self._clock.now())
         return self._told
 
-    def _sources(self, since: int, until: int) -> Any:
-        return lambda relation, version: self._catalog.table(relation).source(version, since, until)
+    def _reads_clock(self, plan: Relation) -> bool:
+        return CLOCK in influents(plan, self._catalog.definitions())
 
     # plans
 
@@ -282,8 +317,8 @@ class Database:
             match self._catalog.find(text):
                 case View(plan=plan):
                     self._plans[text] = plan
-                case Table() as table:
-                    self._plans[text] = Scan(table.name, table.name, table.columns)
+                case Table() | StoredView() as kept:
+                    self._plans[text] = Scan(kept.name, kept.name, kept.columns)
                 case None:
                     self._plans[text] = self._bind_text(text)
         return self._plans[text]

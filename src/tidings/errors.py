@@ -149,6 +149,12 @@ class NonDeterministic(TidingsError):
     """The result of {function} is not determined by the rows, so its changes have no meaning"""
 
 
+class RecomputeRefused(TidingsError):
+    """To follow {view} over this batch would take a recompute, because of {operator}"""
+
+    hint_template = "ask without strict, over fewer transactions at a time, or give the operator a key"
+
+
 class InvalidExpression(TidingsError):
     """The query is not valid: {reason}"""
 
@@ -192,6 +198,12 @@ class UnknownEngine(TidingsError):
     """There is no engine named {name}"""
 
     hint_template = "the engines are 'spark' and 'duckdb'"
+
+
+class UnknownStrategy(TidingsError):
+    """There is no strategy named {name}"""
+
+    hint_template = "the strategies are 'auto', 'differential' and 'recompute'"
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:

@@ -37,7 +37,9 @@ from tidings.network.graph import draw
 from tidings.rewrite.pipeline import normalise
 
 
-def explain(name: str, plan: Relation, definitions: Mapping[str, Relation], dialect: Dialect) -> str:
+def explain(
+    name: str, plan: Relation, definitions: Mapping[str, Relation], dialect: Dialect, strategy: str = ""
+) -> str:
     """Everything there is to know about how a query is maintained."""
     tables = influents(plan, definitions)
     parts = [
@@ -45,6 +47,8 @@ def explain(name: str, plan: Relation, definitions: Mapping[str, Relation], dial
         ("Plan", text.show(normalise(plan, definitions))),
         ("Influents", ", ".join(sorted(tables)) or "none: the answer never changes"),
     ]
+    if strategy:
+        parts.append(("Strategy", strategy))
     for table in sorted(tables):
         program = compile_program(name, plan, frozenset({table}), definitions)
         when = "When time passes" if table == CLOCK else f"When {table} changes"

@@ -23,16 +23,16 @@ def program(db: tidings.Database, view: str, share: frozenset[str] = frozenset()
 
 def run(db: tidings.Database, compiled: Program, since: int, until: int) -> pa.Table:
     """The delta a program computes over ``(since, until]`` with a database's engine and rows."""
-    return db._runner.run(compiled, db._sources(since, until), since, until)
+    return db._runner.run(compiled, db._waves.sources(since, until), since, until)
 
 
 @contextmanager
 def replayed(
-    case: Case, *, engine: str = "duckdb", spark: Any = None, views: bool = True
+    case: Case, *, engine: str = "duckdb", spark: Any = None, views: bool = True, strategy: str = "differential"
 ) -> Iterator[tidings.Database]:
     """A database with the case's tables and views, after its whole history."""
     clock = tidings.ManualClock()
-    with tidings.open(engine=engine, spark=spark, clock=clock) as db:
+    with tidings.open(engine=engine, spark=spark, clock=clock, strategy=strategy) as db:
         for table in case.tables:
             db.sql(table.definition)
             if table.name in case.base:

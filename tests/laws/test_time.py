@@ -2,8 +2,8 @@
 
     Δv at t  =  v(state at t, now = t)  -  v(state just before t, now = t - 1)
 
-for random combinations of comparisons with ``now()`` and ``current_date()``, alone and below joins, groups, outer joins,
-subqueries and LIMIT; over a whole history and split at any point of time.
+for random combinations of comparisons with ``now()`` and ``current_date()``, alone and below joins, groups, outer
+joins, subqueries and LIMIT; over a whole history and split at any point of time.
 """
 
 from __future__ import annotations

@@ -114,8 +114,12 @@ CASES: list[tuple[type[TidingsError], Act, dict[str, object], tuple[int, int, st
     (errors.InvalidInterval, lambda db: db.changes("low", since=2, until=1), {"since": 2, "until": 1}, None, False),
     (errors.EngineFailed, sql("SELECT CAST('x' AS INT) AS n"), {"engine": "duckdb"}, None, False),
     (errors.UnknownEngine, lambda db: tidings.open(engine="sparc"), {"name": "sparc"}, None, True),
+    (errors.UnknownStrategy, lambda db: tidings.open(engine="duckdb", strategy="best"), {"name": "best"}, None, True),
 ]
-ELSEWHERE = {errors.JavaMissing: "tests/unit/engine/test_java.py"}
+ELSEWHERE = {
+    errors.JavaMissing: "tests/unit/engine/test_java.py",
+    errors.RecomputeRefused: "tests/unit/network/test_strategy.py",
+}
 
 
 @pytest.fixture

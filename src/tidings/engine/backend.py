@@ -30,8 +30,8 @@ class Backend(Protocol):
     def names(self, text: str, relations: Mapping[str, tuple[Column, ...]]) -> tuple[str, ...] | None:
         """Output names of a query's text; see :class:`tidings.lang.sql.bind.Analyzer`."""
 
-    def load(self, name: str, columns: tuple[Column, ...], data: object, sorted_by: str) -> None:
-        """Keep rows as the base of a relation, replacing what was there, in the order of one column."""
+    def load(self, name: str, columns: tuple[Column, ...], data: object, sorted_by: str) -> int:
+        """Keep rows as the base of a relation, replacing what was there, in the order of one column; their number."""
 
     def unload(self, name: str) -> None:
         """Forget a base."""

@@ -49,12 +49,13 @@ class DuckDB:
     def names(self, text: str, relations: Mapping[str, tuple[Column, ...]]) -> None:
         """DuckDB does not read Spark's SQL; names stay as :meth:`analyze` guesses them."""
 
-    def load(self, name: str, columns: tuple[Column, ...], data: object, sorted_by: str) -> None:
+    def load(self, name: str, columns: tuple[Column, ...], data: object, sorted_by: str) -> int:
         if not isinstance(data, pa.Table):
             raise EngineFailed(engine=self.name, reason=f"a base must be an Arrow table, not {type(data).__name__}")
         table = conform(data, arrow_schema(columns))
         sortable = {c.name for c in columns if not types.is_nested(c.type)}
         self._copy(_base(name), table.sort_by(sorted_by) if sorted_by in sortable else table)
+        return int(table.num_rows)
 
     def unload(self, name: str) -> None:
         self._connection.execute(f'DROP TABLE IF EXISTS "{_base(name)}"')

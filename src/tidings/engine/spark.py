@@ -106,7 +106,7 @@ class Spark:
         except PySparkException:
             return None
 
-    def load(self, name: str, columns: tuple[Column, ...], data: object, sorted_by: str) -> None:
+    def load(self, name: str, columns: tuple[Column, ...], data: object, sorted_by: str) -> int:
         self.unload(name)
         frame = self._frame(name, columns, data)
         typed = [F.col(_quoted(c.name)).cast(c.type).alias(c.name) for c in columns]
@@ -116,10 +116,11 @@ class Spark:
             if not any(c.name == sorted_by and c.type.startswith("map<") for c in columns):
                 base = base.sort(_quoted(sorted_by))
             base = base.cache()
-            base.count()
+            size = base.count()
         except _FAILURES as error:
             raise EngineFailed(engine=self.name, reason=_sentence(error)) from None
         self._bases[name] = base
+        return size
 
     def base(self, name: str) -> DataFrame:
         """The base rows of a relation."""

@@ -8,19 +8,7 @@ from tidings.analysis.influents import reads
 from tidings.errors import DependentObjects, DuplicateRelation, UnknownRelation, closest
 from tidings.ir.relation import Column, Relation
 from tidings.store.table import Table
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """A named query: its text as given and its bound plan."""
-
-    name: str
-    text: str
-    plan: Relation
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return tuple(Column(f.name, f.type) for f in self.plan.fields)
+from tidings.store.view import StoredView, View
 
 
 @dataclass(slots=True)
@@ -28,7 +16,7 @@ class Catalog:
     """Tables and views; see :class:`tidings.lang.sql.bind.Catalog` for what the binder asks of it."""
 
     _tables: dict[str, Table] = field(default_factory=dict)
-    _views: dict[str, View] = field(default_factory=dict)
+    _views: dict[str, View | StoredView] = field(default_factory=dict)
 
     def names(self) -> list[str]:
         return [t.name for t in self._tables.values()] + [v.name for v in self._views.values()]
@@ -37,7 +25,7 @@ class Catalog:
         found = self.find(relation)
         return None if found is None else (found.name, found.columns)
 
-    def find(self, name: str) -> Table | View | None:
+    def find(self, name: str) -> Table | View | StoredView | None:
         return self._tables.get(name.lower()) or self._views.get(name.lower())
 
     def table(self, name: str) -> Table:
@@ -47,14 +35,21 @@ class Catalog:
             raise UnknownRelation(None, closest(name, [t.name for t in self._tables.values()]), name=name)
         return found
 
-    def tables(self) -> list[Table]:
-        return list(self._tables.values())
+    def rows(self, name: str) -> Table:
+        """The rows of a table or stored view, or of a grouping kept for one."""
+        view = self._views.get(name.partition("#")[0].lower())
+        return view.tables[name] if isinstance(view, StoredView) else self.table(name)
 
-    def definitions(self) -> dict[str, Relation]:
-        """The plans of all views by name."""
-        return {v.name: v.plan for v in self._views.values()}
+    def stored(self) -> list[StoredView]:
+        """The stored views, each after those it reads."""
+        return [v for v in self._views.values() if isinstance(v, StoredView)]
 
-    def add(self, relation: Table | View) -> None:
+    def definitions(self, since: int | None = None) -> dict[str, Relation]:
+        """The plans of all views by name; stored ones only if their rows do not reach back to an instant."""
+        at_hand = {v.name for v in self.stored() if since is not None and v.since <= since}
+        return {v.name: v.plan for v in self._views.values() if v.name not in at_hand}
+
+    def add(self, relation: Table | View | StoredView) -> None:
         self.check_free(relation.name)
         if isinstance(relation, Table):
             self._tables[relation.name.lower()] = relation
@@ -65,9 +60,9 @@ class Catalog:
         if self.find(name) is not None:
             raise DuplicateRelation(name=name)
 
-    def drop(self, name: str, kind: str) -> Table | View:
+    def drop(self, name: str, kind: str) -> Table | View | StoredView:
         """Remove a table or view nobody reads."""
-        found: Table | View | None = (self._tables if kind == "TABLE" else self._views).get(name.lower())
+        found: Table | View | StoredView | None = (self._tables if kind == "TABLE" else self._views).get(name.lower())
         if found is None:
             raise UnknownRelation(name=name)
         readers = [v.name for v in self._views.values() if found.name in reads(v.plan)]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tidings.engine.arrow import arrow_schema
 from tidings.engine.plain import row_keys
@@ -26,8 +27,11 @@ class Table:
     name: str
     columns: tuple[Column, ...]
     base: str | None = None
+    base_size: int = 0
     _times: list[int] = field(default_factory=list)
     _entries: list[pa.Table] = field(default_factory=list)
+    _sizes: list[int] = field(default_factory=list)
+    _losses: list[int] = field(default_factory=list)
     _net: Counter[Any] = field(default_factory=Counter)
     _sources: dict[tuple[int, int, bool], Source] = field(default_factory=dict)
 
@@ -41,6 +45,9 @@ class Table:
         entry = entry.append_column(WEIGHT, pa.array(weights, pa.int64()))
         self._times.append(time)
         self._entries.append(entry.cast(arrow_schema(self.columns, versioned=True)))
+        self._sizes.append((self._sizes[-1] if self._sizes else 0) + sum(weights))
+        if any(w < 0 for w in weights):
+            self._losses.append(time)
         for row, weight in zip(row_keys(rows), weights, strict=True):
             self._net[row] += weight
 
@@ -55,6 +62,27 @@ class Table:
     def times(self, since: int, until: int) -> list[int]:
         """The instants in ``(since, until]`` at which the table changed."""
         return self._times[bisect_right(self._times, since) : bisect_right(self._times, until)]
+
+    def take(self, delta: pa.Table) -> None:
+        """Log changes that carry instants and weights of their own."""
+        for time in sorted(set(delta.column(TIME).to_pylist())):
+            entry = delta.filter(pc.equal(delta.column(TIME), time))
+            self.append(time, entry.drop_columns([TIME, WEIGHT]), entry.column(WEIGHT).to_pylist())
+
+    def size(self, at: int) -> int:
+        """The number of rows at an instant."""
+        logged = bisect_right(self._times, at)
+        return self.base_size + (self._sizes[logged - 1] if logged else 0)
+
+    def change_count(self, since: int, until: int) -> int:
+        """The number of changed rows in ``(since, until]``."""
+        return sum(
+            e.num_rows for e in self._entries[bisect_right(self._times, since) : bisect_right(self._times, until)]
+        )
+
+    def only_grows(self, since: int, until: int) -> bool:
+        """Whether no row went in ``(since, until]``."""
+        return bisect_right(self._losses, since) == bisect_right(self._losses, until)
 
     def source(self, version: Version, since: int, until: int) -> Source:
         """One version of the table, for a batch over ``(since, until]``."""

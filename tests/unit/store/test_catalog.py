@@ -7,8 +7,9 @@ import pytest
 from tests.unit.schema import bound
 from tidings.errors import DependentObjects, DuplicateRelation, UnknownRelation
 from tidings.ir.relation import Column
-from tidings.store.catalog import Catalog, View
+from tidings.store.catalog import Catalog
 from tidings.store.table import Table
+from tidings.store.view import View
 
 
 @pytest.fixture

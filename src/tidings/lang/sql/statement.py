@@ -31,7 +31,7 @@ class CreateTable:
 
 @dataclass(frozen=True, slots=True)
 class CreateView:
-    """``CREATE VIEW [IF NOT EXISTS] name [(columns)] AS query``."""
+    """``CREATE [MATERIALIZED] VIEW [IF NOT EXISTS] name [(columns)] [WITH (refresh = '…')] AS query``."""
 
     name: str
     columns: tuple[str, ...]
@@ -40,6 +40,8 @@ class CreateView:
     own: str
     place: Place | None
     if_absent: bool
+    stored: bool = False
+    strict: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ def _statement(tree: Expression, text: str, own: str) -> Statement:
     match tree:
         case exp.Create(kind="TABLE", this=exp.Schema()) if not tree.args.get("properties"):
             return _create_table(tree, text)
-        case exp.Create(kind="VIEW") if not tree.args.get("replace") and not tree.args.get("properties"):
+        case exp.Create(kind="VIEW") if not tree.args.get("replace"):
             return _create_view(tree, text, own)
         case exp.Drop() if tree.args.get("kind") in ("TABLE", "VIEW") and not tree.args.get("cascade"):
             names = tuple(_name(t, text) for t in tree.args["tables"])
@@ -137,7 +139,28 @@ def _create_view(tree: exp.Create, text: str, own: str) -> CreateView:
     at = place(text, schema) if schema is not None else None
     check_names([c.name for c in named], at)
     columns = tuple(c.name for c in named)
-    return CreateView(name, columns, tree.expression, text, after_as(own), at, bool(tree.args.get("exists")))
+    exists, (is_stored, strict) = bool(tree.args.get("exists")), _refresh(tree, text)
+    return CreateView(name, columns, tree.expression, text, after_as(own), at, exists, is_stored, strict)
+
+
+def _refresh(tree: exp.Create, text: str) -> tuple[bool, bool]:
+    """Whether a view is stored, and whether it must never be recomputed."""
+    properties = tree.args["properties"].expressions if tree.args.get("properties") else []
+    stored = any(isinstance(p, exp.MaterializedProperty) for p in properties)
+    refresh = "incremental"
+    for option in (p for p in properties if not isinstance(p, exp.MaterializedProperty)):
+        name = str(option.name).lower() if isinstance(option, exp.Property) else ""
+        if not stored or name != "refresh":
+            words = option.sql(DIALECT, comments=False)
+            raise UnsupportedStatement(place(text, tree), statement=f"CREATE VIEW with {words}")
+        refresh = str(option.args["value"].name).lower()
+        if refresh not in _REFRESH:
+            hint = f"it is one of: {', '.join(_REFRESH)}"
+            raise InvalidSyntax(place(text, tree), hint, reason=f"there is no refresh {refresh!r}")
+    return stored, refresh == "incremental strict"
+
+
+_REFRESH = ("incremental", "incremental strict")
 
 
 def _insert(tree: exp.Insert, text: str) -> Insert:

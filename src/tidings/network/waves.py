@@ -1,0 +1,148 @@
+"""Waves: from what was committed to what changed, for one query or for every stored view.
+
+A wave covers a batch ``(since, until]``.  Stored views are at hand like tables, so a wave stops at them; reading one
+brings it up to date first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from tidings.analysis.influents import CLOCK, influents
+from tidings.delta.cost import Sizes
+from tidings.delta.plan import Program, compile_program
+from tidings.delta.recompute import recompute_program
+from tidings.engine.run import Runner
+from tidings.engine.source import Sources
+from tidings.ir.relation import Aggregate, Filter, Join, Project, Relation, Scan, Union, Unnest, Values
+from tidings.ir.traverse import walk
+from tidings.network.strategy import Choice, Strategy, choose
+from tidings.rewrite.accumulate import grows_only
+from tidings.rewrite.pipeline import normalise
+from tidings.store.catalog import Catalog
+from tidings.store.view import StoredView
+
+_GROWING = (Scan, Values, Filter, Project, Join, Union, Unnest)
+"""Operators over which more rows below mean more rows above."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wave:
+    """A batch for one query: how it is to be processed, and the programs for it."""
+
+    choice: Choice
+    program: Program
+    since: int
+    until: int
+    ends: tuple[int, ...]
+    """The instants one after the other, for a recompute."""
+
+
+@dataclass(slots=True)
+class Waves:
+    """Plans and runs waves over a catalog; programs are compiled once and kept."""
+
+    catalog: Catalog
+    runner: Runner
+    only: Strategy | None = None
+    """The strategy to use whatever the estimates say: a differential or a recompute."""
+    _programs: dict[tuple[object, ...], Program] = field(default_factory=dict)
+
+    def forget(self) -> None:
+        """Forget compiled programs: a definition has changed."""
+        self._programs.clear()
+
+    def delta(self, name: str, plan: Relation, since: int, until: int, *, net: bool, strict: bool = False) -> pa.Table:
+        """How the answer of a query changed; with ``net`` perhaps only what lies between the two ends."""
+        self.advance(until)
+        wave = self.plan(name, plan, since, until, net=net)
+        if strict:
+            wave.choice.require_incremental(name)
+        return self._run(wave)[name]
+
+    def plan(
+        self,
+        name: str,
+        plan: Relation,
+        since: int,
+        until: int,
+        *,
+        net: bool,
+        groupings: Mapping[str, Aggregate] | None = None,
+    ) -> Wave:
+        """Choose how to process a batch."""
+        kept = dict(groupings or {})
+        definitions = self.catalog.definitions(since) | kept
+        changed = self.changed(influents(plan, definitions), since, until)
+        merged = frozenset(g for g, node in kept.items() if self._merges(node, definitions, since, until))
+        key = (name, id(plan), changed, frozenset(definitions), merged)
+        if key not in self._programs:
+            self._programs[key] = compile_program(name, plan, changed, definitions, kept=frozenset(kept), merged=merged)
+            self._programs[*key, "recompute"] = recompute_program(name, plan, changed, definitions)
+        instants = {t for r in changed - {CLOCK} for t in self.catalog.rows(r).times(since, until)}
+        sizes = Sizes(
+            lambda r: self.catalog.rows(r).size(since),
+            lambda r: self.catalog.rows(r).change_count(since, until),
+            len(instants),
+        )
+        differential, recompute = self._programs[key], self._programs[*key, "recompute"]
+        choice = choose(differential, None if CLOCK in changed else recompute, merged, sizes, net=net, only=self.only)
+        again = choice.strategy is Strategy.RECOMPUTE
+        ends = (until,) if net else tuple(sorted(instants))
+        return Wave(choice, recompute if again else differential, since, until, ends)
+
+    def changed(self, relations: frozenset[str], since: int, until: int) -> frozenset[str]:
+        """Those of some relations that changed in a batch; the clock always does."""
+        if since >= until:
+            return frozenset()
+        return frozenset(r for r in relations if r == CLOCK or self.catalog.rows(r).changed(since, until))
+
+    def _merges(self, groups: Aggregate, definitions: Mapping[str, Relation], since: int, until: int) -> bool:
+        """Whether the changes of a batch can be merged into a kept grouping."""
+        if not grows_only(groups):
+            return True
+        below = normalise(groups.input, definitions)
+        tables = influents(below, definitions)
+        growing = all(isinstance(n, _GROWING) for n in walk(below)) and CLOCK not in tables
+        return growing and all(self.catalog.rows(t).only_grows(since, until) for t in tables)
+
+    def _run(self, wave: Wave, wanted: frozenset[str] = frozenset()) -> dict[str, pa.Table]:
+        if wave.choice.strategy is Strategy.RECOMPUTE:
+            return {wave.program.view: self._recomputed(wave.program, wave.since, wave.ends)}
+        sources = self.sources(wave.since, wave.until)
+        return self.runner.deltas(wave.program, sources, wave.since, wave.until, wanted)
+
+    def _recomputed(self, program: Program, since: int, ends: tuple[int, ...]) -> pa.Table:
+        """What recomputing at one instant after the other tells."""
+        starts = (since, *ends[:-1])
+        pairs = zip(starts, ends, strict=True)
+        return pa.concat_tables(self.runner.run(program, self.sources(s, e), s, e) for s, e in pairs)
+
+    def sources(self, since: int, until: int) -> Sources:
+        """Where the engine finds the rows of a batch."""
+        return lambda relation, version: self.catalog.rows(relation).source(version, since, until)
+
+    # stored views
+
+    def advance(self, until: int) -> None:
+        """Bring every stored view up to an instant."""
+        for view in self.catalog.stored():
+            if view.until < until:
+                self._advance(view, until)
+
+    def _advance(self, view: StoredView, until: int) -> None:
+        wave = self.plan(view.name, view.over, view.until, until, net=False, groupings=view.groupings)
+        if view.strict:
+            wave.choice.require_incremental(view.name)
+        deltas = self._run(wave, frozenset(view.groupings))
+        if wave.choice.strategy is Strategy.RECOMPUTE:
+            definitions = self.catalog.definitions(view.until) | view.groupings
+            for name, groups in view.groupings.items():
+                program = recompute_program(name, groups, wave.program.changed, definitions)
+                deltas[name] = self._recomputed(program, wave.since, wave.ends)
+        for name, delta in deltas.items():
+            view.tables[name].take(delta)
+        view.until = until
