@@ -1,34 +1,38 @@
 """Conditions on time: ``now()`` and its like, compared with what a row says.
 
 A condition is judged at an instant as it stands, whatever it is made of.  What has to be known beforehand is at which
-instants its truth for a row may change.  So every mention of the clock must stand in a comparison that can be solved for
-it::
+instants its truth for a row may change.  So every mention of the clock must stand in a comparison that can be solved
+for it::
 
     m.ts + INTERVAL 14 DAYS < now()            changes at  m.ts + 14 days (and 1 µs)
     now() - m.ts > INTERVAL 1 HOUR             changes at  m.ts + 1 hour (and 1 µs)
     m.day BETWEEN current_date() - 7 AND …     changes at  midnight of m.day + 7 (and a day)
 
-Time is discrete: ``x < now()`` begins to hold one microsecond after ``x``.  Months are of unequal length, so an interval
-of months cannot be moved from the clock's side to the row's; written on the row's side it is fine.
+Time is discrete: ``x < now()`` begins to hold one microsecond after ``x``.  Months are of unequal length, so an
+interval of months cannot be moved from the clock's side to the row's; written on the row's side it is fine.
+
+An instant is computed for every row, also where the condition would not come to the comparison, as behind a CASE.  So
+a cast that fails makes it NULL, which is no instant; the condition itself still fails where it comes to the cast.
 """
 
 from __future__ import annotations
+
+import re
+from dataclasses import dataclass
 
 from sqlglot import exp
 
 from tidings.analysis import functions
 from tidings.errors import InvalidExpression, NonDeterministic
-from tidings.ir.expression import NOW, Expression, cast, literal, operand, read
-from tidings.ir.relation import During, Relation
+from tidings.ir.expression import NOW, Expression, cast, literal, operand, read, ref
+from tidings.ir.relation import During, Field, Item, Project, Relation
 from tidings.lang.sql.context import Context
 
 HINT = "compare it with columns, in WHERE, HAVING, QUALIFY or ON, as in: due < now() - INTERVAL 1 DAY"
 
-_DAY = 86_400_000_000
 _INSTANTS = ("now", "current_timestamp", "localtimestamp")
 _DATES = ("current_date", "curdate")
-_UNEQUAL = ("MONTH", "QUARTER", "YEAR")
-_UNEQUAL_CALLS = ("make_interval", "make_ym_interval")
+_EVEN = re.compile(r"\s*([-+]?[\d.]+\s*(WEEK|DAY|HOUR|MINUTE|SECOND|MILLISECOND|MICROSECOND)S?\s*)+", re.IGNORECASE)
 
 _COMPARISONS = (exp.LT, exp.LTE, exp.GT, exp.GTE, exp.EQ, exp.NEQ, exp.NullSafeEQ)
 
@@ -40,6 +44,8 @@ def reads_clock(condition: Expression) -> bool:
 
 def held_now(ctx: Context, plan: Relation, condition: Expression) -> During:
     """The rows of a plan for which a condition on time holds at present."""
+    if not plan.fields:
+        plan = Project(plan, ctx.alias("nothing"), (Item("one", "int", literal(1)),))
     spelled = _spelled(condition)
     mentions = [n for n in spelled.walk() if functions.reads_clock(n)]
     instants = dict.fromkeys(i for mention in mentions for i in _instants(ctx, plan, mention))
@@ -90,71 +96,90 @@ def _instants(ctx: Context, plan: Relation, mention: Expression) -> list[Express
     side, value = (around.left, around.right) if reads_clock(around.left) else (around.right, around.left)
     upward = isinstance(around, exp.GTE | exp.LT) if side is around.left else isinstance(around, exp.LTE | exp.GT)
     both = isinstance(around, exp.EQ | exp.NEQ | exp.NullSafeEQ)
-    turns = [t for after in ([False, True] if both else [not upward]) for t in _turns(ctx, side, value, after, mention)]
+    solving = _Solving(ctx, plan.fields, mention)
     try:
+        turns = [t for after in ([False, True] if both else [not upward]) for t in solving.turns(side, value, after)]
         ctx.types(turns, plan.fields, mention)
     except InvalidExpression:
         raise refused(ctx, mention) from None
+    for attempt in (n for t in turns for n in t.find_all(exp.TryCast)):
+        attempt.set("safe", True)
     return turns
 
 
-def _turns(ctx: Context, side: Expression, value: Expression, after: bool, mention: Expression) -> list[Expression]:
-    """The instants from which ``side >= value``, or with ``after`` ``side > value``; perhaps some at which it is not."""
-    match side:
-        case exp.Paren():
-            return _turns(ctx, side.this, value, after, mention)
-        case exp.Cast() if side.is_type("date"):
-            return _by_day(ctx, side.this, value, mention)
-        case exp.TsOrDsToDate():
-            return _by_day(ctx, side.this, value, mention)
-        case exp.Cast() if side.is_type("timestamp", "timestamptz", "timestampltz", "timestampntz"):
-            return _turns(ctx, side.this, value, after, mention)
-        case exp.Add() | exp.Sub():
-            return _moved(ctx, side, value, after, mention)
-        case exp.TsOrDsAdd() if not reads_clock(side.expression):
-            return _turns(ctx, side.this, _less(cast(value, "date"), side.expression), after, mention)
-        case exp.DateDiff() if not side.args.get("unit") or str(side.args["unit"]).upper() == "DAY":
-            first, last = (cast(e, "date") for e in (side.expression, side.this))
-            return _moved(ctx, exp.Sub(this=last, expression=first), value, after, mention)
-        case _:
-            return _reached(ctx, side, value, after, mention)
+@dataclass(frozen=True, slots=True)
+class _Solving:
+    """A comparison solved for the clock."""
 
+    ctx: Context
+    fields: tuple[Field, ...]
+    mention: Expression
 
-def _reached(ctx: Context, clock: Expression, value: Expression, after: bool, mention: Expression) -> list[Expression]:
-    name = functions.function_name(clock)
-    if name in _INSTANTS:
-        instant = exp.UnixMicros(this=cast(value, "timestamp"))
-        return [exp.Add(this=instant, expression=literal(1)) if after else instant]
-    if name in _DATES:
-        return _by_day(ctx, read("NOW()"), value, mention)
-    raise refused(ctx, mention)
+    def turns(self, side: Expression, value: Expression, after: bool) -> list[Expression]:
+        """The instants from which ``side >= value``, or with ``after`` ``side > value``; perhaps others besides."""
+        match side:
+            case exp.Paren():
+                return self.turns(side.this, value, after)
+            case exp.Cast() if side.is_type("date"):
+                return self._by_day(side.this, value)
+            case exp.TsOrDsToDate():
+                return self._by_day(side.this, value)
+            case exp.Cast() if side.is_type("timestamp", "timestamptz", "timestampltz", "timestampntz"):
+                return self.turns(side.this, value, after)
+            case exp.Add() | exp.Sub():
+                return self._moved(side, value, after)
+            case exp.TsOrDsAdd() if not reads_clock(side.expression):
+                return self._by_day(side.this, _less(cast(value, "date"), side.expression))
+            case exp.DateDiff() if not side.args.get("unit") or str(side.args["unit"]).upper() == "DAY":
+                first, last = (cast(e, "date") for e in (side.expression, side.this))
+                return self._moved(exp.Sub(this=last, expression=first), value, after)
+            case _ if functions.function_name(side) in _INSTANTS:
+                instant = exp.UnixMicros(this=cast(value, "timestamp"))
+                return [exp.Add(this=instant, expression=literal(1)) if after else instant]
+            case _ if functions.function_name(side) in _DATES:
+                return self._by_day(side, value)
+            case _:
+                raise refused(self.ctx, self.mention)
 
+    def _by_day(self, side: Expression, value: Expression) -> list[Expression]:
+        """The midnights before and after a value: no other instant changes how the day of a moment compares with it."""
+        moment = read("NOW()") if functions.function_name(side) in _DATES else side
+        midnight = cast(cast(value, "date"), "timestamp")
+        following = exp.Add(this=midnight.copy(), expression=read("INTERVAL 1 DAY"))
+        return [t for m in (midnight, following) for t in self.turns(moment, m, False)]
 
-def _by_day(ctx: Context, side: Expression, value: Expression, mention: Expression) -> list[Expression]:
-    """The midnights before and after a value: no other instant changes how a date compares with it."""
-    midnight = cast(cast(value, "date"), "timestamp")
-    following = exp.Add(this=midnight.copy(), expression=read("INTERVAL 1 DAY"))
-    return [t for m in (midnight, following) for t in _turns(ctx, side, m, False, mention)]
-
-
-def _moved(ctx: Context, side: Expression, value: Expression, after: bool, mention: Expression) -> list[Expression]:
-    """Move what stands beside the clock to the other side."""
-    left, right = side.args["this"], side.args["expression"]
-    if reads_clock(left) is reads_clock(right) or not _even(right if reads_clock(left) else left):
-        raise refused(ctx, mention)
-    if isinstance(side, exp.Add):
+    def _moved(self, side: Expression, value: Expression, after: bool) -> list[Expression]:
+        """Move what stands beside the clock to the other side."""
+        left, right = side.args["this"], side.args["expression"]
         clock, other = (left, right) if reads_clock(left) else (right, left)
-        return _turns(ctx, clock, _less(value, other), after, mention)
-    if reads_clock(left):
-        return _turns(ctx, left, exp.Add(this=operand(value), expression=operand(right)), after, mention)
-    return _turns(ctx, right, _less(left, value), not after, mention)
+        if reads_clock(other) or not (self._even(other) and self._even(value)):
+            raise refused(self.ctx, self.mention)
+        if isinstance(side, exp.Add):
+            return self.turns(clock, _less(value, other), after)
+        if clock is left:
+            return self.turns(clock, exp.Add(this=operand(value), expression=operand(other)), after)
+        return self.turns(clock, _less(other, value), not after)
+
+    def _even(self, moved: Expression) -> bool:
+        """Whether adding something and taking it away again leads back; months are of unequal length."""
+        if not any(map(self._may_have_months, moved.walk())):
+            return True
+        (type,) = self.ctx.types([moved], self.fields, self.mention)
+        return not type.startswith("interval") or (type != "interval" and "month" not in type and "year" not in type)
+
+    def _may_have_months(self, node: Expression) -> bool:
+        match node:
+            case exp.Interval():
+                unit = node.args.get("unit")
+                amount = str(node.this.this) if isinstance(node.this, exp.Literal) else "1"
+                return _EVEN.fullmatch(amount if unit is None else f"1 {unit}") is None
+            case exp.Column():
+                return any(f.type.startswith("interval") for f in self.fields if f.ref == ref(node))
+            case exp.Cast():
+                return node.is_type("interval")
+            case _:
+                return isinstance(node, exp.Anonymous | exp.MakeInterval)
 
 
 def _less(value: Expression, by: Expression) -> Expression:
     return exp.Sub(this=operand(value), expression=operand(by))
-
-
-def _even(moved: Expression) -> bool:
-    """Whether adding something and taking it away again leads back; months are of unequal length."""
-    uneven = (n for n in moved.find_all(exp.Interval) if str(n.args.get("unit") or "").upper().startswith(_UNEQUAL))
-    return next(uneven, None) is None and not any(functions.function_name(n) in _UNEQUAL_CALLS for n in moved.walk())
