@@ -292,7 +292,7 @@ class Database:
 
     def _answer(self, plan: Relation, at: int, more: Mapping[str, Relation] | None = None) -> Result:
         """The rows of a plan at an instant; ``more`` are definitions beside those of the catalog."""
-        self._waves.advance(at)
+        self._waves.catch_up(plan, at)
         normal = normalise(plan, self._catalog.definitions(at) | dict(more or {}))
         return Result(self._runner.query(normal, self._waves.sources(0, at), at))
 

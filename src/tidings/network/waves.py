@@ -57,7 +57,7 @@ class Waves:
 
     def delta(self, name: str, plan: Relation, since: int, until: int, *, net: bool, strict: bool = False) -> pa.Table:
         """How the answer of a query changed; with ``net`` perhaps only what lies between the two ends."""
-        self.advance(until)
+        self.catch_up(plan, until)
         wave = self.plan(name, plan, since, until, net=net)
         if strict:
             wave.choice.require_incremental(name)
@@ -130,10 +130,18 @@ class Waves:
     def advance(self, until: int) -> None:
         """Bring every stored view up to an instant."""
         for view in self.catalog.stored():
-            if view.until < until:
+            self._advance(view, until)
+
+    def catch_up(self, plan: Relation, until: int) -> None:
+        """Bring the stored views a plan reads up to an instant."""
+        for view in self.catalog.stored():
+            if view.name in influents(plan, self.catalog.definitions(until)):
+                self.catch_up(view.plan, until)
                 self._advance(view, until)
 
     def _advance(self, view: StoredView, until: int) -> None:
+        if view.until >= until:
+            return
         wave = self.plan(view.name, view.over, view.until, until, net=False, groupings=view.groupings)
         if view.strict:
             wave.choice.require_incremental(view.name)

@@ -65,13 +65,13 @@ class _Split:
         if isinstance(argument, exp.Distinct) or call.args.get("expressions"):
             return None
         if condition is not None and argument is not None:
-            argument = exp.If(this=condition.copy(), true=argument.copy())
+            argument = exp.If(this=condition.copy(), true=argument.copy(), false=exp.Null())
         match call:
             case exp.Count():
                 return self._count(argument)
             case exp.Sum() if _is_exact(item.type):
                 total = self._sum(argument, item.type)
-                return exp.If(this=_some(self._count(argument)), true=total)
+                return exp.If(this=_some(self._count(argument)), true=total, false=exp.Null())
             case exp.Avg() if (exact := self._summed_as(argument, item.type)) is not None:
                 return self._average(argument, item.type, exact)
             case exp.Min() | exp.Max() if not types.is_nested(item.type):
@@ -83,7 +83,7 @@ class _Split:
         total, count = self._sum(argument, exact), self._count(argument)
         if type == "double":
             total = cast(total, "double")
-        return exp.If(this=_some(count), true=cast(exp.Div(this=total, expression=count), type))
+        return exp.If(this=_some(count), true=cast(exp.Div(this=total, expression=count), type), false=exp.Null())
 
     def _summed_as(self, argument: Expression, average: str) -> str | None:
         """The exact type in which to sum what an average is taken of."""
