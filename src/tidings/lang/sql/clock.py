@@ -143,7 +143,10 @@ class _Solving:
 
     def _by_day(self, side: Expression, value: Expression) -> list[Expression]:
         """The midnights before and after a value: no other instant changes how the day of a moment compares with it."""
-        moment = read("NOW()") if functions.function_name(side) in _DATES else side
+        moment = side
+        while isinstance(moment, exp.Paren | exp.TsOrDsToDate) or (isinstance(moment, exp.Cast) and moment.is_type("date")):
+            moment = moment.this
+        moment = read("NOW()") if functions.function_name(moment) in _DATES else moment
         midnight = cast(cast(value, "date"), "timestamp")
         following = exp.Add(this=midnight.copy(), expression=read("INTERVAL 1 DAY"))
         return [t for m in (midnight, following) for t in self.turns(moment, m, False)]
