@@ -232,3 +232,58 @@ def test_a_window_needs_a_projection() -> None:
     window = plan(f"window w [r bigint := RANK() OVER (ORDER BY u.c)]\n  {U}")
     with pytest.raises(ValueError, match="below a projection"):
         lower(window, DIALECT)
+
+
+def test_what_stands_twice_and_is_small_is_named() -> None:
+    """Both sides of an outer join are taken at the same versions."""
+    term = only_term("SELECT u.a, w.e FROM u LEFT JOIN w ON u.c = w.c", "u", "w")
+    text = one_line(term.plan, "u", "w")
+    assert text.startswith("WITH __shared_1 AS ( SELECT")
+    assert text.count("__shared_1 AS ") == 3
+    assert text.count("LEAD(") == 1
+
+
+def test_what_stands_once_is_not_named() -> None:
+    assert "__shared" not in one_line(only_term("SELECT a, max(c) AS m FROM u GROUP BY a", "u").plan, "u")
+
+
+def test_a_branch_of_several_queries_is_in_parentheses() -> None:
+    """``A EXCEPT (B UNION ALL C)`` is not ``A EXCEPT B UNION ALL C``."""
+    text = one_line(
+        plan("""
+        except all n [c bigint]
+          scan w w [c bigint]
+          union m [c bigint]
+            scan u u [c bigint]
+            scan t t [c bigint]
+        """)
+    )
+    assert 'EXCEPT ALL ( SELECT "u"."c"' in text
+    assert text.endswith('FROM __current_t AS "t" )')
+
+
+def test_an_outer_join_among_other_inputs_is_one_thing() -> None:
+    text = one_line(
+        plan(f"""
+        project p [a int := u.a]
+          join [x.a = u.a]
+            scan delta x x [a int]
+            outer_join [u.c = w.c]
+              {U}
+              {W}
+        """)
+    )
+    assert 'JOIN ( __current_u AS "u" LEFT JOIN __current_w AS "w" ON "u"."c" = "w"."c" ) ON "x"."a" = "u"."a"' in text
+
+
+def test_a_subquery_sees_the_columns_around_it_by_their_names_in_one_task() -> None:
+    node = plan(f"""
+        project p [a int := u.a]
+          semi_join [u.c = w.c]
+            join [x.a = u.a]
+              {U.replace("scan", "scan delta")}
+              scan delta x x [a int]
+            {W.replace("scan", "scan delta")}
+        """)
+    text = " ".join(lower(node, Spark.dialect, frozenset({"u", "x", "w"})).text.split())
+    assert "EXISTS( SELECT 1 FROM __delta_w AS `w` WHERE `__rows`.`u.c` = `w`.`c` )" in text
