@@ -143,9 +143,7 @@ class _Solving:
 
     def _by_day(self, side: Expression, value: Expression) -> list[Expression]:
         """The midnights before and after a value: no other instant changes how the day of a moment compares with it."""
-        moment = side
-        while isinstance(moment, exp.Paren | exp.TsOrDsToDate) or (isinstance(moment, exp.Cast) and moment.is_type("date")):
-            moment = moment.this
+        moment = _undated(side)
         moment = read("NOW()") if functions.function_name(moment) in _DATES else moment
         midnight = cast(cast(value, "date"), "timestamp")
         following = exp.Add(this=midnight.copy(), expression=read("INTERVAL 1 DAY"))
@@ -182,6 +180,12 @@ class _Solving:
                 return node.is_type("interval")
             case _:
                 return isinstance(node, exp.Anonymous | exp.MakeInterval)
+
+
+def _undated(side: Expression) -> Expression:
+    """The moment whose day something is."""
+    dated = isinstance(side, exp.Paren | exp.TsOrDsToDate) or (isinstance(side, exp.Cast) and side.is_type("date"))
+    return _undated(side.this) if dated else side
 
 
 def _less(value: Expression, by: Expression) -> Expression:
