@@ -85,8 +85,6 @@ SUBQUERIES = """
 SELECT a, b FROM t WHERE (a, b) IN (SELECT x, y FROM u)
 SELECT a, b FROM t WHERE (a, b) NOT IN (SELECT x, y FROM u)
 SELECT a, b FROM t WHERE struct(a, b) NOT IN (SELECT x, y FROM u WHERE u.x > t.a)
-SELECT a, b FROM t WHERE a IN (VALUES (1), (3))
-SELECT a, b FROM t WHERE a NOT IN (VALUES (1), (NULL))
 SELECT a, b FROM t WHERE NOT (a IS NULL OR (a, b) NOT IN (SELECT x, y FROM u))
 SELECT (SELECT max(y) FROM u WHERE u.x = t.a) AS m, count(*) AS n FROM t GROUP BY (SELECT max(y) FROM u WHERE u.x = t.a)
 SELECT b > (SELECT min(y) FROM u) AS k, count(*) AS n FROM t GROUP BY ROLLUP (k)
@@ -111,7 +109,43 @@ SELECT t.a, q.y FROM t, LATERAL (SELECT y FROM u) AS q
 SELECT t.a, q.c, r.d FROM t, LATERAL (SELECT t.a + t.b AS c) AS q, LATERAL (SELECT q.c + 1 AS d) AS r
 """.strip().splitlines()
 
-SPARK = [*JOINS, *GROUPINGS, *AGGREGATES, *SUBQUERIES, *ON, *LATERAL]
+GENERATORS = """
+SELECT k, x FROM w LATERAL VIEW explode(arr) e AS x
+SELECT * FROM w LATERAL VIEW OUTER explode(arr) e AS x
+SELECT k, p, x FROM w LATERAL VIEW posexplode(arr) e AS p, x WHERE x > 1
+SELECT k, key, value FROM w LATERAL VIEW explode(m) e
+SELECT k, p, n, v FROM w LATERAL VIEW OUTER posexplode(m) e AS p, n, v
+SELECT k, e.x, f.y FROM w LATERAL VIEW explode(arr) e AS x LATERAL VIEW explode(array(x, k)) f AS y
+SELECT k, c.i, c.j FROM w LATERAL VIEW inline(array(named_struct('i', k, 'j', 'a'), named_struct('i', 7, 'j', 'b'))) c
+SELECT a, i, j FROM t LATERAL VIEW stack(2, a, 'a', b, 'b') s AS i, j
+SELECT explode(arr) AS x, k FROM w
+SELECT k, explode_outer(arr) AS x, posexplode(m) AS (p, n, v) FROM w
+SELECT *, posexplode_outer(arr) FROM w
+SELECT DISTINCT explode(arr) AS x FROM w WHERE k < 4
+SELECT a, explode(collect_set(b)) AS x FROM t GROUP BY a
+SELECT a, stack(2, a, 1, b) AS (i, j) FROM t
+SELECT inline(array(struct(a AS i, b AS j), struct(b AS i, a AS j))) FROM t
+SELECT w.k, e.x FROM w, LATERAL explode(arr) AS e (x)
+SELECT w.k, e.x FROM w LEFT JOIN LATERAL explode(arr) AS e (x) ON true
+SELECT w.k, e.x, t.b FROM w JOIN LATERAL explode(arr) AS e (x) ON x > 1 JOIN t ON t.a = e.x
+SELECT x, b FROM explode(array(1, 2, 2)) AS e (x) JOIN t ON t.a = e.x
+SELECT x, count(*) AS n FROM w LATERAL VIEW explode(arr) e AS x GROUP BY x
+SELECT b FROM t WHERE a IN (SELECT explode(arr) FROM w)
+""".strip().splitlines()
+
+PIVOTS = """
+SELECT * FROM t PIVOT (sum(b) FOR a IN (1, 2 AS two))
+SELECT * FROM t PIVOT (sum(b) AS s, count(*) AS n FOR (a, s) IN ((1, 'x') AS one, (2, 'y') AS two))
+SELECT * FROM t PIVOT (sum(b), count(*) FOR s IN ('x', 'y'))
+SELECT * FROM t PIVOT (max(b) AS m FOR s IN ('x', NULL))
+SELECT p.x, p.a FROM (SELECT a, b, s FROM t WHERE b > 0) PIVOT (count(b) FOR s IN ('x', 'y')) AS p WHERE p.a = 1
+SELECT * FROM t UNPIVOT (v FOR n IN (a AS first, b))
+SELECT * FROM t UNPIVOT INCLUDE NULLS (v FOR n IN (a, b))
+SELECT * FROM t UNPIVOT ((v, w) FOR n IN ((a, b) AS ab, (b, a)))
+SELECT n, sum(v) AS total FROM t UNPIVOT (v FOR n IN (a, b)) GROUP BY n
+""".strip().splitlines()
+
+SPARK = [*JOINS, *GROUPINGS, *AGGREGATES, *SUBQUERIES, *ON, *LATERAL, *GENERATORS, *PIVOTS]
 QUANTIFIED = (
     [
         f"SELECT a, b FROM t WHERE b {op} {some} (SELECT y FROM u WHERE u.x = t.a)"
@@ -126,12 +160,14 @@ SELECT a, b FROM t WHERE NOT b > ANY (SELECT y FROM u)
 )
 
 OTHERS = """
+SELECT a, b FROM t WHERE a IN (VALUES (1), (3))
+SELECT a, b FROM t WHERE a NOT IN (VALUES (1), (NULL))
 SELECT t.a, u.y FROM t RIGHT JOIN u ON t.a = u.x AND u.y > ANY (SELECT b FROM t)
 SELECT t.a, u.y FROM t FULL JOIN u ON t.a = u.x AND u.y > (SELECT max(b) FROM t v WHERE v.a = u.x) - t.b
 SELECT t.a FROM t LEFT ANTI JOIN u ON t.a = u.x AND u.y IN (SELECT b FROM t)
 SELECT t.a FROM t WHERE EXISTS (SELECT 1 FROM u, LATERAL (SELECT u.y + 1 AS z) AS q WHERE q.z > t.b)
 SELECT a, b FROM t UNION ALL BY NAME SELECT x AS b, y AS a FROM u
-SELECT a, b FROM t WHERE EXISTS (SELECT 1 FROM t w JOIN (u JOIN u v ON u.x = v.x AND v.y > t.b) AS q (i, j, k, l) ON q.i = w.a)
+SELECT b FROM t WHERE EXISTS (SELECT 1 FROM t w JOIN (u JOIN u v ON u.x = v.x AND v.y > t.b) ON u.x = w.a)
 SELECT a FROM t EXCEPT BY NAME SELECT x AS a FROM u
 SELECT * REPLACE (b + 1 AS b) FROM t
 SELECT q.n, r.m FROM (SELECT count(*) AS n FROM t) AS q, (SELECT max(y) AS m FROM u) AS r LIMIT 10

@@ -49,6 +49,7 @@ _SPARK_NAMES = {
     "approx_quantile": "percentile_approx",
     "arg_max": "max_by",
     "arg_min": "min_by",
+    "_explode_outer": "explode_outer",
     "array_agg": "collect_list",
     "array_unique_agg": "collect_set",
     "group_concat": "listagg",

@@ -20,6 +20,7 @@ from functools import cache
 import sqlglot
 from sqlglot import exp
 
+from tidings.analysis import functions
 from tidings.errors import InvalidExpression
 from tidings.ir.dialect import DIALECT
 from tidings.ir.expression import Expression
@@ -53,7 +54,7 @@ def _is_translated(node: Expression) -> bool:
 def _item(ctx: Context, item: Expression) -> Expression:
     """An item of the list under the name it has as it is written."""
     settled = canonical(ctx, item)
-    if settled is item or isinstance(item, exp.Alias | exp.Aliases | exp.Explode | exp.Posexplode | exp.Inline):
+    if settled is item or isinstance(item, exp.Alias | exp.Aliases) or functions.is_generator(item):
         return settled
     return settled.as_(item.sql(DIALECT, normalize_functions="lower"), quoted=True)
 

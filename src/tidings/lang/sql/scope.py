@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from tidings.errors import AmbiguousColumn, Place, UnknownColumn, UnknownField, UnknownRelation, closest
 from tidings.ir import types
-from tidings.ir.expression import Expression, Ref, show_name, typed_null
+from tidings.ir.expression import Expression, Ref, show_name, substitute, typed_null
 from tidings.ir.relation import Field, Relation, Scan
 
 
@@ -60,6 +60,7 @@ class Scope:
             Source(s.name, s.relation, tuple((n, new.get(f.ref, f)) for n, f in s.columns)) for s in self.sources
         ]
         self.visible = [(n, new.get(f.ref, f)) for n, f in self.visible]
+        self.deferred = [substitute(c, {r: f.expression for r, f in new.items()}) for c in self.deferred]
 
     def source(self, name: str) -> Source | None:
         return next((s for s in self.sources if s.name.lower() == name.lower()), None)

@@ -22,6 +22,7 @@ from tidings.lang.sql.bound import Bound, distinct_rows
 from tidings.lang.sql.clock import held_now, reads_clock
 from tidings.lang.sql.context import Context
 from tidings.lang.sql.expression import bind_condition, bind_expression, for_analysis
+from tidings.lang.sql.generators import Generator, expanded, generator
 from tidings.lang.sql.grouping import Grouping, aggregated, grouping_sets, grouping_type, listed, plainly_grouped
 from tidings.lang.sql.names import check_reserved, kept_apart
 from tidings.lang.sql.order import count, first_rows, ordinal
@@ -41,7 +42,7 @@ def bind_select(binder: Binder, node: exp.Select, name: str, ctes: Mapping[str, 
     scope, plan, analysed = binder.from_clause(node, ctes, around)
     subqueries = Subqueries(binder, scope, ctes)
     node = in_canonical_order(ctx, subqueries.lifted(_with_inline_windows(node)))
-    items, select_list, named = _items(ctx, node, scope)
+    items, select_list, named, generators = _items(ctx, node, scope)
     block = _Select(ctx, node, scope, named, subqueries, plan, [e for _, e in items])
     block.where()
     block.check()
@@ -60,6 +61,12 @@ def bind_select(binder: Binder, node: exp.Select, name: str, ctes: Mapping[str, 
     out += ties
     limit, offset = (count(ctx, node.args.get(a)) for a in ("limit", "offset"))
     distinct = bool(node.args.get("distinct"))
+    if generators:
+        if limit is not None or offset is not None:
+            raise ctx.unsupported("LIMIT beside a function that makes rows", node)
+        plan, out, names = expanded(ctx, Project(block.plan, ctx.alias("rows"), tuple(out)), names, generators)
+        made = Project(plan, ctx.alias(name), tuple(out))
+        return Bound(distinct_rows(ctx, made, name) if distinct else made, names)
     single = limit is not None and limit > 0 and offset is None and not ties and at_most_one_row(block.plan)
     if single or (limit is None and offset is None):
         rows: Relation = Project(block.plan, ctx.alias(name), tuple(out))
@@ -75,8 +82,12 @@ def bind_select(binder: Binder, node: exp.Select, name: str, ctes: Mapping[str, 
 
 def _items(
     ctx: Context, node: exp.Select, scope: Scope
-) -> tuple[list[tuple[str | None, Expression]], list[Expression], dict[str, Expression]]:
-    """Output columns as (name if the text gives one, bound expression), the analyzer's list, the aliases."""
+) -> tuple[list[tuple[str | None, Expression]], list[Expression], dict[str, Expression], dict[int, Generator]]:
+    """Output columns as (name if the text gives one, bound expression), the analyzer's list, the aliases.
+
+    A function that makes rows stands there as its arguments, and last by the place of the first of them.
+    """
+    generators: dict[int, Generator] = {}
     items: list[tuple[str | None, Expression]] = []
     seen: list[Expression] = []
     earlier: dict[str, Expression] = {}
@@ -85,6 +96,13 @@ def _items(
             for name, bound in _star(ctx, item, scope):
                 items.append((name, bound))
                 seen.append(_spelled(name, bound, scope).as_(name, quoted=True))
+            continue
+        asked = generator(item)
+        if asked is not None:
+            generators[len(items)] = asked
+            for argument in asked.arguments:
+                seen.append(for_analysis(argument, scope, earlier).as_(f"argument{len(items)}"))
+                items.append((f"argument{len(items)}", bind_expression(ctx, argument, scope, earlier)))
             continue
         inner = item.this if isinstance(item, exp.Alias) else item
         bound_item = bind_expression(ctx, inner, scope, earlier)
@@ -96,7 +114,9 @@ def _items(
             given = inner.name
         items.append((given, bound_item))
         seen.append(for_analysis(item, scope, earlier))
-    return items, seen, earlier
+    for at, asked in generators.items():
+        earlier.update({n.lower(): items[at][1] for n in asked.names})
+    return items, seen, earlier, generators
 
 
 def _star(ctx: Context, item: Expression, scope: Scope) -> list[tuple[str, Expression]]:
@@ -404,7 +424,6 @@ _CLAUSES = {
     "cluster": "CLUSTER BY",
     "distribute": "DISTRIBUTE BY",
     "fetch": "FETCH",
-    "laterals": "LATERAL VIEW",
     "pivots": "PIVOT and UNPIVOT",
     "sample": "TABLESAMPLE",
     "into": "SELECT INTO",

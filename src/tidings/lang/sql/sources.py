@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from tidings.analysis import functions
 from tidings.errors import DuplicateAlias
-from tidings.ir.expression import Expression, column, show_name, typed_null
-from tidings.ir.relation import Aggregate, Item, OuterJoin, Project, Relation, Values
+from tidings.ir.expression import Expression, column, conjuncts, refs, show_name, typed_null
+from tidings.ir.relation import Aggregate, Filter, Item, OuterJoin, Project, Relation, Values
 from tidings.lang.sql.bound import Bound
 from tidings.lang.sql.context import Context
-from tidings.lang.sql.expression import for_analysis
+from tidings.lang.sql.expression import bind_expression, for_analysis
+from tidings.lang.sql.generators import Generator, unnested
 from tidings.lang.sql.joins import join_sources
-from tidings.lang.sql.names import check_reserved
+from tidings.lang.sql.names import check_reserved, kept_apart
+from tidings.lang.sql.pivot import as_select
 from tidings.lang.sql.scope import Outer, Scope, Source
 from tidings.lang.sql.subquery import Subqueries, bind_dependent, with_domain
 
@@ -50,6 +53,8 @@ def bind_from(
     if clause is None:
         return Scope(outer=outer), Values(binder.ctx.alias("one"), (), ((),)), analysed
     part, mirrors = _joined(binder, clause.this, node.args.get("joins") or [], ctes, outer)
+    for view in node.args.get("laterals") or []:
+        mirrors.append(_generated(binder, view, part, outer=bool(view.args.get("outer"))))
     analysed = analysed.from_(part.shown)
     if mirrors:
         analysed.set("joins", mirrors)
@@ -60,10 +65,12 @@ def _joined(
     binder: Binder, first: Expression, joins: list[exp.Join], ctes: Mapping[str, Any], outer: Outer | None
 ) -> tuple[Part, list[exp.Join]]:
     """Sources and joins from left to right, and the joins as the analyzer sees them."""
-    part = _part(binder, first, ctes, outer, None)
+    part, mirrors = _first(binder, first, ctes, outer)
     part.scope.outer = outer
-    mirrors = []
     for join in joins:
+        if _function(join.this) is not None:
+            mirrors.append(_generated_in_join(binder, join, part))
+            continue
         other = _part(binder, join.this, ctes, outer, part)
         for source in other.scope.sources:
             if part.scope.source(source.name) is not None:
@@ -80,6 +87,17 @@ def _joined(
             mirror.set("on", subqueries.shown(for_analysis(mirror.args["on"], both, {})))
         mirrors.append(mirror)
     return part, mirrors
+
+
+def _first(
+    binder: Binder, node: Expression, ctes: Mapping[str, Any], outer: Outer | None
+) -> tuple[Part, list[exp.Join]]:
+    """The first operand of a clause, and what the analyzer sees joined with it."""
+    if _function(node) is None:
+        return _part(binder, node, ctes, outer, None), []
+    one = Values(binder.ctx.alias("one"), (), ((),))
+    part = Part(Scope(), one, exp.select(exp.Literal.number(1).as_("one")).subquery("one"))
+    return part, [_generated(binder, node, part)]
 
 
 def _part(binder: Binder, node: Expression, ctes: Mapping[str, Any], outer: Outer | None, before: Part | None) -> Part:
@@ -167,10 +185,55 @@ def _for_all(
     return Project(OuterJoin(occurring, known, tuple(again)), ctx.alias("totals"), tuple(out))
 
 
+def _function(node: Expression) -> Expression | None:
+    """The function that makes rows, if that is what stands in FROM."""
+    inner = node.this if isinstance(node, exp.Lateral | exp.Table) else None
+    return inner if isinstance(inner, exp.Expr) and functions.is_generator(inner) else None
+
+
+def _generated_in_join(binder: Binder, join: exp.Join, part: Part) -> exp.Join:
+    """``JOIN LATERAL explode(…) AS e ON …``."""
+    side, on = str(join.args.get("side") or "").upper(), join.args.get("on")
+    plainly = on == exp.true() if on is not None else True
+    if side not in ("", "LEFT") or (side == "LEFT" and not plainly) or join.args.get("using"):
+        raise binder.ctx.unsupported("an outer join with a function that makes rows", join)
+    mirror = _generated(binder, join.this, part, outer=side == "LEFT")
+    if on is not None and not plainly:
+        part.plan = Filter(part.plan, tuple(conjuncts(bind_expression(binder.ctx, on, part.scope, {}))))
+    return mirror
+
+
+def _generated(binder: Binder, node: Expression, part: Part, *, outer: bool = False) -> exp.Join:
+    """Bring in what a function makes of each row so far; the analyzer sees a product."""
+    ctx, call, alias = binder.ctx, node.this, node.args.get("alias")
+    name = node.alias or ctx.fresh("generated")
+    check_reserved(name, ctx.place(node))
+    if part.scope.source(name) is not None:
+        raise DuplicateAlias(ctx.place(node), name=show_name(name))
+    columns = alias.args.get("columns") or [] if alias is not None else []
+    asked = Generator(call, tuple(c.name for c in columns), outer)
+    if not functions.is_generator(call):
+        raise ctx.unsupported("a table function", node)
+    arguments = [bind_expression(ctx, a, part.scope, {}) for a in asked.arguments]
+    if not {r for a in arguments for r in refs(a)} <= {f.ref for f in part.plan.fields}:
+        raise ctx.unsupported("a function that makes rows of the query around it", node)
+    plan, made = unnested(ctx, part.plan, asked, arguments)
+    kept = [Item(f"{f.alias}.{f.name}", f.type, f.expression) for f in part.plan.fields]
+    names = kept_apart(tuple(o.name for o in made))
+    new = [Item(n, o.type, o.expression) for n, o in zip(names, made, strict=True)]
+    before = part.plan.fields
+    part.plan = Project(plan, ctx.alias(name), (*kept, *new))
+    part.scope.rebase(dict(zip((f.ref for f in before), part.plan.fields, strict=False)))
+    fields = part.plan.fields[len(kept) :]
+    source = Source(name, part.plan, tuple(zip((o.name for o in made), fields, strict=True)))
+    part.scope.add(source)
+    return exp.Join(this=_stand_in(source), kind="CROSS")
+
+
 def _source(binder: Binder, node: Expression, ctes: Mapping[str, Any]) -> Source:
     ctx = binder.ctx
     if node.args.get("pivots"):
-        raise ctx.unsupported("PIVOT and UNPIVOT", node)
+        return _pivoted(binder, node, ctes)
     if node.args.get("sample"):
         raise ctx.unsupported("TABLESAMPLE", node)
     alias = node.args.get("alias")
@@ -191,6 +254,25 @@ def _source(binder: Binder, node: Expression, ctes: Mapping[str, Any]) -> Source
         case _:
             raise ctx.unsupported(f"{node.key.upper()} in FROM", node)
     names = binder.renamed(bound.names, node) if not isinstance(node, exp.Values) else bound.names
+    return Source(name, bound.plan, tuple(zip(names, bound.plan.fields, strict=True)))
+
+
+def _pivoted(binder: Binder, node: Expression, ctes: Mapping[str, Any]) -> Source:
+    """A source after its pivots; the last one's alias names it."""
+    tree: Expression = node.copy()
+    tree.set("pivots", None)
+    name = tree.alias_or_name
+    for pivot in node.args["pivots"]:
+        inner = tree.subquery("pivoted") if isinstance(tree, exp.Select) else tree
+        used = set(binder.ctx.used)
+        names = tuple(n for n, _ in _source(binder, inner, ctes).columns)
+        binder.ctx.used.clear()
+        binder.ctx.used.update(used)
+        tree = as_select(binder.ctx, pivot, inner, names)
+        name = pivot.alias or name
+    name = name or binder.ctx.fresh("pivoted")
+    bound = binder.query(tree, name, ctes)
+    names = binder.renamed(bound.names, node.args["pivots"][-1])
     return Source(name, bound.plan, tuple(zip(names, bound.plan.fields, strict=True)))
 
 
