@@ -10,6 +10,7 @@ import pytest
 
 import tidings
 from tidings import Database, ManualClock
+from tidings.clock import instant
 from tidings.errors import (
     DependentObjects,
     DuplicateRelation,
@@ -368,3 +369,89 @@ def test_definitions_changed_later_are_seen(db: Database) -> None:
     db.sql("DROP VIEW v; CREATE VIEW v AS SELECT a + 1 AS b FROM x")
     assert values(db.query("SELECT * FROM v")) == [(2,)]
     assert db.changes("SELECT * FROM v").additions() == [{"b": 2}]
+
+
+# the passing of time
+
+DUE = "SELECT item FROM deadline WHERE due <= now()"
+
+
+@pytest.fixture
+def deadlines(db: Database, clock: ManualClock) -> Database:
+    """Item 1 is due at 5000, item 2 at 9000; both are known from 1000 on."""
+    db.sql("CREATE TABLE deadline (item BIGINT, due TIMESTAMP)")
+    with db.transaction() as tx:
+        tx.insert("deadline", [(1, instant(5000)), (2, instant(9000))])
+    return db
+
+
+def test_a_query_that_reads_the_clock_is_answered_now(deadlines: Database, clock: ManualClock) -> None:
+    assert values(deadlines.query(DUE)) == []
+    clock.set(5000)
+    assert values(deadlines.query(DUE)) == [(1,)]
+    assert deadlines.time == 1000
+    assert values(deadlines.query(DUE, as_of=4999)) == []
+    found = deadlines.sql(DUE)
+    assert found is not None
+    assert values(found) == [(1,)]
+
+
+def test_what_was_said_of_an_instant_stays_true(deadlines: Database, clock: ManualClock) -> None:
+    """A commit after an answer is later than the answer, even where the clock stands still or goes back."""
+    clock.set(6000)
+    assert values(deadlines.query(DUE)) == [(1,)]
+    clock.set(2000)
+    with deadlines.transaction() as tx:
+        tx.insert("deadline", [(3, instant(1))])
+    assert tx.time == 6001
+    assert values(deadlines.query(DUE, as_of=6000)) == [(1,)]
+    assert values(deadlines.query(DUE)) == [(1,), (3,)]
+
+
+def test_a_query_without_the_clock_does_not_move_the_time(deadlines: Database, clock: ManualClock) -> None:
+    clock.set(6000)
+    deadlines.query("deadline")
+    clock.set(2000)
+    with deadlines.transaction() as tx:
+        tx.insert("deadline", [(3, instant(1))])
+    assert tx.time == 2000
+
+
+def test_changes_by_time_alone(deadlines: Database, clock: ManualClock) -> None:
+    clock.set(20_000)
+    assert weighted(deadlines.changes(DUE, per_commit=True)) == [(1, 5000, 1), (2, 9000, 1)]
+    assert weighted(deadlines.changes(DUE, since=5000, until=9000, per_commit=True)) == [(2, 9000, 1)]
+    assert weighted(deadlines.changes(DUE, since=5000, until=8999)) == []
+    assert weighted(deadlines.changes("deadline", since=1000)) == []
+
+
+def test_changes_up_to_the_future_are_not_known(deadlines: Database, clock: ManualClock) -> None:
+    clock.set(6000)
+    with pytest.raises(InvalidInterval):
+        deadlines.changes(DUE, until=6001)
+    assert weighted(deadlines.changes(DUE, until=6000)) == [(1, 5000, 1)]
+    assert len(deadlines.changes("deadline", until=99_000)) == 2
+
+
+def test_nothing_changes_after_now(deadlines: Database, clock: ManualClock) -> None:
+    clock.set(6000)
+    assert weighted(deadlines.changes(DUE, since=6000)) == []
+    assert weighted(deadlines.changes(DUE, since=7000)) == []
+    assert weighted(deadlines.changes(DUE, since=6000, until=6000)) == []
+
+
+def test_changes_are_told_once(deadlines: Database, clock: ManualClock) -> None:
+    """Whoever reads on from where the last batch ended misses nothing and hears nothing twice."""
+    heard, since = [], 0
+    for now in (1000, 4999, 5000, 5000, 8000, 9001):
+        clock.set(now)
+        heard += weighted(deadlines.changes(DUE, since=since, until=now, per_commit=True))
+        since = now
+    assert heard == [(1, 5000, 1), (2, 9000, 1)]
+
+
+def test_rows_inserted_by_a_query_that_reads_the_clock(deadlines: Database, clock: ManualClock) -> None:
+    clock.set(5000)
+    deadlines.sql(f"INSERT INTO quantity (item) {DUE}")
+    assert deadlines.time == 5001
+    assert values(deadlines.query("SELECT item FROM quantity")) == [(1,)]
