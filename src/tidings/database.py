@@ -5,7 +5,6 @@ A database opened here lives in memory: definitions and logs in Python, base row
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 from types import TracebackType
 from typing import Any, assert_never
@@ -81,7 +80,7 @@ class Database:
         self._runner = Runner(backend)
         self._clock = clock
         self._catalog = Catalog()
-        self._waves = Waves(self._catalog, self._runner, only)
+        self._waves = Waves(self._catalog, self._runner, lambda: max(self._time, self._told), only)
         self._plans: dict[str, Relation] = {}
         self._time = 0
         self._before = 0
@@ -143,10 +142,7 @@ class Database:
         """A view to be stored, with the rows it has at present."""
         at = self._present(view.plan)
         kept = stored(view, normalise(view.plan, self._catalog.definitions(at)), at, strict=strict)
-        for name, table in kept.tables.items():
-            rows = self._answer(kept.groupings.get(name, view.plan), at, kept.groupings).to_arrow()
-            table.base_size = self._backend.load(name, table.columns, rows, table.columns[0].name)
-            table.base = name
+        self._waves.fill(kept, at)
         return kept
 
     def _drop(self, read: statement.Drop) -> None:
@@ -199,8 +195,10 @@ class Database:
         key = next((n for n in names if n.lower() == (sorted_by or names[0]).lower()), None)
         if key is None:
             raise UnknownColumn(None, closest(str(sorted_by), names), name=sorted_by)
-        target.base_size = self._backend.load(target.name, target.columns, data, key)
-        target.base = target.name
+        target.rest_on(target.name, self._backend.load(target.name, target.columns, data, key))
+        for view in self._catalog.stored():
+            if target.name in influents(view.plan, self._catalog.definitions()):
+                view.outdate()
 
     def _commit(self, changes: list[NetChange]) -> int:
         """Check all changes, then log them all at one instant."""
@@ -290,10 +288,10 @@ class Database:
             wave = self._waves.plan(self._named(text), plan, start, end, net=True)
         return explanation.explain(self._named(text), plan, definitions, self._backend.dialect, str(wave.choice))
 
-    def _answer(self, plan: Relation, at: int, more: Mapping[str, Relation] | None = None) -> Result:
-        """The rows of a plan at an instant; ``more`` are definitions beside those of the catalog."""
+    def _answer(self, plan: Relation, at: int) -> Result:
+        """The rows of a plan at an instant."""
         self._waves.catch_up(plan, at)
-        normal = normalise(plan, self._catalog.definitions(at) | dict(more or {}))
+        normal = normalise(plan, self._catalog.definitions(at, at))
         return Result(self._runner.query(normal, self._waves.sources(0, at), at))
 
     def _present(self, plan: Relation) -> int:

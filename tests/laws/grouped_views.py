@@ -53,11 +53,13 @@ def _query(rng: Random) -> str:
     grouped = f"SELECT {', '.join(items)} FROM {source}" + (f" GROUP BY {', '.join(key)}" if key else "")
     if key and rng.random() < 0.3:
         grouped += f" HAVING {rng.choice(['COUNT(*) > 1', 'SUM(x) > 0', 'COUNT(x) = COUNT(*)'])}"
-    above = (
+    above = [
         grouped,
         grouped,
         f"SELECT COUNT(*) AS n, MAX(a0) AS m FROM ({grouped}) AS inner_groups",
         f"SELECT g.*, shop.f FROM ({grouped}) AS g JOIN shop ON g.a0 = shop.f",
-        f"SELECT a0 + a0 AS twice FROM ({grouped}) AS g WHERE a0 > 0" if not chosen[0].startswith("MAX(s") else grouped,
-    )
+        f"SELECT a0 + a0 AS twice FROM ({grouped}) AS g WHERE a0 > 0",
+    ]
+    if chosen[0] == "MAX(s)":
+        above[3:] = [grouped, grouped]
     return rng.choice(above)

@@ -1,12 +1,17 @@
 """Waves: from what was committed to what changed, for one query or for every stored view.
 
 A wave covers a batch ``(since, until]``.  Stored views are at hand like tables, so a wave stops at them; reading one
-brings it up to date first.
+brings it up to date first.  Where its rows do not reach, before it was stored and in the future, its query stands for
+it.
+
+A wave may fail: at some instant in the batch the query has no answer, as ``CAST('x' AS INT)`` has none, or a total does
+not fit its type on the way.  Then the stored view begins anew with the rows it has now, as if it had been stored just
+now; if there are none either, it stays where it was.  A strict one always stays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -17,12 +22,14 @@ from tidings.delta.plan import Program, compile_program
 from tidings.delta.recompute import recompute_program
 from tidings.engine.run import Runner
 from tidings.engine.source import Sources
+from tidings.errors import EngineFailed, TidingsError
 from tidings.ir.relation import Aggregate, Filter, Join, Project, Relation, Scan, Union, Unnest, Values
 from tidings.ir.traverse import walk
 from tidings.network.strategy import Choice, Strategy, choose
 from tidings.rewrite.accumulate import grows_only
 from tidings.rewrite.pipeline import normalise
 from tidings.store.catalog import Catalog
+from tidings.store.table import Table
 from tidings.store.view import StoredView
 
 _GROWING = (Scan, Values, Filter, Project, Join, Union, Unnest)
@@ -47,6 +54,8 @@ class Waves:
 
     catalog: Catalog
     runner: Runner
+    settled: Callable[[], int]
+    """The instant up to which nothing more can be committed; no stored view goes beyond it."""
     only: Strategy | None = None
     """The strategy to use whatever the estimates say: a differential or a recompute."""
     _programs: dict[tuple[object, ...], Program] = field(default_factory=dict)
@@ -57,7 +66,6 @@ class Waves:
 
     def delta(self, name: str, plan: Relation, since: int, until: int, *, net: bool, strict: bool = False) -> pa.Table:
         """How the answer of a query changed; with ``net`` perhaps only what lies between the two ends."""
-        self.catch_up(plan, until)
         wave = self.plan(name, plan, since, until, net=net)
         if strict:
             wave.choice.require_incremental(name)
@@ -73,9 +81,10 @@ class Waves:
         net: bool,
         groupings: Mapping[str, Aggregate] | None = None,
     ) -> Wave:
-        """Choose how to process a batch."""
+        """Choose how to process a batch; the stored views it reads are brought up to its end."""
         kept = dict(groupings or {})
-        definitions = self.catalog.definitions(since) | kept
+        self.catch_up(plan, until, kept)
+        definitions = self.catalog.definitions(since, until) | kept
         changed = self.changed(influents(plan, definitions), since, until)
         merged = frozenset(g for g, node in kept.items() if self._merges(node, definitions, since, until))
         key = (name, id(plan), changed, frozenset(definitions), merged)
@@ -128,29 +137,67 @@ class Waves:
     # stored views
 
     def advance(self, until: int) -> None:
-        """Bring every stored view up to an instant."""
+        """Bring every stored view up to an instant; one that fails does not hold up those that do not read it."""
+        failures: list[TidingsError] = []
         for view in self.catalog.stored():
-            self._advance(view, until)
-
-    def catch_up(self, plan: Relation, until: int) -> None:
-        """Bring the stored views a plan reads up to an instant."""
-        for view in self.catalog.stored():
-            if view.name in influents(plan, self.catalog.definitions(until)):
-                self.catch_up(view.plan, until)
+            try:
                 self._advance(view, until)
+            except TidingsError as failure:
+                failures.append(failure)
+        if failures:
+            raise failures[0]
+
+    def catch_up(self, plan: Relation, until: int, more: Mapping[str, Relation] | None = None) -> None:
+        """Bring the stored views a plan reads up to an instant; ``more`` are definitions beside the catalog's."""
+        wanted = influents(plan, self.catalog.definitions(until) | dict(more or {}))
+        for view in self.catalog.stored():
+            if view.name in wanted:
+                self._advance(view, min(until, self.settled()))
 
     def _advance(self, view: StoredView, until: int) -> None:
+        if view.is_outdated:
+            self.fill(view, until)
         if view.until >= until:
             return
         wave = self.plan(view.name, view.over, view.until, until, net=False, groupings=view.groupings)
         if view.strict:
             wave.choice.require_incremental(view.name)
-        deltas = self._run(wave, frozenset(view.groupings))
-        if wave.choice.strategy is Strategy.RECOMPUTE:
-            definitions = self.catalog.definitions(view.until) | view.groupings
-            for name, groups in view.groupings.items():
-                program = recompute_program(name, groups, wave.program.changed, definitions)
-                deltas[name] = self._recomputed(program, wave.since, wave.ends)
+        try:
+            deltas = self._run(wave, frozenset(view.groupings))
+            if wave.choice.strategy is Strategy.RECOMPUTE:
+                deltas |= self._recomputed_groupings(view, wave)
+        except EngineFailed as failure:
+            self._begin_anew(view, until, failure)
+            return
         for name, delta in deltas.items():
             view.tables[name].take(delta)
         view.until = until
+
+    def _recomputed_groupings(self, view: StoredView, wave: Wave) -> dict[str, pa.Table]:
+        definitions = self.catalog.definitions(wave.since, wave.until) | view.groupings
+        found = {}
+        for name, groups in view.groupings.items():
+            program = recompute_program(name, groups, wave.program.changed, definitions)
+            found[name] = self._recomputed(program, wave.since, wave.ends)
+        return found
+
+    def _begin_anew(self, view: StoredView, at: int, failure: EngineFailed) -> None:
+        """Fill a view whose changes cannot be told with the rows it has now, if it has any."""
+        if view.strict:
+            raise failure
+        try:
+            self.fill(view, at)
+        except EngineFailed:
+            raise failure from None
+
+    def fill(self, view: StoredView, at: int) -> None:
+        """Give a stored view the rows that its query has at an instant, computed from scratch."""
+        self.catch_up(view.plan, at)
+        definitions = self.catalog.definitions(at, at) | view.groupings
+        plans = {name: normalise(view.groupings.get(name, view.plan), definitions) for name in view.tables}
+        rows = {name: self.runner.query(plan, self.sources(0, at), at) for name, plan in plans.items()}
+        for name, found in rows.items():
+            columns = view.tables[name].columns
+            size = self.runner.backend.load(name, columns, found, columns[0].name)
+            view.tables[name] = Table(name, columns, name, size)
+        view.since = view.until = at

@@ -37,16 +37,16 @@ class Catalog:
 
     def rows(self, name: str) -> Table:
         """The rows of a table or stored view, or of a grouping kept for one."""
-        view = self._views.get(name.partition("#")[0].lower())
-        return view.tables[name] if isinstance(view, StoredView) else self.table(name)
+        kept = next((v.tables[name] for v in self.stored() if name in v.tables), None)
+        return self.table(name) if kept is None else kept
 
     def stored(self) -> list[StoredView]:
         """The stored views, each after those it reads."""
         return [v for v in self._views.values() if isinstance(v, StoredView)]
 
-    def definitions(self, since: int | None = None) -> dict[str, Relation]:
-        """The plans of all views by name; stored ones only if their rows do not reach back to an instant."""
-        at_hand = {v.name for v in self.stored() if since is not None and v.since <= since}
+    def definitions(self, since: int | None = None, until: int = 0) -> dict[str, Relation]:
+        """The plans of all views by name; stored ones only if their rows do not reach from one instant to another."""
+        at_hand = {v.name for v in self.stored() if since is not None and v.since <= since and until <= v.until}
         return {v.name: v.plan for v in self._views.values() if v.name not in at_hand}
 
     def add(self, relation: Table | View | StoredView) -> None:

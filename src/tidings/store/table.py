@@ -39,6 +39,11 @@ class Table:
     def schema(self) -> pa.Schema:
         return arrow_schema(self.columns)
 
+    def rest_on(self, base: str, size: int) -> None:
+        """Take what the engine holds under a name as the rows that were there before any transaction."""
+        self.base, self.base_size = base, size
+        self._sources.clear()
+
     def append(self, time: int, rows: pa.Table, weights: list[int]) -> None:
         """Log one transaction's net changes, at a time after all others."""
         entry = rows.append_column(TIME, pa.array([time] * rows.num_rows, pa.int64()))

@@ -30,7 +30,7 @@ class View:
 
 @dataclass(slots=True)
 class StoredView:
-    """A view whose rows are kept, from ``since`` to ``until``."""
+    """A view whose rows are kept, from ``since`` to ``until``; they do not count where it ends before it begins."""
 
     view: View
     strict: bool
@@ -58,6 +58,15 @@ class StoredView:
     def rows(self) -> Table:
         """The view's own rows."""
         return self.tables[self.name]
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether its rows have to be computed anew."""
+        return self.since > self.until
+
+    def outdate(self) -> None:
+        """Let its rows not count any more: what it reads is not what it was."""
+        self.since = self.until + 1
 
 
 def stored(view: View, normal: Relation, at: int, *, strict: bool) -> StoredView:
