@@ -36,7 +36,7 @@ def insert(db: tidings.Database, table: str, *rows: tuple[Any, ...]) -> None:
         tx.insert(table, [list(r) for r in rows])
 
 
-def told(db: tidings.Database, condition: str) -> list[tuple[datetime, Any, int]]:
+def told(db: tidings.Database, condition: str) -> list[tuple[Any, ...]]:
     """When which keys come and go for a condition on ``t``, or for a query."""
     query = condition if condition.startswith("SELECT") else f"SELECT k FROM t WHERE {condition}"
     changes = db.changes(query, since=0, per_commit=True).rows()
