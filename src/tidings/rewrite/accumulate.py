@@ -5,9 +5,12 @@ greatest values while rows only come.  A group's row count is always among them,
 
 Withheld, so that the groups are read again instead, for
 
-- floating sums, whose value depends on the order of addition;
+- floating sums, whose value depends on the order of addition: ``1e20 + 1 - 1e20`` is 0 or 1;
+- sums of decimals of more than 28 digits, which have no room for what comes and what goes together: from ``-9e37`` to
+  ``9e37`` is ``1.8e38``, which is no ``decimal(38,0)``;
 - averages of 64-bit integers and of wide decimals, which engines round on the way;
-- DISTINCT inside an aggregate, and every other aggregate.
+- DISTINCT inside an aggregate: whether a value is new cannot be told from a count of all;
+- least and greatest values of nested types, and every other aggregate.
 """
 
 from __future__ import annotations
@@ -17,12 +20,14 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from tidings.ir import types
-from tidings.ir.expression import Expression, Ref, cast, column, operand, ref
+from tidings.ir.expression import Expression, Ref, cast, column, operand, ref, refs
 from tidings.ir.relation import Aggregate, Item, Project
 
 ROWS = "rows"
 """The accumulator that counts a group's rows."""
 
+_WIDEST_SUM = 28
+"""Sums have ten digits more than what they add up, as far as 38 allows."""
 _NARROW = ("tinyint", "smallint", "int")
 _WIDEST_AVERAGE = 10
 """Decimals of more digits than this have averages that are rounded twice when divided here."""
@@ -69,7 +74,7 @@ class _Split:
         match call:
             case exp.Count():
                 return self._count(argument)
-            case exp.Sum() if _is_exact(item.type):
+            case exp.Sum() if self._is_exact(argument, item.type):
                 total = self._sum(argument, item.type)
                 return exp.If(this=_some(self._count(argument)), true=total, false=exp.Null())
             case exp.Avg() if (exact := self._summed_as(argument, item.type)) is not None:
@@ -85,11 +90,21 @@ class _Split:
             total = cast(total, "double")
         return exp.If(this=_some(count), true=cast(exp.Div(this=total, expression=count), type), false=exp.Null())
 
+    def _column_types(self) -> dict[Ref, str]:
+        return {f.ref: f.type for f in self.node.input.fields}
+
+    def _is_exact(self, argument: Expression, total: str) -> bool:
+        """Whether the sum of an argument is exact, with room on the way."""
+        column_types = self._column_types()
+        decimals = (types.decimal(column_types[r]) for r in refs(argument))
+        return (total == "bigint" or types.decimal(total) is not None) and all(
+            d is None or d[0] <= _WIDEST_SUM for d in decimals
+        )
+
     def _summed_as(self, argument: Expression, average: str) -> str | None:
         """The exact type in which to sum what an average is taken of."""
-        column_types: dict[Ref, str] = {f.ref: f.type for f in self.node.input.fields}
         found = ref(argument)
-        if average == "double" and found is not None and column_types[found] in _NARROW:
+        if average == "double" and found is not None and self._column_types()[found] in _NARROW:
             return "bigint"
         digits = types.decimal(average)
         if digits is None or digits[0] - 4 > _WIDEST_AVERAGE:
@@ -111,10 +126,6 @@ class _Split:
 
     def _of(self, name: str) -> Expression:
         return column(self.node.alias, name)
-
-
-def _is_exact(type: str) -> bool:
-    return type == "bigint" or types.decimal(type) is not None
 
 
 def _some(count: Expression) -> Expression:

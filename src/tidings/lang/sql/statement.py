@@ -152,7 +152,8 @@ def _refresh(tree: exp.Create, text: str) -> tuple[bool, bool]:
         name = str(option.name).lower() if isinstance(option, exp.Property) else ""
         if not stored or name != "refresh":
             words = option.sql(DIALECT, comments=False)
-            raise UnsupportedStatement(place(text, tree), statement=f"CREATE VIEW with {words}")
+            hint = "the one option is refresh, of CREATE MATERIALIZED VIEW"
+            raise UnsupportedStatement(place(text, tree), hint, statement=f"CREATE VIEW with {words}")
         refresh = str(option.args["value"].name).lower()
         if refresh not in _REFRESH:
             hint = f"it is one of: {', '.join(_REFRESH)}"
