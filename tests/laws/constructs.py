@@ -67,6 +67,7 @@ SELECT percentile_disc(0) WITHIN GROUP (ORDER BY b DESC) AS q FROM t
 SELECT mode() WITHIN GROUP (ORDER BY s) AS m, mode(a, true) AS n, mode() WITHIN GROUP (ORDER BY b DESC) AS o FROM t
 SELECT s, median(b) FILTER (WHERE a = 1) AS m FROM t GROUP BY s
 SELECT a, (SELECT sort_array(collect_list(y)) FROM u WHERE u.x = t.a) AS l FROM t
+SELECT a, any(b > 2) AS o, some(b > 2) FILTER (WHERE s = 'x') AS p, every(b > 1) AS q FROM t GROUP BY a
 """.strip().splitlines()
 
 ORDERED_AGGREGATES = """
@@ -145,7 +146,24 @@ SELECT * FROM t UNPIVOT ((v, w) FOR n IN ((a, b) AS ab, (b, a)))
 SELECT n, sum(v) AS total FROM t UNPIVOT (v FOR n IN (a, b)) GROUP BY n
 """.strip().splitlines()
 
-SPARK = [*JOINS, *GROUPINGS, *AGGREGATES, *SUBQUERIES, *ON, *LATERAL, *GENERATORS, *PIVOTS]
+TOGETHER = """
+SELECT x, k, count(*) AS n FROM w LATERAL VIEW explode(arr) e AS x GROUP BY ROLLUP (x, k)
+SELECT b, x, rank() OVER (PARTITION BY a ORDER BY x) AS r FROM t JOIN w ON t.a = w.k LATERAL VIEW explode(w.arr) e AS x
+SELECT t.a, q.x FROM t LEFT JOIN (SELECT k, x FROM w LATERAL VIEW explode(arr) e AS x) AS q ON t.a = q.x
+SELECT t.b FROM t WHERE EXISTS (SELECT 1 FROM w LATERAL VIEW explode(arr) e AS x WHERE e.x = t.a AND w.k < 3)
+SELECT * FROM (SELECT t.a, t.s, u.y FROM t JOIN u ON t.a = u.x) AS j PIVOT (sum(y) FOR s IN ('x', 'y'))
+SELECT a, sum(b) AS total FROM t GROUP BY a HAVING sum(b) IN (SELECT y FROM u) OR max(b) > (SELECT avg(y) FROM u)
+SELECT t.a, q.x, q.n FROM t, LATERAL (SELECT x, count(*) AS n FROM u WHERE u.x = t.a GROUP BY x) AS q
+SELECT t.a, q.y, q.r FROM t, LATERAL (SELECT y, rank() OVER (ORDER BY y) AS r FROM u WHERE u.x >= t.a) AS q
+SELECT t.a, q.z FROM t LEFT JOIN LATERAL (SELECT DISTINCT y + t.b AS z FROM u WHERE u.x = t.a) AS q ON q.z > 3
+SELECT n, count(*) AS m FROM (SELECT a, s, count(*) AS n FROM t GROUP BY CUBE (a, s)) AS g GROUP BY n
+SELECT a FROM (SELECT a, grouping(a) AS g FROM t GROUP BY ROLLUP (a)) AS r WHERE g = 0 AND a > 1
+SELECT t.a, g.n FROM t JOIN (SELECT x, count(*) AS n FROM u GROUP BY ROLLUP (x)) AS g ON t.a <=> g.x
+SELECT DISTINCT v FROM (SELECT * FROM t UNPIVOT (v FOR n IN (a, b))) AS q EXCEPT SELECT y FROM u
+SELECT a, count(*) AS n FROM t GROUP BY a UNION ALL SELECT explode(arr), 0 FROM w
+""".strip().splitlines()
+
+SPARK = [*TOGETHER, *JOINS, *GROUPINGS, *AGGREGATES, *SUBQUERIES, *ON, *LATERAL, *GENERATORS, *PIVOTS]
 QUANTIFIED = (
     [
         f"SELECT a, b FROM t WHERE b {op} {some} (SELECT y FROM u WHERE u.x = t.a)"

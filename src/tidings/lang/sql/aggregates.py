@@ -7,6 +7,7 @@
 ``max_by(x, y)``, ``min_by(x, y)``         of several rows with the extreme ``y`` the greatest, or least, ``x``
 ``mode(x)``                                of several most frequent values the least
 ``percentile``, ``median`` and their like  of the sorted values; the same arithmetic on every engine
+``any``, ``some``, ``every``               under the names all engines know
 =========================================  ====================================================================
 
 The translation is from tree to tree, before names are resolved, so that the analyzer and the plan see the same.
@@ -48,7 +49,17 @@ def in_canonical_order(ctx: Context, node: exp.Select) -> exp.Select:
 
 
 def _is_translated(node: Expression) -> bool:
-    return isinstance(node, _TRANSLATED) and not isinstance(node, exp.ApproxQuantile)
+    if isinstance(node, _TRANSLATED):
+        return not isinstance(node, exp.ApproxQuantile)
+    return _quantifier(node) is not None
+
+
+def _quantifier(node: Expression) -> type[exp.AggFunc] | None:
+    """What ``any``, ``some`` or ``every`` is as an aggregate; not the ANY of a comparison."""
+    if isinstance(node, exp.Any):
+        return None if isinstance(node.parent, exp.Binary) and node.arg_key == "expression" else exp.LogicalOr
+    name = str(node.this).lower() if isinstance(node, exp.Anonymous) and len(node.expressions) == 1 else ""
+    return {"some": exp.LogicalOr, "every": exp.LogicalAnd}.get(name)
 
 
 def _item(ctx: Context, item: Expression) -> Expression:
@@ -89,6 +100,10 @@ def _translated(ctx: Context, call: Expression, top: Expression) -> Expression:
             return _extreme(ctx, call, over)
         case exp.Mode():
             return over(_mode(call)) if not isinstance(call.parent, exp.WithinGroup) else top.copy()
+        case exp.Any() | exp.Anonymous():
+            kind = _quantifier(call)
+            assert kind is not None
+            return over(kind(this=(call.this.unnest() if isinstance(call, exp.Any) else call.expressions[0]).copy()))
         case _:
             return _percentiles(ctx, call, over)
 
@@ -170,6 +185,8 @@ def _percentiles(ctx: Context, call: Expression, over: Callable[[Expression], Ex
     shares = at.expressions if isinstance(at, exp.Array) else [at]
     if not all(isinstance(s, exp.Literal) and s.is_number for s in shares):
         raise ctx.unsupported("a percentile that is not a number", call)
+    if not all(0 <= float(s.name) <= 1 for s in shares if s is not None):
+        raise InvalidExpression(ctx.place(call), reason="a percentile lies between 0 and 1")
     values = over(exp.ArrayAgg(this=_filled("CAST(x AS DOUBLE)", x=value), nulls_excluded=True))
     if distinct:
         values = exp.ArrayDistinct(this=values)

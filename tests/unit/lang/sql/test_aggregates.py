@@ -72,7 +72,21 @@ def test_what_is_written_names_the_column() -> None:
     assert names(bound("SELECT collect_list(c), max_by(c, a) FROM u")) == ["collect_list(c)", "max_by(c, a)"]
 
 
+@pytest.mark.parametrize(
+    ("call", "aggregate"),
+    [
+        ("any(a > 1)", "BOOL_OR(u.a > 1)"),
+        ("some(a > 1) FILTER (WHERE c > 1)", "BOOL_OR(u.a > 1) FILTER(WHERE u.c > 1)"),
+        ("every(a > 1)", "BOOL_AND(u.a > 1)"),
+    ],
+)
+def test_any_some_and_every(call: str, aggregate: str) -> None:
+    assert parts(call)[0] == [aggregate]
+
+
 def test_refused() -> None:
+    with pytest.raises(InvalidExpression):
+        bound("SELECT percentile(d, 50) AS x FROM u")
     for call in ("max_by(c, a, 2)", "percentile(d, c)"):
         with pytest.raises(UnsupportedConstruct):
             bound(f"SELECT {call} AS x FROM u")

@@ -120,11 +120,28 @@ def test_more_than_one_row_is_an_error_at_run_time() -> None:
 )
 def test_when_the_domain_is_needed(inner: str, needed: bool) -> None:
     """A column of the subquery stands for one around it only where the two are set equal and have one type."""
-    assert has_domain(f"SELECT a FROM u WHERE EXISTS ({inner})") is needed
+    assert has_domain(f"SELECT a, EXISTS ({inner}) AS found FROM u") is needed
+
+
+@pytest.mark.parametrize("kind", ["EXISTS", "NOT EXISTS", "c IN", "c NOT IN"])
+def test_conditions_of_a_plain_subquery_become_those_of_the_join(kind: str) -> None:
+    """A row matches or it does not: what the subquery would say of other values around it does not matter."""
+    text = f"SELECT a FROM u WHERE {kind} (SELECT c FROM w WHERE w.c > u.c AND w.e = 'x')"
+    assert not has_domain(text)
+    (join,) = [n for n in walk(bound(text)) if isinstance(n, SemiJoin)]
+    assert "w.c > u.c" in [show(c) for c in join.conditions]
+
+
+@pytest.mark.parametrize(
+    "inner", ["SELECT 1 FROM w WHERE w.c > u.c GROUP BY w.e HAVING count(*) > 1", "SELECT DISTINCT c FROM w WHERE c > a"]
+)
+def test_conditions_below_other_operators_stay(inner: str) -> None:
+    """``count(*)`` counts the rows of one value around, so all values have to be told apart."""
+    assert has_domain(f"SELECT a FROM u WHERE EXISTS ({inner})")
 
 
 def test_the_domain_is_what_occurs_around() -> None:
-    found = bound("SELECT a FROM u WHERE EXISTS (SELECT 1 FROM w WHERE w.c > u.c)")
+    found = bound("SELECT a FROM u WHERE EXISTS (SELECT 1 FROM w WHERE w.c > u.c GROUP BY w.e)")
     (domain,) = [n for n in walk(found) if isinstance(n, Aggregate)]
     assert [n.relation for n in walk(domain) if isinstance(n, Scan)] == ["u"]
     assert domain.aggregates == ()
