@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 Row = tuple[Any, ...]
+Commit = list[tuple[str, list[Row], list[Row]]]
+"""Per table the rows that go and the rows that come."""
 
 SCHEMA = {"t": "a INT, b INT, s STRING", "u": "x INT, y INT", "w": "k INT, arr ARRAY<INT>, m MAP<STRING, INT>"}
 
@@ -17,7 +19,7 @@ BASE: dict[str, list[Row]] = {
     "w": [(1, [1, 2, 2, None], [("p", 1), ("q", None)]), (2, [], []), (3, None, None)],
 }
 
-COMMITS: list[list[tuple[str, list[Row], list[Row]]]] = [
+COMMITS: list[Commit] = [
     [("t", [], [(2, 7, "y"), (3, 3, "")]), ("u", [], [(3, None)])],
     [("t", [(1, 2, "y")], [(1, 9, "q")]), ("w", [(2, [], [])], [(2, [4, 4], [("r", 2)])])],
     [("u", [(None, 4), (1, 1)], [(2, 1)])],

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import tidings
-from tests.laws.constructs import BASE, COMMITS, OURS, QUANTIFIED, SCHEMA, SPARK
+from tests.laws.constructs import BASE, COMMITS, OURS, QUANTIFIED, SCHEMA, SPARK, Commit
 from tidings.engine.plain import row_keys
 from tidings.ir.expression import TIME, WEIGHT
 
@@ -28,7 +28,8 @@ def replay(db: tidings.Database) -> list[int]:
     for name, columns in SCHEMA.items():
         db.sql(f"CREATE TABLE {name} ({columns})")
     times = [db.time]
-    for commit in ([(name, [], rows) for name, rows in BASE.items()], *COMMITS):
+    first: Commit = [(name, [], rows) for name, rows in BASE.items()]
+    for commit in (first, *COMMITS):
         with db.transaction() as tx:
             for table, gone, come in commit:
                 if gone:
