@@ -239,7 +239,11 @@ class Database:
     def query(self, text: str, as_of: Instant | None = None) -> Result:
         """The rows of a query or view, now or as they were at an earlier instant."""
         plan = self._plan(text)
-        return self._answer(plan, self._present(plan) if as_of is None else _time(as_of))
+        present = self._present(plan)
+        at = present if as_of is None else _time(as_of)
+        if at > present and self._reads_clock(plan):
+            raise InvalidInterval(since=at, until=at, reason="it lies in the future")
+        return self._answer(plan, at)
 
     def changes(
         self,

@@ -224,7 +224,6 @@ def test_the_clock_elsewhere_is_refused_with_a_hint(db: tidings.Database, query:
     assert "compare it with columns" in refused.value.hint
 
 
-@pytest.mark.xfail(strict=True, reason="the clock inside an aggregate or window of a condition is not refused")
 @pytest.mark.parametrize(
     "query",
     [

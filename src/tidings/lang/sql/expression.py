@@ -71,12 +71,20 @@ def check(ctx: Context, node: Expression, *, clock: bool = False) -> None:
         if functions.is_non_deterministic(part):
             hint = "compute the value outside and store it in a column"
             raise NonDeterministic(ctx.place(part), hint, function=_call(part))
-        if functions.reads_clock(part) and not clock:
+        if functions.reads_clock(part) and not (clock and _row_by_row(part)):
             raise clock_refused(ctx, part)
         if functions.depends_on_order(part) and not isinstance(part.parent, exp.Window):
             raise NonDeterministic(ctx.place(part), _ORDER_HINTS.get(type(part), _ORDER_HINT), function=_call(part))
         if functions.is_generator(part):
             raise ctx.unsupported("a function that makes rows", part)
+
+
+def _row_by_row(node: Expression) -> bool:
+    """Whether a node stands in no aggregate and no window function."""
+    around = node.parent
+    while around is not None and not functions.is_aggregate(around) and not functions.is_window(around):
+        around = around.parent
+    return around is None
 
 
 _ORDER_HINT = "say which row, as in max_by(value, order)"

@@ -27,7 +27,26 @@ def statements(text: str) -> list[Expression]:
     except TokenError:
         start = _unclosed(text)
         raise InvalidSyntax(Place(text, start, start + 1), reason="a quotation or comment is not closed") from None
-    return [t for t in trees if t is not None and not isinstance(t, exp.Semicolon)]
+    return [_with_whole_intervals(t) for t in trees if t is not None and not isinstance(t, exp.Semicolon)]
+
+
+def _with_whole_intervals(tree: Expression) -> Expression:
+    """``INTERVAL 1 DAY 3 HOURS`` is read as a sum; as an operand it needs the parentheses that keep it together.
+
+    >>> _with_whole_intervals(sqlglot.parse_one("SELECT x - INTERVAL 1 DAY 3 HOURS", read=DIALECT)).sql(DIALECT)
+    "SELECT x - (INTERVAL '1' DAY + INTERVAL '3' HOURS)"
+    """
+    for node in list(tree.find_all(exp.Add)):
+        around = node.parent
+        product = isinstance(around, exp.Mul | exp.Div)
+        right = isinstance(around, exp.Binary) and node.arg_key == "expression"
+        if isinstance(node.expression, exp.Interval) and _is_interval(node.this) and (product or right):
+            node.replace(exp.Paren(this=node.copy()))
+    return tree
+
+
+def _is_interval(node: Expression) -> bool:
+    return isinstance(node, exp.Interval) or (isinstance(node, exp.Add) and _is_interval(node.this))
 
 
 def _syntax_error(text: str, error: ParseError) -> InvalidSyntax:

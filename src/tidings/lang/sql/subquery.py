@@ -22,7 +22,18 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from tidings.errors import InvalidExpression
-from tidings.ir.expression import Expression, column, conjunction, literal, operand, read, show_name, typed_null
+from tidings.ir.expression import (
+    Expression,
+    column,
+    conjunction,
+    literal,
+    operand,
+    read,
+    refs,
+    show_name,
+    substitute,
+    typed_null,
+)
 from tidings.ir.relation import (
     Aggregate,
     Column,
@@ -36,7 +47,7 @@ from tidings.ir.relation import (
     Scan,
     SemiJoin,
 )
-from tidings.ir.traverse import rebuild
+from tidings.ir.traverse import rebuild, walk
 from tidings.lang.sql.bound import Bound
 from tidings.lang.sql.comparison import Comparison, quantified, row
 from tidings.lang.sql.context import Context
@@ -183,10 +194,13 @@ class Subqueries:
             plan, value = self.valued(plan, condition)
             return Filter(plan, (value,))
         arguments = list(node.expressions)
-        inner = self._resolved(subquery, plan, arguments)
-        conditions = self._tied(subquery, arguments)
+        lifted = _without_domain(subquery, arguments)
+        if lifted is not None:
+            inner, conditions, items = lifted
+        else:
+            inner = self._resolved(subquery, plan, arguments)
+            conditions, items = self._tied(subquery, arguments), [f.expression for f in inner.fields]
         if subquery.kind == "in":
-            items = [f.expression for f in inner.fields]
             compared = subquery.comparison.may_hold if negated else subquery.comparison.holds
             conditions += compared(arguments[subquery.ties :], items)
         return SemiJoin(plan, inner, tuple(conditions), negated)
@@ -313,6 +327,28 @@ class Subqueries:
 
     def _tied(self, subquery: Subquery, arguments: list[Expression]) -> list[Expression]:
         return [_same(a, f.expression) for a, f in zip(arguments, subquery.tie_fields, strict=False)]
+
+
+def _without_domain(
+    subquery: Subquery, arguments: list[Expression]
+) -> tuple[Relation, list[Expression], list[Expression]] | None:
+    """A subquery whose own WHERE compares with the query around: its rows, those conditions, and its items.
+
+    ``P ⋉_{d} π(σ_c(R × D)) = P ⋉_{c with P for D} R`` if D occurs nowhere else: no domain is needed.
+    """
+    match subquery.plan:
+        case Project(input=Filter(input=Join(inputs=(own, Scan() as domain), conditions=()), conditions=conditions)):
+            pass
+        case _:
+            return None
+    elsewhere = (n for n in walk(own) if isinstance(n, Scan) and n.relation == subquery.domain)
+    if domain.relation != subquery.domain or next(elsewhere, None) is not None:
+        return None
+    around = dict(zip((f.ref for f in domain.fields), arguments, strict=False))
+    alone = tuple(c for c in conditions if not any(r in around for r in refs(c)))
+    both = [substitute(c, around) for c in conditions if c not in alone]
+    items = [substitute(i.expression, around) for i in subquery.plan.items]
+    return (Filter(own, alone) if alone else own), both, items
 
 
 def bind_dependent(

@@ -133,7 +133,8 @@ def test_conditions_of_a_plain_subquery_become_those_of_the_join(kind: str) -> N
 
 
 @pytest.mark.parametrize(
-    "inner", ["SELECT 1 FROM w WHERE w.c > u.c GROUP BY w.e HAVING count(*) > 1", "SELECT DISTINCT c FROM w WHERE c > a"]
+    "inner",
+    ["SELECT 1 FROM w WHERE w.c > u.c GROUP BY w.e HAVING count(*) > 1", "SELECT DISTINCT c FROM w WHERE c > a"],
 )
 def test_conditions_below_other_operators_stay(inner: str) -> None:
     """``count(*)`` counts the rows of one value around, so all values have to be told apart."""
@@ -142,7 +143,7 @@ def test_conditions_below_other_operators_stay(inner: str) -> None:
 
 def test_the_domain_is_what_occurs_around() -> None:
     found = bound("SELECT a FROM u WHERE EXISTS (SELECT 1 FROM w WHERE w.c > u.c GROUP BY w.e)")
-    (domain,) = [n for n in walk(found) if isinstance(n, Aggregate)]
+    *_, domain = [n for n in walk(found) if isinstance(n, Aggregate)]
     assert [n.relation for n in walk(domain) if isinstance(n, Scan)] == ["u"]
     assert domain.aggregates == ()
 
