@@ -1,8 +1,9 @@
 """What a delta program reads, as far as that can be told before it runs.
 
-The unit is a row read of a state: changes are read in any case.  A restricted read touches the rows of the keys that
-changed, about :data:`FANOUT` each; an unrestricted one touches the whole relation, and where an operator has no key,
-once more for every instant of the batch.
+The unit is a row read of a state; deltas are read in any case and do not count.  A restricted read touches the rows of
+the keys that changed, about :data:`FANOUT` each; an unrestricted one touches the whole relation, and where an operator
+has no key, once more for every instant of the batch.  A new state has the changes in it: a recompute from nothing reads
+them again at every instant.
 """
 
 from __future__ import annotations
@@ -10,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from tidings.analysis.influents import reads
 from tidings.delta.plan import Program, Step
 from tidings.ir.relation import Relation, Restrict, Scan, Version
-from tidings.ir.traverse import children
+from tidings.ir.traverse import children, walk
 
 FANOUT = 10
 """How many rows a key is taken to have."""
@@ -21,16 +21,17 @@ FANOUT = 10
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One read of a state: of which relation, and by the keys of which deltas; none for the whole."""
+    """One read of a state: of which relation and version, and by the keys of which deltas; none for the whole."""
 
     relation: str
+    version: Version
     keys: frozenset[str]
     times: int
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """What is known about a batch: rows per relation, changed rows per relation, instants."""
+    """What is known about a batch: rows per relation before it, changed rows per relation, instants."""
 
     rows: Callable[[str], int]
     changes: Callable[[str], int]
@@ -46,12 +47,16 @@ def _readings(step: Step, node: Relation, keys: Relation | None, instants: int) 
     match node:
         case Scan() if node.version is not Version.DELTA:
             times = 1 + instants if step.keyless and keys is None else 1
-            yield Reading(node.relation, frozenset() if keys is None else reads(keys), times)
+            yield Reading(node.relation, node.version, frozenset() if keys is None else _deltas(keys), times)
         case Restrict():
             yield from _readings(step, node.input, node.keys, instants)
         case _:
             for child in children(node):
                 yield from _readings(step, child, keys, instants)
+
+
+def _deltas(keys: Relation) -> frozenset[str]:
+    return frozenset(n.relation for n in walk(keys) if isinstance(n, Scan) and n.version is Version.DELTA)
 
 
 def estimate(program: Program, sizes: Sizes) -> int:
@@ -63,6 +68,8 @@ def estimate(program: Program, sizes: Sizes) -> int:
 
     def cost(reading: Reading) -> int:
         size = sizes.rows(reading.relation)
+        if reading.version is not Version.OLD:
+            size += sizes.changes(reading.relation)
         if not reading.keys:
             return size * reading.times
         keys = min(changes[r] if r in changes else sizes.changes(r) for r in reading.keys)
