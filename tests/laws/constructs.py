@@ -91,6 +91,9 @@ SELECT a, b FROM t WHERE struct(a, b) NOT IN (SELECT x, y FROM u WHERE u.x > t.a
 SELECT a, b FROM t WHERE NOT (a IS NULL OR (a, b) NOT IN (SELECT x, y FROM u))
 SELECT (SELECT max(y) FROM u WHERE u.x = t.a) AS m, count(*) AS n FROM t GROUP BY (SELECT max(y) FROM u WHERE u.x = t.a)
 SELECT b > (SELECT min(y) FROM u) AS k, count(*) AS n FROM t GROUP BY ROLLUP (k)
+SELECT a, b FROM t WHERE EXISTS (SELECT 1 FROM (SELECT y FROM u WHERE u.x = t.a) AS q WHERE q.y > 1)
+SELECT a, (SELECT max(z) FROM (SELECT y + 1 AS z FROM u WHERE u.x = t.a) AS q) AS m FROM t
+SELECT a, (SELECT max(n) FROM (SELECT count(*) AS n FROM u WHERE u.x = t.a) AS q) AS m FROM t
 """.strip().splitlines()
 
 ON = """
@@ -180,6 +183,8 @@ SELECT a, b FROM t WHERE NOT b > ANY (SELECT y FROM u)
 )
 
 OTHERS = """
+SELECT a, b FROM t WHERE b > ALL (SELECT z FROM (SELECT y AS z FROM u WHERE u.x > t.a) AS q WHERE q.z < t.b + 3)
+SELECT a FROM t WHERE a IN (SELECT q.x FROM (SELECT x, y FROM u WHERE y > t.b) AS q JOIN u v ON q.x = v.x)
 SELECT a, b FROM t WHERE a IN (VALUES (1), (3))
 SELECT a, b FROM t WHERE a NOT IN (VALUES (1), (NULL))
 SELECT t.a, u.y FROM t RIGHT JOIN u ON t.a = u.x AND u.y > ANY (SELECT b FROM t)

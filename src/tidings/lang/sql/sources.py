@@ -106,6 +106,8 @@ def _part(binder: Binder, node: Expression, ctes: Mapping[str, Any], outer: Oute
         return _group(binder, node, ctes, outer)
     if isinstance(node, exp.Lateral):
         return _lateral(binder, node, ctes, before)
+    if outer is not None and isinstance(node, exp.Subquery) and not node.args.get("pivots"):
+        return _derived(binder, node, ctes, outer)
     return Part.of(_source(binder, node, ctes))
 
 
@@ -156,6 +158,27 @@ def _lateral(binder: Binder, node: exp.Lateral, ctes: Mapping[str, Any], before:
     ties = plan.fields[len(names) :]
     tied = [exp.NullSafeEQ(this=a.copy(), expression=t.expression) for a, t in zip(arguments, ties, strict=True)]
     return Part.of(Source(name, plan, tuple(zip(names, plan.fields, strict=False))), tied)
+
+
+def _derived(binder: Binder, node: exp.Subquery, ctes: Mapping[str, Any], outer: Outer) -> Part:
+    """A subquery in the FROM of a subquery: it may use the query around that one, and is tied to it in WHERE."""
+    ctx, name = binder.ctx, node.alias or binder.ctx.fresh("subquery")
+    check_reserved(name, ctx.place(node))
+    domain = f"__derived_{ctx.fresh(name)}"
+    inside = Scope(outer=outer)
+    bound, own = bind_dependent(binder, node.this, name, inside, binder.with_clause(node, ctes), domain)
+    arguments = [inside.resolve(parts, ctx.place(node)) for _, parts in own.used.values()]
+    plan = bound.plan
+    if own.used and outer.domain is not None:
+        plan = with_domain(ctx, plan, domain, outer.domain, arguments)
+        plan = _for_all(ctx, plan, own, outer.domain, arguments, len(bound.names)) if own.total else plan
+    names = binder.renamed(bound.names, node)
+    part = Part.of(Source(name, plan, tuple(zip(names, plan.fields, strict=False))))
+    ties = plan.fields[len(names) :]
+    part.scope.deferred = [
+        exp.NullSafeEQ(this=a.copy(), expression=t.expression) for a, t in zip(arguments, ties, strict=True)
+    ]
+    return part
 
 
 def _for_all(
