@@ -6,6 +6,7 @@ input.  The names of the others say what is wanted:
 - ``plan``: the normalised plan;
 - ``delta of a, b``: the terms when these tables change, one plan each, with restrictions;
 - ``steps of a, b sharing v``: the same with shared views as steps of their own;
+- ``stored of a, b``: the same for the query as a stored view, with its groupings kept and merged;
 - ``spark of a, b`` and ``duckdb of a, b``: the SQL of the last step with its keys listed;
 - ``semi-join of a, b``: the Spark SQL without lists of keys;
 - ``explain``: what ``explain`` says.
@@ -33,6 +34,7 @@ from tidings.ir.relation import Relation
 from tidings.lang.sql.bind import bind
 from tidings.lang.sql.parse import statements
 from tidings.rewrite.pipeline import normalise
+from tidings.store.view import View, stored
 
 FILES = sorted(Path(__file__).parent.rglob("*.txt"))
 REWRITE = os.environ.get("TIDINGS_REWRITE_GOLDENS") == "1"
@@ -66,6 +68,8 @@ class Golden:
                 return explain("result", self.plan, self.views, Spark.dialect)
             case "delta" | "steps":
                 return "\n\n".join(self.terms(*rest.split(" sharing ")))
+            case "stored":
+                return "\n\n".join(self.shown_terms(self.stored_program(rest)))
             case "spark" | "semi-join":
                 return self.sql(rest, Spark.dialect, listed=kind == "spark")
             case "duckdb":
@@ -73,7 +77,15 @@ class Golden:
         raise ValueError(f"no output is called {name}")
 
     def terms(self, changed: str, shared: str = "") -> Iterator[str]:
-        for step in self.program(changed, shared).steps:
+        return self.shown_terms(self.program(changed, shared))
+
+    def stored_program(self, changed: str) -> Program:
+        view = stored(View("result", "", self.plan), normalise(self.plan, self.views), 0, strict=False)
+        tables, kept = frozenset(changed.split(", ")), frozenset(view.groupings)
+        return compile_program("result", view.over, tables, self.views | view.groupings, kept=kept, merged=kept)
+
+    def shown_terms(self, program: Program) -> Iterator[str]:
+        for step in program.steps:
             for term in step.terms:
                 yield f"-- level {step.level}: {step.name} by {term.influent} as {term.occurrence}\n{shown(term.plan)}"
 

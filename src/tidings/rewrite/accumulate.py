@@ -88,7 +88,8 @@ class _Split:
         total, count = self._sum(argument, exact), self._count(argument)
         if type == "double":
             total = cast(total, "double")
-        return exp.If(this=_some(count), true=cast(exp.Div(this=total, expression=count), type), false=exp.Null())
+        quotient = exp.Div(this=total, expression=count, typed=False, safe=True)
+        return exp.If(this=_some(count), true=cast(quotient, type), false=exp.Null())
 
     def _column_types(self) -> dict[Ref, str]:
         return {f.ref: f.type for f in self.node.input.fields}

@@ -70,7 +70,7 @@ def test_it_tells_what_a_differential_tells(query: str, per_commit: bool) -> Non
             with db.transaction() as tx:
                 tx.insert("t", [(2, 5), (3, 3)])
             delta = db.changes(query, since, per_commit=per_commit)
-            told.append(sorted(((str(c.row), c.time, c.weight) for c in delta.rows())))
+            told.append(sorted((str(c.row), c.time, c.weight) for c in delta.rows()))
     assert told[0] == told[1]
 
 

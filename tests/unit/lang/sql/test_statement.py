@@ -28,11 +28,55 @@ def test_create_view() -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "is_stored", "strict"),
+    [
+        ("VIEW v", False, False),
+        ("MATERIALIZED VIEW v", True, False),
+        ("MATERIALIZED VIEW v WITH (refresh = 'incremental')", True, False),
+        ("MATERIALIZED VIEW v WITH (refresh = 'incremental strict')", True, True),
+        ("MATERIALIZED VIEW v WITH (REFRESH = 'Incremental Strict')", True, True),
+        ("MATERIALIZED VIEW IF NOT EXISTS v (a) WITH (refresh = 'incremental strict')", True, True),
+    ],
+)
+def test_stored_view(words: str, is_stored: bool, strict: bool) -> None:
+    (found,) = read(f"CREATE {words} AS SELECT 1 AS a")
+    assert isinstance(found, CreateView)
+    assert (found.name, found.stored, found.strict) == ("v", is_stored, strict)
+    assert found.own == "SELECT 1 AS a"
+
+
+@pytest.mark.parametrize("value", ["'full'", "''", "3", "'strict'", "'incremental  strict'"])
+def test_an_unknown_refresh(value: str) -> None:
+    with pytest.raises(InvalidSyntax) as refused:
+        read(f"CREATE MATERIALIZED VIEW v WITH (refresh = {value}) AS SELECT 1 AS a")
+    assert "refresh" in refused.value.parameters["reason"]
+    assert refused.value.hint == "it is one of: incremental, incremental strict"
+    assert refused.value.place is not None
+    assert refused.value.place.start == len("CREATE MATERIALIZED VIEW ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE VIEW v WITH (refresh = 'incremental') AS SELECT 1 AS a",
+        "CREATE MATERIALIZED VIEW v WITH (every = 'hour') AS SELECT 1 AS a",
+        "CREATE MATERIALIZED VIEW v WITH (strict) AS SELECT 1 AS a",
+    ],
+)
+def test_an_unknown_option_of_a_view(text: str) -> None:
+    with pytest.raises(UnsupportedStatement) as refused:
+        read(text)
+    assert refused.value.hint == "the one option is refresh, of CREATE MATERIALIZED VIEW"
+    assert refused.value.place is not None
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("DROP TABLE t", Drop(("t",), "TABLE", False)),
         ("DROP VIEW `my view`", Drop(("my view",), "VIEW", False)),
         ("DROP VIEW IF EXISTS v", Drop(("v",), "VIEW", True)),
+        ("DROP MATERIALIZED VIEW v", Drop(("v",), "VIEW", False)),
         ("DROP TABLE a, b", Drop(("a", "b"), "TABLE", False)),
     ],
 )
@@ -64,6 +108,9 @@ def test_queries() -> None:
         "CREATE TABLE t AS SELECT 1 AS a",
         "CREATE OR REPLACE VIEW v AS SELECT 1 AS a",
         "CREATE TEMPORARY VIEW v AS SELECT 1 AS a",
+        "CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT 1 AS a",
+        "CREATE MATERIALIZED VIEW v USING parquet AS SELECT 1 AS a",
+        "REFRESH MATERIALIZED VIEW v",
         "CREATE FUNCTION f AS 'x'",
         "DROP TABLE t CASCADE",
         "INSERT OVERWRITE t SELECT 1",
