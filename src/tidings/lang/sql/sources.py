@@ -14,17 +14,17 @@ from sqlglot import exp
 
 from tidings.analysis import functions
 from tidings.errors import DuplicateAlias
-from tidings.ir.expression import Expression, column, conjuncts, refs, show_name, typed_null
-from tidings.ir.relation import Aggregate, Filter, Item, OuterJoin, Project, Relation, Values
+from tidings.ir.expression import Expression, conjuncts, refs, show_name, typed_null
+from tidings.ir.relation import Filter, Item, Project, Relation, Values
 from tidings.lang.sql.bound import Bound
-from tidings.lang.sql.context import Context
 from tidings.lang.sql.expression import bind_expression, for_analysis
 from tidings.lang.sql.generators import Generator, unnested
 from tidings.lang.sql.joins import join_sources
+from tidings.lang.sql.lateral import derived, lateral
 from tidings.lang.sql.names import check_reserved, kept_apart
 from tidings.lang.sql.pivot import as_select
 from tidings.lang.sql.scope import Outer, Scope, Source
-from tidings.lang.sql.subquery import Subqueries, bind_dependent, with_domain
+from tidings.lang.sql.subquery import Subqueries
 
 if TYPE_CHECKING:
     from tidings.lang.sql.query import Binder
@@ -105,9 +105,14 @@ def _part(binder: Binder, node: Expression, ctes: Mapping[str, Any], outer: Oute
     if isinstance(node, exp.Subquery) and _is_group(node.this):
         return _group(binder, node, ctes, outer)
     if isinstance(node, exp.Lateral):
-        return _lateral(binder, node, ctes, before)
+        if before is None or not isinstance(node.this, exp.Subquery):
+            raise binder.ctx.unsupported("LATERAL here", node)
+        return Part.of(*lateral(binder, node, ctes, before.scope, before.plan))
     if outer is not None and isinstance(node, exp.Subquery) and not node.args.get("pivots"):
-        return _derived(binder, node, ctes, outer)
+        source, tied = derived(binder, node, ctes, outer)
+        part = Part.of(source)
+        part.scope.deferred = tied
+        return part
     return Part.of(_source(binder, node, ctes))
 
 
@@ -135,77 +140,6 @@ def _group(binder: Binder, node: exp.Subquery, ctes: Mapping[str, Any], outer: O
         part.shown.set("joins", mirrors)
         part.shown = exp.Subquery(this=part.shown)
     return part
-
-
-def _lateral(binder: Binder, node: exp.Lateral, ctes: Mapping[str, Any], before: Part | None) -> Part:
-    """A subquery that may use what stands before it: joined back on the values it uses."""
-    ctx = binder.ctx
-    join = node.parent
-    side = str(join.args.get("side") or "").upper() if isinstance(join, exp.Join) else ""
-    if before is None or not isinstance(node.this, exp.Subquery) or side in ("RIGHT", "FULL"):
-        raise ctx.unsupported("LATERAL here", node)
-    name = node.alias or ctx.fresh("lateral")
-    check_reserved(name, ctx.place(node))
-    domain = f"__lateral_{ctx.fresh(name)}"
-    bound, outer = bind_dependent(binder, node.this, name, before.scope, ctes, domain)
-    arguments = [f.expression for f, _ in outer.used.values()]
-    if not all(f.ref in {own.ref for own in before.plan.fields} for f, _ in outer.used.values()):
-        raise ctx.unsupported("LATERAL that uses a query further out", node)
-    plan = with_domain(ctx, bound.plan, domain, before.plan, arguments)
-    if outer.used and outer.total:
-        plan = _for_all(ctx, plan, outer, before.plan, arguments, len(bound.names))
-    names = binder.renamed(bound.names, node)
-    ties = plan.fields[len(names) :]
-    tied = [exp.NullSafeEQ(this=a.copy(), expression=t.expression) for a, t in zip(arguments, ties, strict=True)]
-    return Part.of(Source(name, plan, tuple(zip(names, plan.fields, strict=False))), tied)
-
-
-def _derived(binder: Binder, node: exp.Subquery, ctes: Mapping[str, Any], outer: Outer) -> Part:
-    """A subquery in the FROM of a subquery: it may use the query around that one, and is tied to it in WHERE."""
-    ctx, name = binder.ctx, node.alias or binder.ctx.fresh("subquery")
-    check_reserved(name, ctx.place(node))
-    domain = f"__derived_{ctx.fresh(name)}"
-    inside = Scope(outer=outer)
-    bound, own = bind_dependent(binder, node.this, name, inside, binder.with_clause(node, ctes), domain)
-    arguments = [inside.resolve(parts, ctx.place(node)) for _, parts in own.used.values()]
-    plan = bound.plan
-    if own.used and outer.domain is not None:
-        plan = with_domain(ctx, plan, domain, outer.domain, arguments)
-        plan = _for_all(ctx, plan, own, outer.domain, arguments, len(bound.names)) if own.total else plan
-    names = binder.renamed(bound.names, node)
-    part = Part.of(Source(name, plan, tuple(zip(names, plan.fields, strict=False))))
-    ties = plan.fields[len(names) :]
-    part.scope.deferred = [
-        exp.NullSafeEQ(this=a.copy(), expression=t.expression) for a, t in zip(arguments, ties, strict=True)
-    ]
-    return part
-
-
-def _for_all(
-    ctx: Context, plan: Relation, outer: Outer, around: Relation, arguments: list[Expression], width: int
-) -> Relation:
-    """A total with a row for all values that occur around it, also where it has no rows to total."""
-    ties = plan.fields[width:]
-    values = Project(
-        around,
-        ctx.alias("around"),
-        tuple(Item(t.name, t.type, a) for t, a in zip(ties, arguments, strict=True)),
-    )
-    keys = tuple(Item(f.name, f.type, f.expression) for f in values.fields)
-    occurring = Aggregate(values, ctx.alias("occurring"), keys, ())
-    alias = ctx.alias("total")
-    items = tuple(Item(f.name, f.type, f.expression) for f in plan.fields)
-    known = Project(plan, alias, (*items, Item("__there", "boolean", exp.true())))
-    again = [exp.NullSafeEQ(this=column(occurring.alias, t.name), expression=column(alias, t.name)) for t in ties]
-    missing = exp.Is(this=column(alias, "__there"), expression=exp.Null())
-    out = []
-    for f, default in zip(plan.fields[:width], outer.defaults, strict=True):
-        own: Expression = column(alias, f.name)
-        if default is not None:
-            own = exp.If(this=missing.copy(), true=default.copy(), false=own)
-        out.append(Item(f.name, f.type, own))
-    out += [Item(t.name, t.type, column(occurring.alias, t.name)) for t in ties]
-    return Project(OuterJoin(occurring, known, tuple(again)), ctx.alias("totals"), tuple(out))
 
 
 def _function(node: Expression) -> Expression | None:
