@@ -177,6 +177,34 @@ class UnknownTransactionState(TidingsError):
     """The transaction is over: {reason}"""
 
 
+class HistoryGone(TidingsError):
+    """The state of {table} at {at} is gone: its history begins at {since}"""
+
+    hint_template = "changes are retained for the period the database was opened with"
+
+
+class CatalogTooNew(TidingsError):
+    """The catalog is of version {found}, this Tidings knows versions up to {known}"""
+
+    hint_template = "open it with a newer Tidings"
+
+
+class CatalogFailed(TidingsError):
+    """The catalog could not be read or written: {reason}"""
+
+
+class DatabaseLocked(TidingsError):
+    """The database at {path} is being written by {owner}"""
+
+    hint_template = "open it with read_only=True, or close the writer first"
+
+
+class StaleWriter(TidingsError):
+    """This writer (epoch {epoch}) is no longer the writer: another one (epoch {present}) has opened the database"""
+
+    hint_template = "open the database again"
+
+
 class InvalidInterval(TidingsError):
     """The interval ({since}, {until}] is not valid: {reason}"""
 

@@ -1,0 +1,50 @@
+"""Files that are there when a crash is over: written, synced, and only then named by the catalog."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tidings.store.fault import point
+
+
+def write_parquet(rows: pa.Table, path: Path) -> None:
+    """Write rows to a new file and make it durable."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(rows, path, compression="zstd")
+    point("file.written")
+    sync(path)
+
+
+def sync(path: Path) -> None:
+    """Force a file, and its name in the folder, onto the disk."""
+    for target in (path, path.parent):
+        handle = os.open(target, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def sync_folder(folder: Path) -> None:
+    """Force all files of a folder onto the disk."""
+    for path in sorted(folder.iterdir()):
+        sync(path)
+    sync(folder)
+
+
+def pack(rows: pa.Table) -> bytes:
+    """Rows as Arrow IPC."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def unpack(data: bytes) -> pa.Table:
+    """The inverse of :func:`pack`."""
+    with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
+        return reader.read_all()

@@ -1,0 +1,321 @@
+"""The durable record of a database: definitions, commits, log entries, snapshots and cursors.
+
+Each method that writes is one transaction of the catalog, begun by checking that this writer is still the writer.  A
+large log entry is written to a file first, made durable, and named by the catalog after; a file nobody names is litter
+that a vacuum removes.
+
+The catalog is SQLite beside the data, in WAL mode with full sync, or PostgreSQL.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from sqlalchemy import Connection, Engine, create_engine, delete, event, func, insert, select, update
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
+
+from tidings.errors import CatalogFailed, StaleWriter
+from tidings.ir.expression import WEIGHT
+from tidings.store import schema
+from tidings.store.fault import point
+from tidings.store.files import pack, unpack, write_parquet
+
+INLINE = 64 * 1024
+"""Log entries of up to this many bytes are kept in the catalog itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """One relation as the catalog knows it."""
+
+    id: int
+    name: str
+    kind: str
+    definition: dict[str, Any]
+    created: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What changed in a relation at an instant: its columns, ``__t`` and ``__w``."""
+
+    relation: int
+    time: int
+    rows: pa.Table
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """A log entry without its rows."""
+
+    time: int
+    rows: int
+    growth: int
+    loses: bool
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file of a snapshot, with the least and greatest value of its sort key."""
+
+    path: str
+    rows: int
+    bytes: int
+    low: Any
+    high: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A snapshot of a relation: as of when, and its files in the order of its key."""
+
+    relation: int
+    time: int
+    rows: int
+    folder: str
+    files: tuple[File, ...]
+
+
+@dataclass(slots=True)
+class Journal:
+    """The record of one database, opened by its only writer, or by a reader."""
+
+    folder: Path
+    url: str
+    read_only: bool = False
+    epoch: int = 0
+    _engine: Engine = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._engine = _engine(self.url)
+        with self._failures(), self._engine.begin() as connection:
+            if not self.read_only:
+                schema.prepare(connection)
+                self.epoch = self._epoch(connection) + 1
+                connection.execute(
+                    update(schema.meta).where(schema.meta.c.key == "epoch").values(value=str(self.epoch))
+                )
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        """A transaction of the writer, who must still be the writer."""
+        with self._failures(), self._engine.begin() as connection:
+            found = self._epoch(connection)
+            if found != self.epoch:
+                raise StaleWriter(epoch=self.epoch, present=found)
+            yield connection
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        with self._failures(), self._engine.connect().execution_options(reading=True) as connection:
+            yield connection
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        try:
+            yield
+        except OperationalError as error:
+            raise CatalogFailed(reason=str(error.orig)) from error
+        except SQLAlchemyError as error:
+            raise CatalogFailed(reason=str(error)) from error
+
+    def _epoch(self, connection: Connection) -> int:
+        lock = select(schema.meta.c.value).where(schema.meta.c.key == "epoch").with_for_update()
+        return int(connection.execute(lock).scalar_one())
+
+    # definitions
+
+    def definitions(self) -> list[Definition]:
+        """Every relation, in the order they were made."""
+        with self._reading() as connection:
+            rows = connection.execute(select(schema.relation).order_by(schema.relation.c.id)).all()
+        return [Definition(r.id, r.name, r.kind, json.loads(r.definition), r.created) for r in rows]
+
+    def define(self, made: list[Definition], bases: list[Base], cursors: dict[int, int]) -> None:
+        """Add relations with the rows they begin with."""
+        with self._writing() as connection:
+            for one in made:
+                connection.execute(
+                    insert(schema.relation).values(
+                        id=one.id,
+                        name=one.name,
+                        kind=one.kind,
+                        definition=json.dumps(one.definition),
+                        created=one.created,
+                    )
+                )
+            for base in bases:
+                self._set_base(connection, base)
+            for relation, until in cursors.items():
+                connection.execute(insert(schema.cursor).values(relation=relation, until=until))
+            point("define.written")
+        point("define.done")
+
+    def redefine(self, changed: Definition) -> None:
+        """Give a relation another definition."""
+        with self._writing() as connection:
+            connection.execute(
+                update(schema.relation)
+                .where(schema.relation.c.id == changed.id)
+                .values(name=changed.name, definition=json.dumps(changed.definition))
+            )
+
+    def undefine(self, relations: list[int]) -> None:
+        """Remove relations and all that is recorded of them; their files are litter from here on."""
+        with self._writing() as connection:
+            for table in (schema.entry, schema.base_file, schema.base, schema.cursor):
+                connection.execute(delete(table).where(table.c.relation.in_(relations)))
+            connection.execute(delete(schema.relation).where(schema.relation.c.id.in_(relations)))
+            point("undefine.written")
+
+    # commits
+
+    def commit(self, time: int, entries: list[Entry], cursors: dict[int, int] | None = None) -> None:
+        """Log a transaction; when this returns, it will be there after any crash."""
+        self._log(entries, cursors or {}, committed=time)
+
+    def advance(self, entries: list[Entry], cursors: dict[int, int]) -> None:
+        """Log what a wave made of stored views, with how far they have come."""
+        self._log(entries, cursors, committed=None)
+
+    def _log(self, entries: list[Entry], cursors: dict[int, int], committed: int | None) -> None:
+        rows = [self._stored(e) for e in entries]
+        point("commit.files")
+        with self._writing() as connection:
+            if committed is not None:
+                connection.execute(insert(schema.committed).values(time=committed))
+            if rows:
+                connection.execute(insert(schema.entry), rows)
+            point("commit.logged")
+            for relation, until in cursors.items():
+                of = schema.cursor.c.relation == relation
+                connection.execute(update(schema.cursor).where(of).values(until=until, error=None))
+            point("commit.written")
+        point("commit.done")
+
+    def _stored(self, entry: Entry) -> dict[str, Any]:
+        weights = entry.rows.column(WEIGHT).to_pylist()
+        facts = {
+            "relation": entry.relation,
+            "time": entry.time,
+            "rows": len(weights),
+            "growth": sum(weights),
+            "loses": int(any(w < 0 for w in weights)),
+        }
+        if entry.rows.nbytes <= INLINE:
+            return facts | {"inline": pack(entry.rows), "file": None}
+        name = f"log/{entry.relation}/{entry.time}-{uuid.uuid4().hex[:8]}.parquet"
+        write_parquet(entry.rows, self.folder / name)
+        return facts | {"inline": None, "file": name}
+
+    def last_commit(self) -> int:
+        """The time of the last transaction; 0 before the first."""
+        with self._reading() as connection:
+            return int(connection.execute(select(func.max(schema.committed.c.time))).scalar() or 0)
+
+    # the log
+
+    def logged(self, relation: int) -> list[Logged]:
+        """The log entries of a relation in order, without their rows."""
+        entry = schema.entry
+        wanted = select(entry.c.time, entry.c.rows, entry.c.growth, entry.c.loses)
+        with self._reading() as connection:
+            rows = connection.execute(wanted.where(entry.c.relation == relation).order_by(entry.c.time)).all()
+        return [Logged(r.time, r.rows, r.growth, bool(r.loses)) for r in rows]
+
+    def entries(self, relation: int, after: int, until: int) -> list[pa.Table]:
+        """The rows of the log entries in ``(after, until]``, in order."""
+        entry = schema.entry
+        wanted = select(entry.c.inline, entry.c.file).where(
+            entry.c.relation == relation, entry.c.time > after, entry.c.time <= until
+        )
+        with self._reading() as connection:
+            found = connection.execute(wanted.order_by(entry.c.time)).all()
+        return [unpack(r.inline) if r.inline is not None else pq.read_table(self.folder / r.file) for r in found]
+
+    def forget(self, before: int) -> None:
+        """Remove log entries that are in a snapshot and older than an instant; their files are litter."""
+        with self._writing() as connection:
+            folded = (
+                select(schema.base.c.time).where(schema.base.c.relation == schema.entry.c.relation).scalar_subquery()
+            )
+            connection.execute(delete(schema.entry).where(schema.entry.c.time <= before, schema.entry.c.time <= folded))
+            point("forget.written")
+
+    # snapshots and cursors
+
+    def bases(self) -> dict[int, Base]:
+        """The snapshots by relation."""
+        with self._reading() as connection:
+            bases = connection.execute(select(schema.base)).all()
+            files: dict[int, list[File]] = {}
+            for r in connection.execute(select(schema.base_file).order_by(schema.base_file.c.file)).all():
+                low, high = json.loads(r.bounds)
+                files.setdefault(r.relation, []).append(File(r.file, r.rows, r.bytes, low, high))
+        return {b.relation: Base(b.relation, b.time, b.rows, b.folder, tuple(files.get(b.relation, []))) for b in bases}
+
+    def rebase(self, base: Base) -> None:
+        """Replace a relation's snapshot; the log stays."""
+        with self._writing() as connection:
+            self._set_base(connection, base)
+            point("fold.written")
+        point("fold.done")
+
+    def _set_base(self, connection: Connection, base: Base) -> None:
+        connection.execute(delete(schema.base_file).where(schema.base_file.c.relation == base.relation))
+        connection.execute(delete(schema.base).where(schema.base.c.relation == base.relation))
+        values = {"relation": base.relation, "time": base.time, "rows": base.rows, "folder": base.folder}
+        connection.execute(insert(schema.base).values(**values))
+        for f in base.files:
+            bounds = json.dumps([f.low, f.high])
+            facts = {"relation": base.relation, "file": f.path, "rows": f.rows, "bytes": f.bytes, "bounds": bounds}
+            connection.execute(insert(schema.base_file).values(**facts))
+
+    def cursors(self) -> dict[int, tuple[int, str | None]]:
+        """How far every stored view has come, and why it stays there."""
+        with self._reading() as connection:
+            return {r.relation: (r.until, r.error) for r in connection.execute(select(schema.cursor)).all()}
+
+    def fail(self, relation: int, error: str) -> None:
+        """Mark a stored view as failed, where it stands."""
+        with self._writing() as connection:
+            of = schema.cursor.c.relation == relation
+            connection.execute(update(schema.cursor).where(of).values(error=error))
+
+    def files(self) -> set[str]:
+        """Every file and folder the catalog names, relative to the database."""
+        with self._reading() as connection:
+            logs = connection.execute(select(schema.entry.c.file).where(schema.entry.c.file.is_not(None))).scalars()
+            parts = connection.execute(select(schema.base_file.c.file)).scalars()
+            return {*logs, *parts}
+
+
+def _engine(url: str) -> Engine:
+    engine = create_engine(url)
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "connect", _durable)
+        event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _begin(connection: Connection) -> None:
+    """Writers take their turn at once, so that none has to give up at its end; readers wait for nobody."""
+    connection.exec_driver_sql("BEGIN" if connection.get_execution_options().get("reading") else "BEGIN IMMEDIATE")
+
+
+def _durable(connection: Any, _: object) -> None:
+    """SQLite as it should be: transactions begun by us, a write-ahead log, synced at every commit."""
+    connection.isolation_level = None
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=10000"):
+        connection.execute(f"PRAGMA {pragma}")

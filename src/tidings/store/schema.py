@@ -1,0 +1,116 @@
+"""The catalog's tables, and how older catalogs become newer ones.
+
+Everything that must be atomic is one transaction over these tables.  Rows of users are in them only as small blobs;
+large ones are in files that a row here names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    ForeignKey,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    inspect,
+    select,
+)
+
+from tidings.errors import CatalogTooNew
+
+VERSION = 1
+
+metadata = MetaData()
+
+meta = Table(
+    "meta",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+)
+"""One row per fact about the database: the version of these tables, and the epoch of the present writer."""
+
+relation = Table(
+    "relation",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("name", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("definition", Text, nullable=False),
+    Column("created", BigInteger, nullable=False),
+)
+"""Tables, views, stored views and what is kept for them; ``definition`` is JSON."""
+
+committed = Table(
+    "committed",
+    metadata,
+    Column("time", BigInteger, primary_key=True, autoincrement=False),
+)
+"""The commit times of transactions."""
+
+entry = Table(
+    "entry",
+    metadata,
+    Column("relation", Integer, ForeignKey("relation.id", ondelete="CASCADE"), primary_key=True),
+    Column("time", BigInteger, primary_key=True, autoincrement=False),
+    Column("rows", BigInteger, nullable=False),
+    Column("growth", BigInteger, nullable=False),
+    Column("loses", Integer, nullable=False),
+    Column("inline", LargeBinary),
+    Column("file", Text),
+)
+"""The log: what changed in a relation at an instant, inline as Arrow IPC or in a Parquet file."""
+
+base = Table(
+    "base",
+    metadata,
+    Column("relation", Integer, ForeignKey("relation.id", ondelete="CASCADE"), primary_key=True),
+    Column("time", BigInteger, nullable=False),
+    Column("rows", BigInteger, nullable=False),
+    Column("folder", Text, nullable=False),
+)
+"""The newest snapshot of a relation: as of when, and how many rows."""
+
+base_file = Table(
+    "base_file",
+    metadata,
+    Column("relation", Integer, ForeignKey("relation.id", ondelete="CASCADE"), primary_key=True),
+    Column("file", Text, primary_key=True),
+    Column("rows", BigInteger, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("bounds", Text, nullable=False),
+)
+"""The files of a snapshot, each with the least and greatest value of its sort key (JSON)."""
+
+cursor = Table(
+    "cursor",
+    metadata,
+    Column("relation", Integer, ForeignKey("relation.id", ondelete="CASCADE"), primary_key=True),
+    Column("until", BigInteger, nullable=False),
+    Column("error", Text),
+)
+"""How far stored views have come; ``error`` says why one stays where it is."""
+
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {}
+"""What turns a catalog of one version into the next."""
+
+
+def prepare(connection: Connection) -> None:
+    """Create the tables in an empty catalog; bring those of an older one up to date."""
+    if not inspect(connection).has_table("meta"):
+        metadata.create_all(connection)
+        connection.execute(meta.insert().values(key="version", value=str(VERSION)))
+        connection.execute(meta.insert().values(key="epoch", value="0"))
+        return
+    found = int(connection.execute(select(meta.c.value).where(meta.c.key == "version")).scalar_one())
+    if found > VERSION:
+        raise CatalogTooNew(found=found, known=VERSION)
+    for version in range(found, VERSION):
+        MIGRATIONS[version](connection)
+    connection.execute(meta.update().where(meta.c.key == "version").values(value=str(VERSION)))
