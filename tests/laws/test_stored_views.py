@@ -7,6 +7,7 @@ kept inside it are what they would be if made anew.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
@@ -14,11 +15,13 @@ import pytest
 
 import tidings
 from tests.laws import oracle
-from tests.laws.generate import Case, instant
+from tests.laws.generate import Case, case, instant
 from tests.laws.grouped_views import grouped_case
+from tests.laws.history import Change
 from tests.laws.keyed_views import keyed_case
 from tests.laws.schema import arrow, quote
 from tests.laws.seeds import chunks
+from tests.laws.timed_views import TABLES, expected, reported, timed_case
 from tidings.ir.relation import Scan
 from tidings.network.strategy import Strategy
 from tidings.rewrite.pipeline import normalise
@@ -41,12 +44,7 @@ def check(it: Case, answers: oracle.Answers, *, engine: str, spark: Any = None, 
         for number in range(len(it.history) + 1):
             if number:
                 clock.set(instant(number))
-                with db.transaction() as tx:
-                    for change in it.history[number - 1]:
-                        if change.removed:
-                            tx.delete(change.table, change.removed)
-                        if change.added:
-                            tx.insert(change.table, change.added)
+                _apply(db, it.history[number - 1])
             if number == made:
                 db.sql(stored)
             elif number > made and rng.random() < 0.5:
@@ -69,6 +67,15 @@ def check(it: Case, answers: oracle.Answers, *, engine: str, spark: Any = None, 
             kept = db._runner.query(_scan(db, name), db._waves.sources(0, db.time), db.time)
             assert oracle.bag(kept) == oracle.bag(anew), f"{it}\n{name}"
     return merged
+
+
+def _apply(db: tidings.Database, changes: Sequence[Change]) -> None:
+    with db.transaction() as tx:
+        for change in changes:
+            if change.removed:
+                tx.delete(change.table, change.removed)
+            if change.added:
+                tx.insert(change.table, change.added)
 
 
 def _merges(db: tidings.Database, name: str) -> bool:
@@ -102,6 +109,65 @@ def test_recomputed_views_stored(seeds: range) -> None:
     for seed in seeds:
         it = grouped_case(seed)
         check(it, oracle.recompute_on_duckdb(it)[it.view], engine="duckdb", strategy="recompute")
+
+
+@pytest.mark.parametrize("seeds", chunks(150, quick=20, size=10))
+def test_stored_views_over_stored_views(seeds: range) -> None:
+    """Some views of a network are stored, at some time; each of them says what its recompute says."""
+    for seed in seeds:
+        it = keyed_case(seed) if seed % 2 else case(seed)
+        answers, rng, clock = oracle.recompute_on_duckdb(it), Random(seed), tidings.ManualClock()
+        with tidings.open(engine="duckdb", clock=clock) as db:
+            for table in it.tables:
+                db.sql(table.definition)
+                if table.name in it.base:
+                    db.load(table.name, arrow(table, it.base[table.name]))
+            made = rng.randint(0, len(it.history))
+            for number in range(len(it.history) + 1):
+                if number:
+                    clock.set(instant(number))
+                    _apply(db, it.history[number - 1])
+                if number == made:
+                    for view in it.views:
+                        kind = rng.choice(("CREATE VIEW", "CREATE MATERIALIZED VIEW", "CREATE MATERIALIZED VIEW"))
+                        db.sql(view.definition.replace("CREATE VIEW", kind, 1))
+                elif number > made and rng.random() < 0.5:
+                    db.query(rng.choice(it.views).name)
+            end = instant(len(it.history))
+            for view in rng.sample(it.views, k=len(it.views)):
+                since = instant(rng.randint(0, len(it.history)))
+                got = oracle.changes(db.changes(view.name, since, end, per_commit=True).to_arrow())
+                oracle.assert_same(it, f"{view.name}, made at {made}", got, answers[view.name].between(since, end))
+                assert oracle.bag(db.query(view.name).to_arrow()) == answers[view.name].states[-1], it
+
+
+@pytest.mark.parametrize("seeds", chunks(150, quick=20, size=10))
+def test_timed_views_stored(seeds: range) -> None:
+    """Time passes while a stored view is brought up to date, and while it is not."""
+    for seed in seeds:
+        it, rng, clock = timed_case(seed), Random(seed), tidings.ManualClock(0)
+        with tidings.open(engine="duckdb", clock=clock) as db:
+            for table, columns in TABLES.items():
+                db.sql(f"CREATE TABLE {table} ({columns})")
+            made = rng.randrange(len(it.commits))
+            for number, (at, changes) in enumerate(it.commits):
+                clock.set(at - 1)
+                if number == made:
+                    db.sql(f"CREATE MATERIALIZED VIEW stored AS {it.query}")
+                elif number > made and rng.random() < 0.5:
+                    db.advance()
+                clock.set(at)
+                with db.transaction() as tx:
+                    for table, row, sign in changes:
+                        (tx.insert if sign > 0 else tx.delete)(table, [list(row)])
+                assert tx.time == at
+            clock.set(it.end)
+            want = expected(it)
+            got = reported(db, "stored", 0, None)
+            assert got == want, f"{it}\nstored before {made} it says {got}\nexpected {want}"
+            cut = rng.choice(it.commits)[0]
+            parts = reported(db, "stored", 0, cut) | reported(db, "stored", cut, None)
+            assert parts == want, f"{it}\nsplit at {cut} it says {parts}\nexpected {want}"
 
 
 @pytest.mark.spark
