@@ -37,7 +37,8 @@ def test_averages_of_decimals_are_rounded_as_spark_rounds_them(db: Database) -> 
     query = "SELECT k, avg(d) AS d, avg(e) AS e, avg(x) AS x, sum(d) AS s FROM t GROUP BY k"
     db.sql("CREATE TABLE t (k INT, d DECIMAL(10, 2), e DECIMAL(6, 6), x TINYINT)")
     db.sql(f"CREATE MATERIALIZED VIEW v AS {query}")
-    rng, rows = Random(1), []
+    rng = Random(1)
+    rows: list[tuple[Any, ...]] = []
     for _ in range(6):
         added = [
             (

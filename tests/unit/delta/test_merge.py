@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -18,7 +18,7 @@ from tidings.ir.traverse import walk
 from tidings.network.strategy import Strategy
 from tidings.rewrite.accumulate import accumulate
 
-Rows = list[tuple[Any, ...]]
+Rows = Sequence[tuple[Any, ...]]
 
 
 def grouping(key: str = "[k int := t.k]") -> Aggregate:
@@ -72,7 +72,7 @@ class Kept:
         self.db.sql(f"CREATE TABLE t ({columns}); CREATE MATERIALIZED VIEW kept AS {query}")
         self.query = query
 
-    def change(self, added: Rows = (), removed: Rows = ()) -> int:  # type: ignore[assignment]
+    def change(self, added: Rows = (), removed: Rows = ()) -> int:
         with self.db.transaction() as tx:
             tx.delete("t", removed)
             tx.insert("t", added)
