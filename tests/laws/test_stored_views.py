@@ -139,6 +139,7 @@ def test_stored_views_over_stored_views(seeds: range) -> None:
                 got = oracle.changes(db.changes(view.name, since, end, per_commit=True).to_arrow())
                 oracle.assert_same(it, f"{view.name}, made at {made}", got, answers[view.name].between(since, end))
                 assert oracle.bag(db.query(view.name).to_arrow()) == answers[view.name].states[-1], it
+            assert all(v.since == instant(made) for v in db._catalog.stored()), f"{it}\none had to begin anew"
 
 
 @pytest.mark.parametrize("seeds", chunks(150, quick=20, size=10))
@@ -168,6 +169,7 @@ def test_timed_views_stored(seeds: range) -> None:
             cut = rng.choice(it.commits)[0]
             parts = reported(db, "stored", 0, cut) | reported(db, "stored", cut, None)
             assert parts == want, f"{it}\nsplit at {cut} it says {parts}\nexpected {want}"
+            assert db._catalog.stored()[0].since < it.commits[made][0], f"{it}\nit had to begin anew"
 
 
 @pytest.mark.spark
