@@ -53,7 +53,9 @@ def measure(name: str, batches: int, part: int = 0, parts: int = 1, seed: int = 
     """Hold every query, or one part of them, against recomputes after every batch."""
     plain = connect(name, SCALE)
     asked = queries(plain, name)
-    work = Workload(plain, tidings.open(engine="duckdb", clock=tidings.ManualClock(1)), random.Random(seed))
+    work = Workload(
+        plain, tidings.open(engine="duckdb", strategy="differential", clock=tidings.ManualClock(1)), random.Random(seed)
+    )
     targets = work.aims(asked)
     work.season(targets)
     work.load()
@@ -134,6 +136,8 @@ def at_most(seconds: int) -> Iterator[None]:
     signal.alarm(seconds)
     try:
         yield
+    except RuntimeError as error:
+        raise (TimeoutError() if isinstance(error.__cause__, TimeoutError) else error) from None
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)

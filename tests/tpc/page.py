@@ -18,10 +18,10 @@ Which queries of the two benchmarks Tidings accepts, and whether what it says ab
 `make coverage`, which takes about half an hour on two cores.
 
 Rows and queries are those of DuckDB's extensions, at scale {SCALE}; sqlglot puts the queries into Spark's dialect.
-Tidings runs on its DuckDB engine. Each batch is two transactions of inserts, updates and deletes over all tables, some of
-random rows, most aimed at rows the queries select. After each batch `db.changes(query, since)` is held against the
-difference of two recomputes by a plain DuckDB. Where a `LIMIT` leaves ties, the recompute breaks them as Tidings does,
-by the whole row. Floating point numbers are compared to four decimals.
+Tidings runs on its DuckDB engine. Each batch is two transactions of inserts, updates and deletes over all tables,
+some of random rows, most aimed at rows the queries select. After each batch `db.changes(query, since)` is held against
+the difference of two recomputes by a plain DuckDB. Where a `LIMIT` leaves ties, the recompute breaks them as Tidings
+does, by the whole row. Floating point numbers are compared to four decimals.
 
 - **accepted**: the query can be a view.
 - **incremental**: its changes come from a delta program, without recomputing the query and comparing.
