@@ -35,6 +35,7 @@ SELECT q.a, q.y, v.b FROM (t JOIN u ON t.a = u.x) AS q JOIN t v ON v.b = q.y
 SELECT v.b, t.a, u.y FROM t v LEFT JOIN (t JOIN u ON t.a = u.x) ON v.b = u.y
 SELECT v.b, t.a, u.y FROM t v FULL JOIN (t JOIN u ON t.a = u.x) ON v.b = u.y
 SELECT v.b, t.a, u.y FROM (t JOIN (u JOIN t v ON u.y = v.b) ON t.a = u.x)
+SELECT t.b, v.k FROM t JOIN ((VALUES (1), (2), (NULL)) AS v (k) LEFT JOIN u ON u.x = v.k) ON t.a = v.k
 """.strip().splitlines()
 
 GROUPINGS = """
@@ -81,6 +82,7 @@ SELECT a, listagg(s) AS l, listagg(b, ',') AS i, string_agg(DISTINCT b, ',') AS 
 SELECT a, max_by(s, b) AS m, min_by(b, s) AS n, max_by(b, 1) FILTER (WHERE b > 1) AS o FROM t GROUP BY a
 SELECT a, mode(b) AS m, mode(s) FILTER (WHERE b > 0) AS n FROM t GROUP BY a HAVING size(collect_list(b)) > 0
 SELECT a, (SELECT collect_list(y) FROM u WHERE u.x = t.a) AS l FROM t
+SELECT a, listagg('x', '-') AS l, mode(1) AS m FROM t GROUP BY a
 SELECT s, array_agg(a) AS l FROM t GROUP BY ROLLUP (s) ORDER BY max_by(b, a), s LIMIT 2
 """.strip().splitlines()
 
@@ -124,6 +126,7 @@ SELECT k, p, n, v FROM w LATERAL VIEW OUTER posexplode(m) e AS p, n, v
 SELECT k, e.x, f.y FROM w LATERAL VIEW explode(arr) e AS x LATERAL VIEW explode(array(x, k)) f AS y
 SELECT k, c.i, c.j FROM w LATERAL VIEW inline(array(named_struct('i', k, 'j', 'a'), named_struct('i', 7, 'j', 'b'))) c
 SELECT a, i, j FROM t LATERAL VIEW stack(2, a, 'a', b, 'b') s AS i, j
+SELECT a, i, j FROM t LATERAL VIEW OUTER stack(2, a, 'a', b, 'b') s AS i, j
 SELECT explode(arr) AS x, k FROM w
 SELECT k, explode_outer(arr) AS x, posexplode(m) AS (p, n, v) FROM w
 SELECT *, posexplode_outer(arr) FROM w

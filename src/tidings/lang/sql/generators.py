@@ -98,7 +98,7 @@ def unnested(
             raise InvalidExpression(ctx.place(asked.call), reason=f"{name}() of {known[0]}")
         case _:
             raise ctx.unsupported(f"{name}()", asked.call)
-    if outer:
+    if outer and not isinstance(asked.call, exp.Stack):  # a stack is never empty
         empty = exp.Array(expressions=[typed_null(element)])
         array = _if_any(arguments[0], known[0], array, empty)
     if asked.names and len(asked.names) != len(made):

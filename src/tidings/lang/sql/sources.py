@@ -128,6 +128,9 @@ def _group(binder: Binder, node: exp.Subquery, ctes: Mapping[str, Any], outer: O
     first = node.this.copy()
     joins = first.args.get("joins") or []
     first.set("joins", None)
+    if isinstance(first.this, exp.Values):  # in parentheses of its own, which make a table of it
+        first.this.set("alias", first.args.get("alias"))
+        first = first.this
     part, mirrors = _joined(binder, first, joins, ctes, outer)
     if node.alias:
         check_reserved(node.alias, binder.ctx.place(node.args["alias"]))
