@@ -6,6 +6,7 @@ A database opened here lives in memory: definitions and logs in Python, base row
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 from types import TracebackType
 from typing import Any, assert_never
 
@@ -14,9 +15,11 @@ import pyarrow as pa
 from tidings import explain as explanation
 from tidings.analysis.influents import CLOCK, influents
 from tidings.clock import Clock, SystemClock, micros
+from tidings.engine.arrow import arrow_schema
 from tidings.engine.backend import Backend
 from tidings.engine.plain import row_keys
 from tidings.engine.run import Runner
+from tidings.engine.source import Source
 from tidings.errors import (
     InvalidExpression,
     InvalidInterval,
@@ -28,14 +31,14 @@ from tidings.errors import (
     closest,
 )
 from tidings.ir.expression import Expression, cast
-from tidings.ir.relation import Item, Project, Relation, Scan, Version
+from tidings.ir.relation import Item, Project, Relation, Scan
 from tidings.lang.sql import statement
 from tidings.lang.sql.bind import bind
 from tidings.network.strategy import Strategy
 from tidings.network.waves import Waves
 from tidings.result import Delta, Result
 from tidings.rewrite.pipeline import normalise
-from tidings.store.catalog import Catalog
+from tidings.store.storage import Storage, in_memory, opened
 from tidings.store.table import Table
 from tidings.store.view import StoredView, View, stored
 from tidings.transaction import NetChange, Transaction
@@ -44,8 +47,20 @@ Instant = int | datetime
 """Microseconds since the epoch, or a datetime (UTC where it has no time zone)."""
 
 
-def open(*, engine: str = "spark", spark: Any = None, clock: Clock | None = None, strategy: str = "auto") -> Database:
-    """Open a new database in memory.
+def open(
+    path: str | Path | None = None,
+    *,
+    engine: str = "spark",
+    spark: Any = None,
+    clock: Clock | None = None,
+    strategy: str = "auto",
+    catalog: str | None = None,
+    read_only: bool = False,
+) -> Database:
+    """Open a database in a folder, made if it is not there; without a path, a new one in memory.
+
+    ``catalog`` is the URL of a PostgreSQL database to hold the catalog, which otherwise is a SQLite file in the folder.
+    A folder has one writer at a time and any number of readers (``read_only``).
 
     ``engine`` is ``"spark"`` or ``"duckdb"``.  ``spark`` is a session to work in; without one Tidings starts Spark in
     local mode.  ``clock`` gives commit times; :class:`tidings.ManualClock` is one that is driven by hand.  ``strategy``
@@ -54,7 +69,9 @@ def open(*, engine: str = "spark", spark: Any = None, clock: Clock | None = None
     """
     if strategy not in _STRATEGIES:
         raise UnknownStrategy(name=strategy)
-    return Database(_backend(engine, spark), clock or SystemClock(), _STRATEGIES[strategy])
+    backend = _backend(engine, spark)
+    storage = in_memory(backend) if path is None else opened(backend, Path(path), catalog, read_only=read_only)
+    return Database(storage, clock or SystemClock(), _STRATEGIES[strategy])
 
 
 _STRATEGIES = {"auto": None, "differential": Strategy.DIFFERENTIAL, "recompute": Strategy.RECOMPUTE}
@@ -75,16 +92,20 @@ def _backend(engine: str, session: Any) -> Backend:
 class Database:
     """Tables, views and their history."""
 
-    def __init__(self, backend: Backend, clock: Clock, only: Strategy | None = None) -> None:
-        self._backend = backend
-        self._runner = Runner(backend)
+    def __init__(self, storage: Storage, clock: Clock, only: Strategy | None = None) -> None:
+        self._storage = storage
+        self._backend = storage.backend
+        self._runner = Runner(storage.backend)
         self._clock = clock
-        self._catalog = Catalog()
-        self._waves = Waves(self._catalog, self._runner, lambda: max(self._time, self._told), only)
+        self._catalog = storage.catalog
+        self._waves = Waves(storage, self._runner, lambda: max(self._time, self._told), only)
         self._plans: dict[str, Relation] = {}
         self._time = 0
         self._before = 0
         self._told = 0
+        if storage.journal is not None:
+            self._time = self._before = storage.journal.last_commit()
+            storage.restore(self._bound_view, self._kept)
 
     @property
     def time(self) -> int:
@@ -119,7 +140,7 @@ class Database:
         return result
 
     def _define(self, relation: Table | View | StoredView) -> None:
-        self._catalog.add(relation)
+        self._storage.define(relation)
         self._forget_plans()
 
     def _forget_plans(self) -> None:
@@ -129,31 +150,34 @@ class Database:
     def _create_view(self, read: statement.CreateView) -> None:
         self._catalog.check_free(read.name)
         plan = self._bind(read.query, read.text, read.name, read.own)
-        if read.columns:
-            if len(read.columns) != len(plan.fields):
-                reason = f"the view names {len(read.columns)} columns, its query has {len(plan.fields)}"
-                raise InvalidExpression(read.place, reason=reason)
-            items = (Item(n, f.type, f.expression) for n, f in zip(read.columns, plan.fields, strict=True))
-            plan = Project(plan, f"{read.name}_named", tuple(items))
-        view = View(read.name, read.text, plan)
+        if read.columns and len(read.columns) != len(plan.fields):
+            reason = f"the view names {len(read.columns)} columns, its query has {len(plan.fields)}"
+            raise InvalidExpression(read.place, reason=reason)
+        view = View(read.name, read.text, _named_columns(plan, read.name, read.columns), read.own, read.columns)
         self._define(self._filled(view, strict=read.strict) if read.stored else view)
 
     def _filled(self, view: View, *, strict: bool) -> StoredView:
         """A view to be stored, with the rows it has at present."""
-        at = self._present(view.plan)
-        kept = stored(view, normalise(view.plan, self._catalog.definitions(at)), at, strict=strict)
-        self._waves.fill(kept, at)
+        kept = self._kept(view, strict)
+        self._waves.fill(kept, self._present(view.plan))
         return kept
+
+    def _kept(self, view: View, strict: bool) -> StoredView:
+        """A view to be stored, still without rows."""
+        return stored(view, normalise(view.plan, self._catalog.definitions(self._time)), self._time, strict=strict)
+
+    def _bound_view(self, name: str, query: str, columns: tuple[str, ...]) -> View:
+        """A view as it was defined."""
+        (read,) = statement.read(query)
+        assert isinstance(read, statement.Query)
+        plan = self._bind(read.query, query, name, read.own)
+        return View(name, query, _named_columns(plan, name, columns), query, columns)
 
     def _drop(self, read: statement.Drop) -> None:
         for name in read.names:
             if read.if_exists and self._catalog.find(name) is None:
                 continue
-            dropped = self._catalog.drop(name, read.kind)
-            tables = dropped.tables.values() if isinstance(dropped, StoredView) else [dropped]
-            for table in tables:
-                if isinstance(table, Table) and table.base is not None:
-                    self._backend.unload(table.base)
+            self._storage.undefine(name, read.kind)
             self._forget_plans()
 
     def _insert(self, read: statement.Insert) -> None:
@@ -195,7 +219,7 @@ class Database:
         key = next((n for n in names if n.lower() == (sorted_by or names[0]).lower()), None)
         if key is None:
             raise UnknownColumn(None, closest(str(sorted_by), names), name=sorted_by)
-        target.rest_on(target.name, self._backend.load(target.name, target.columns, data, key))
+        self._storage.load(target, data, key)
         for view in self._catalog.stored():
             if target.name in influents(view.plan, self._catalog.definitions()):
                 view.outdate()
@@ -205,8 +229,7 @@ class Database:
         for change in changes:
             self._check_present(change)
         time = max(self._time + 1, self._told + 1, self._clock.now())
-        for change in changes:
-            change.table.append(time, change.rows, change.weights)
+        self._storage.commit(time, [(c.table, c.table.entry(time, c.rows, c.weights)) for c in changes])
         self._before, self._time = self._time, time
         return time
 
@@ -227,7 +250,7 @@ class Database:
         """How often the base holds each of the given rows."""
         if table.base is None:
             return {}
-        source = table.source(Version.OLD, 0, 0)
+        source = Source(table.columns, table.base, arrow_schema(table.columns, versioned=True).empty_table())
         found = self._runner.lookup(table.name, table.columns, source, rows)
         counts: dict[Any, int] = {}
         for key in row_keys(found):
@@ -339,7 +362,8 @@ class Database:
         return "result" if found is None else found.name
 
     def close(self) -> None:
-        """Let go of the engine's resources."""
+        """Let go of the engine's resources and of the folder."""
+        self._storage.close()
         self._backend.close()
 
     def __enter__(self) -> Database:
@@ -349,6 +373,14 @@ class Database:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _named_columns(plan: Relation, name: str, columns: tuple[str, ...]) -> Relation:
+    """A view's query under the names the view gives its columns."""
+    if not columns:
+        return plan
+    items = (Item(n, f.type, f.expression) for n, f in zip(columns, plan.fields, strict=True))
+    return Project(plan, f"{name}_named", tuple(items))
 
 
 def _time(instant: Instant) -> int:

@@ -199,6 +199,12 @@ class DatabaseLocked(TidingsError):
     hint_template = "open it with read_only=True, or close the writer first"
 
 
+class DatabaseMissing(TidingsError):
+    """There is no database at {path}"""
+
+    hint_template = "open it for writing once; that makes it"
+
+
 class StaleWriter(TidingsError):
     """This writer (epoch {epoch}) is no longer the writer: another one (epoch {present}) has opened the database"""
 

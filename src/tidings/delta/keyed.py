@@ -51,6 +51,9 @@ UNTIL = "__n"
 VERSION = (Column(SINCE, "bigint"), Column(UNTIL, "bigint"))
 """Which version a row belongs to, and when the next one begins (NULL for the last)."""
 
+VERSIONS = "__versions"
+"""The alias of the versions; no user's relation is called so."""
+
 
 @dataclass(frozen=True, slots=True)
 class KeyedInput:
@@ -104,7 +107,7 @@ def _versions(operator: Lifted, moving: list[KeyedInput]) -> Relation:
     following = Item(UNTIL, "bigint", read(f"LEAD(version.{SINCE}) OVER ({over})"))
     window = Window(distinct, "following", (following,))
     items = (*(Item(c.name, c.type, column("version", c.name)) for c in columns),)
-    return Project(window, "v", (*items, Item(UNTIL, "bigint", column("following", UNTIL))))
+    return Project(window, VERSIONS, (*items, Item(UNTIL, "bigint", column("following", UNTIL))))
 
 
 def _at_versions(entry: KeyedInput, operator: Lifted, versions: Relation, moving: list[KeyedInput]) -> Relation:
@@ -112,14 +115,14 @@ def _at_versions(entry: KeyedInput, operator: Lifted, versions: Relation, moving
     rows = _rows(entry, operator, moving)
     own = {(entry.scan.alias, c.name): column(rows_alias(entry), c.name) for c in entry.scan.columns}
     same_key = [
-        exp.NullSafeEQ(this=column("v", f"__k{n}"), expression=operand(substitute(e, own)))
+        exp.NullSafeEQ(this=column(VERSIONS, f"__k{n}"), expression=operand(substitute(e, own)))
         for n, e in enumerate(entry.key)
     ]
-    up_to = exp.LTE(this=column(rows_alias(entry), TIME), expression=column("v", SINCE))
+    up_to = exp.LTE(this=column(rows_alias(entry), TIME), expression=column(VERSIONS, SINCE))
     joined = Join((versions, rows), (*same_key, up_to))
     keys = (
         *(Item(c.name, c.type, column(rows_alias(entry), c.name)) for c in entry.scan.columns),
-        *(Item(c.name, c.type, column("v", c.name)) for c in VERSION),
+        *(Item(c.name, c.type, column(VERSIONS, c.name)) for c in VERSION),
     )
     total = Item(WEIGHT, "bigint", cast(exp.Sum(this=column(rows_alias(entry), WEIGHT)), "bigint"))
     alias = f"{entry.scan.alias}_seen"

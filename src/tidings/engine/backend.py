@@ -33,6 +33,12 @@ class Backend(Protocol):
     def load(self, name: str, columns: tuple[Column, ...], data: object, sorted_by: str) -> int:
         """Keep rows as the base of a relation, replacing what was there, in the order of one column; their number."""
 
+    def load_files(self, name: str, columns: tuple[Column, ...], paths: list[Path]) -> None:
+        """Take the rows of Parquet files as the base of a relation, replacing what was there; they are not copied."""
+
+    def save(self, text: str, path: Path, sorted_by: str, rows_per_file: int) -> None:
+        """Write the rows of a query to Parquet files below a path, in the order of one column; raises like fetch."""
+
     def unload(self, name: str) -> None:
         """Forget a base."""
 

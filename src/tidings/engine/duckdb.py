@@ -31,6 +31,7 @@ class DuckDB:
     def __init__(self) -> None:
         self._connection = duckdb.connect(":memory:", config={"threads": 1})
         self._connection.execute("SET TimeZone = 'UTC'")
+        self._connection.execute("SET order_by_non_integer_literal = true")  # as in Spark
 
     def analyze(self, query: exp.Query) -> tuple[Column, ...]:
         text = printed(query, self.dialect)
@@ -57,8 +58,30 @@ class DuckDB:
         self._copy(_base(name), table.sort_by(sorted_by) if sorted_by in sortable else table)
         return int(table.num_rows)
 
+    def load_files(self, name: str, columns: tuple[Column, ...], paths: list[Path]) -> None:
+        if not paths:
+            self._copy(_base(name), arrow_schema(columns).empty_table())
+            return
+        listed = ", ".join(_text(str(p)) for p in paths)
+        wanted = _names(columns).removesuffix(", ")
+        self._view(_base(name), f"SELECT {wanted} FROM read_parquet([{listed}])")
+
+    def save(self, text: str, path: Path, sorted_by: str, rows_per_file: int) -> None:
+        path.mkdir(parents=True)
+        key = _names((Column(sorted_by, ""),)).rstrip(", ")
+        target = _text(str(path / "part-00000.parquet"))
+        options = "FORMAT PARQUET, COMPRESSION ZSTD, ROW_GROUP_SIZE 20000"
+        try:
+            self._connection.execute(f"COPY (SELECT * FROM ({text}) ORDER BY {key}) TO {target} ({options})")
+        except duckdb.Error as error:
+            raise EngineFailed(engine=self.name, reason=_sentence(error)) from None
+
     def unload(self, name: str) -> None:
-        self._connection.execute(f'DROP TABLE IF EXISTS "{_base(name)}"')
+        found = self._connection.execute(
+            "SELECT table_type FROM information_schema.tables WHERE table_name = ?", [_base(name)]
+        )
+        for (kind,) in found.fetchall():
+            self._connection.execute(f'DROP {"VIEW" if kind == "VIEW" else "TABLE"} "{_base(name)}"')
 
     def versioned(self, name: str, source: Source) -> None:
         if isinstance(source.changes, Path):
@@ -115,6 +138,10 @@ def _base(name: str) -> str:
 
 def _names(columns: tuple[Column, ...]) -> str:
     return "".join('"' + c.name.replace('"', '""') + '", ' for c in columns)
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
 
 
 def _sentence(error: Exception) -> str:

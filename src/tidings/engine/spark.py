@@ -52,6 +52,9 @@ _NOTHING = pa.table({"nothing": pa.array([], pa.int32())})
 _BATCH = 1_000
 """Rows per batch of a cached base: each batch knows its least and greatest keys, and only fitting ones are read."""
 
+_ROW_GROUP = 1 << 20
+"""Bytes per row group of a snapshot: single rows are looked up in them."""
+
 _SMALL = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
@@ -72,6 +75,7 @@ class Spark:
         self._parent = session
         self._spark = _local_session() if session is None else session.newSession()
         self._spark.conf.set("spark.sql.session.timeZone", "UTC")
+        self._spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
         self._spark.conf.set("spark.sql.inMemoryColumnarStorage.batchSize", str(_BATCH))
         self._large = {k: self._spark.conf.get(k) for k in _SMALL}
         self._small = False
@@ -121,6 +125,26 @@ class Spark:
             raise EngineFailed(engine=self.name, reason=_sentence(error)) from None
         self._bases[name] = base
         return size
+
+    def load_files(self, name: str, columns: tuple[Column, ...], paths: list[Path]) -> None:
+        self.unload(name)
+        schema = arrow_schema(columns)
+        if not paths:
+            self._bases[name] = self._spark.createDataFrame(schema.empty_table()).cache()
+            return
+        frame = self._spark.read.parquet(*map(str, paths))
+        typed = [F.col(_quoted(c.name)).cast(c.type).alias(c.name) for c in columns]
+        self._bases[name] = frame.select(*typed).cache()
+
+    def save(self, text: str, path: Path, sorted_by: str, rows_per_file: int) -> None:
+        self._settle(False)
+        try:
+            with _quiet():
+                rows = self._spark.sql(text).sort(_quoted(sorted_by))
+                writer = rows.write.option("maxRecordsPerFile", rows_per_file).option("compression", "zstd")
+                writer.option("parquet.block.size", _ROW_GROUP).parquet(str(path))
+        except _FAILURES as error:
+            raise EngineFailed(engine=self.name, reason=_sentence(error)) from None
 
     def base(self, name: str) -> DataFrame:
         """The base rows of a relation."""

@@ -29,7 +29,7 @@ from tidings.network.strategy import Choice, Strategy, choose
 from tidings.rewrite.accumulate import grows_only
 from tidings.rewrite.pipeline import normalise
 from tidings.store.catalog import Catalog
-from tidings.store.table import Table
+from tidings.store.storage import Storage
 from tidings.store.view import StoredView
 
 _GROWING = (Scan, Values, Filter, Project, Join, Union, Unnest)
@@ -52,13 +52,17 @@ class Wave:
 class Waves:
     """Plans and runs waves over a catalog; programs are compiled once and kept."""
 
-    catalog: Catalog
+    storage: Storage
     runner: Runner
     settled: Callable[[], int]
     """The instant up to which nothing more can be committed; no stored view goes beyond it."""
     only: Strategy | None = None
     """The strategy to use whatever the estimates say: a differential or a recompute."""
     _programs: dict[tuple[object, ...], Program] = field(default_factory=dict)
+
+    @property
+    def catalog(self) -> Catalog:
+        return self.storage.catalog
 
     def forget(self) -> None:
         """Forget compiled programs: a definition has changed."""
@@ -169,9 +173,7 @@ class Waves:
         except EngineFailed as failure:
             self._begin_anew(view, until, failure)
             return
-        for name, delta in deltas.items():
-            view.tables[name].take(delta)
-        view.until = until
+        self.storage.advance(view, deltas, until)
 
     def _recomputed_groupings(self, view: StoredView, wave: Wave) -> dict[str, pa.Table]:
         definitions = self.catalog.definitions(wave.since, wave.until) | view.groupings
@@ -196,8 +198,4 @@ class Waves:
         definitions = self.catalog.definitions(at, at) | view.groupings
         plans = {name: normalise(view.groupings.get(name, view.plan), definitions) for name in view.tables}
         rows = {name: self.runner.query(plan, self.sources(0, at), at) for name, plan in plans.items()}
-        for name, found in rows.items():
-            columns = view.tables[name].columns
-            size = self.runner.backend.load(name, columns, found, columns[0].name)
-            view.tables[name] = Table(name, columns, name, size)
-        view.since = view.until = at
+        self.storage.fill(view, rows, at)

@@ -62,12 +62,20 @@ class Catalog:
 
     def drop(self, name: str, kind: str) -> Table | View | StoredView:
         """Remove a table or view nobody reads."""
+        found = self.droppable(name, kind)
+        self.remove(found)
+        return found
+
+    def remove(self, relation: Table | View | StoredView) -> None:
+        self._tables.pop(relation.name.lower(), None)
+        self._views.pop(relation.name.lower(), None)
+
+    def droppable(self, name: str, kind: str) -> Table | View | StoredView:
+        """The table or view of a name, if nobody reads it."""
         found: Table | View | StoredView | None = (self._tables if kind == "TABLE" else self._views).get(name.lower())
         if found is None:
             raise UnknownRelation(name=name)
         readers = [v.name for v in self._views.values() if found.name in reads(v.plan)]
         if readers:
             raise DependentObjects(name=found.name, dependents=", ".join(sorted(readers)))
-        self._tables.pop(name.lower(), None)
-        self._views.pop(name.lower(), None)
         return found

@@ -84,6 +84,15 @@ class Base:
     files: tuple[File, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """From when to when the rows of a stored view reach, and why it stays there."""
+
+    since: int
+    until: int
+    error: str | None
+
+
 @dataclass(slots=True)
 class Journal:
     """The record of one database, opened by its only writer, or by a reader."""
@@ -142,8 +151,8 @@ class Journal:
             rows = connection.execute(select(schema.relation).order_by(schema.relation.c.id)).all()
         return [Definition(r.id, r.name, r.kind, json.loads(r.definition), r.created) for r in rows]
 
-    def define(self, made: list[Definition], bases: list[Base], cursors: dict[int, int]) -> None:
-        """Add relations with the rows they begin with."""
+    def define(self, made: list[Definition], bases: list[Base], view: int | None = None) -> None:
+        """Add relations with the rows they begin with; ``view`` is the one among them that is a stored view."""
         with self._writing() as connection:
             for one in made:
                 connection.execute(
@@ -157,8 +166,9 @@ class Journal:
                 )
             for base in bases:
                 self._set_base(connection, base)
-            for relation, until in cursors.items():
-                connection.execute(insert(schema.cursor).values(relation=relation, until=until))
+            if view is not None:
+                at = bases[0].time
+                connection.execute(insert(schema.cursor).values(relation=view, since=at, until=at))
             point("define.written")
         point("define.done")
 
@@ -282,10 +292,22 @@ class Journal:
             facts = {"relation": base.relation, "file": f.path, "rows": f.rows, "bytes": f.bytes, "bounds": bounds}
             connection.execute(insert(schema.base_file).values(**facts))
 
-    def cursors(self) -> dict[int, tuple[int, str | None]]:
-        """How far every stored view has come, and why it stays there."""
+    def refill(self, view: int, bases: list[Base]) -> None:
+        """Let a stored view begin anew with other rows; what was logged of it before does not count any more."""
+        with self._writing() as connection:
+            for base in bases:
+                connection.execute(delete(schema.entry).where(schema.entry.c.relation == base.relation))
+                self._set_base(connection, base)
+            at = bases[0].time
+            of = schema.cursor.c.relation == view
+            connection.execute(update(schema.cursor).where(of).values(since=at, until=at, error=None))
+            point("refill.written")
+
+    def cursors(self) -> dict[int, Cursor]:
+        """How far every stored view has come."""
         with self._reading() as connection:
-            return {r.relation: (r.until, r.error) for r in connection.execute(select(schema.cursor)).all()}
+            found = connection.execute(select(schema.cursor)).all()
+        return {r.relation: Cursor(r.since, r.until, r.error) for r in found}
 
     def fail(self, relation: int, error: str) -> None:
         """Mark a stored view as failed, where it stands."""

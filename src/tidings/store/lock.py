@@ -1,7 +1,7 @@
 """One writer per database.
 
 The lock keeps a second writer out while the first one lives.  The epoch keeps out a first one that lost its lock
-without noticing: every writer raises it when it opens, and every transaction of the catalog checks that it still stands.
+without noticing: every writer raises it when it opens, and every transaction of the catalog checks that it is its own.
 """
 
 from __future__ import annotations

@@ -92,10 +92,11 @@ cursor = Table(
     "cursor",
     metadata,
     Column("relation", Integer, ForeignKey("relation.id", ondelete="CASCADE"), primary_key=True),
+    Column("since", BigInteger, nullable=False),
     Column("until", BigInteger, nullable=False),
     Column("error", Text),
 )
-"""How far stored views have come; ``error`` says why one stays where it is."""
+"""From when to when the rows of stored views reach; ``error`` says why one stays where it is."""
 
 MIGRATIONS: dict[int, Callable[[Connection], None]] = {}
 """What turns a catalog of one version into the next."""

@@ -22,6 +22,10 @@ class View:
     name: str
     text: str
     plan: Relation
+    query: str = ""
+    """The text of its query alone."""
+    named: tuple[str, ...] = ()
+    """The names it gives its columns, if it does."""
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -41,6 +45,8 @@ class StoredView:
     """The rows of the view and of its groupings, by name."""
     since: int
     until: int
+    error: str | None = None
+    """Why it stays where it is."""
 
     @property
     def name(self) -> str:

@@ -10,9 +10,9 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from tidings.delta.keyed import SINCE, UNTIL, VERSION, KeyedInput, Lifted
+from tidings.delta.keyed import SINCE, VERSION, KeyedInput, Lifted
 from tidings.ir.expression import column
-from tidings.ir.relation import Aggregate, Column, Item, Join, Project, Relation, Scan, SemiJoin, Union, Values
+from tidings.ir.relation import Aggregate, Column, Field, Item, Join, OuterJoin, Project, Relation, Scan, Values
 
 
 def lift(node: Aggregate) -> Lifted:
@@ -23,24 +23,26 @@ def lift(node: Aggregate) -> Lifted:
     def apply(inputs: list[Relation], versions: Relation) -> Relation:
         version = tuple(Item(c.name, c.type, column(scan.alias, c.name)) for c in VERSION)
         groups = replace(node, input=inputs[0], keys=node.keys + version)
-        return groups if node.keys else _with_empty(groups, scan, inputs[0], versions)
+        return groups if node.keys else _with_empty(groups, scan, versions)
 
     key = tuple(i.expression for i in node.keys)
     return Lifted((KeyedInput(scan, key),), tuple(i.type for i in node.keys), columns, node.alias, apply)
 
 
-def _with_empty(groups: Aggregate, scan: Scan, rows: Relation, versions: Relation) -> Relation:
-    """One row per version, also for those at which the input is empty."""
-    same = exp.EQ(this=column("v", SINCE), expression=column(scan.alias, SINCE))
-    empty_versions = SemiJoin(versions, rows, (same,), anti=True)
+def _with_empty(groups: Aggregate, scan: Scan, versions: Relation) -> Relation:
+    """One row per version, also for those at which the input is empty: then what is said of no rows."""
     nothing = Aggregate(Values(scan.alias, scan.columns, ()), "nothing", (), groups.aggregates)
-    columns = tuple(Column(i.name, i.type) for i in groups.aggregates) + VERSION
-    full = Project(groups, "full", tuple(Item(c.name, c.type, column(groups.alias, c.name)) for c in columns))
-    owner = {c.name: "nothing" for c in columns} | {SINCE: "v", UNTIL: "v"}
-    items = tuple(Item(c.name, c.type, column(owner[c.name], c.name)) for c in columns)
-    empty = Project(Join((Project(empty_versions, "v", _own(versions)), nothing), ()), "empty", items)
-    return Union((full, empty), groups.alias, columns)
+    empty = Project(Join((versions, nothing), ()), "empty", (*map(_same, versions.fields), *map(_same, nothing.fields)))
+    full = Project(groups, "full", tuple(map(_same, groups.fields)))
+    same = exp.EQ(this=column("empty", SINCE), expression=column("full", SINCE))
+    missing = exp.Is(this=column("full", SINCE), expression=exp.Null())
+    values = (
+        Item(i.name, i.type, exp.If(this=missing.copy(), true=column("empty", i.name), false=column("full", i.name)))
+        for i in groups.aggregates
+    )
+    version = (Item(c.name, c.type, column("empty", c.name)) for c in VERSION)
+    return Project(OuterJoin(empty, full, (same,)), groups.alias, (*values, *version))
 
 
-def _own(versions: Relation) -> tuple[Item, ...]:
-    return tuple(Item(f.name, f.type, f.expression) for f in versions.fields)
+def _same(field: Field) -> Item:
+    return Item(field.name, field.type, field.expression)

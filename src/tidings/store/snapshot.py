@@ -1,0 +1,110 @@
+"""Snapshots: a relation's rows at one instant, in Parquet files sorted by one column.
+
+Each file is known with the least and greatest value of that column, and so is each of its row groups.  So a few rows
+are found by reading a few row groups, in this process and without the engine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from tidings.engine.arrow import arrow_schema, conform
+from tidings.ir.relation import Column
+from tidings.store.files import sync_folder
+from tidings.store.journal import Base, File
+
+ROWS_PER_FILE = 1_000_000
+
+
+def described(relation: int, time: int, root: Path, folder: str, key: str) -> Base:
+    """The snapshot that was written into a folder, made durable."""
+    path = root / folder
+    files = []
+    for part in sorted(path.glob("*.parquet")):
+        found = pq.ParquetFile(part).metadata
+        low, high = _bounds(found, key)
+        files.append(File(str(part.relative_to(root)), found.num_rows, part.stat().st_size, _plain(low), _plain(high)))
+    for other in path.iterdir():
+        if other.suffix != ".parquet":
+            other.unlink()
+    sync_folder(path)
+    return Base(relation, time, sum(f.rows for f in files), folder, tuple(files))
+
+
+def _bounds(found: pq.FileMetaData, key: str) -> tuple[Any, Any]:
+    place = found.schema.to_arrow_schema().get_field_index(key)
+    lows, highs = [], []
+    for group in range(found.num_row_groups):
+        statistics = found.row_group(group).column(place).statistics if place >= 0 else None
+        if statistics is None or not statistics.has_min_max:
+            return None, None
+        lows.append(statistics.min)
+        highs.append(statistics.max)
+    return (min(lows), max(highs)) if lows else (None, None)
+
+
+def _plain(value: Any) -> Any:
+    """A bound as JSON holds it; only shown to people, so text will do for what is not a number."""
+    match value:
+        case None | int() | float() | str():
+            return value
+        case date() | datetime() | Decimal():
+            return str(value)
+        case _:
+            return None
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """The files of a snapshot, ready to be searched."""
+
+    root: Path
+    base: Base
+    columns: tuple[Column, ...]
+    key: str
+    _open: dict[str, pq.ParquetFile] = field(default_factory=dict)
+
+    @property
+    def paths(self) -> list[Path]:
+        return [self.root / f.path for f in self.base.files]
+
+    def lookup(self, wanted: pa.Array) -> pa.Table:
+        """The rows whose key is among some values; NULL is found too."""
+        parts = [self._in_file(file, wanted) for file in self.base.files]
+        found = [p for p in parts if p is not None]
+        schema = arrow_schema(self.columns)
+        return pa.concat_tables([conform(f, schema) for f in found]) if found else schema.empty_table()
+
+    def _in_file(self, file: File, wanted: pa.Array) -> pa.Table | None:
+        """The matching rows of one file, from the row groups that may have some."""
+        if file.path not in self._open:
+            self._open[file.path] = pq.ParquetFile(self.root / file.path)
+        opened = self._open[file.path]
+        place = opened.schema_arrow.get_field_index(self.key)
+        values = wanted.drop_null().to_pylist()
+        groups = [
+            g
+            for g in range(opened.metadata.num_row_groups)
+            if _may_hold(opened.metadata.row_group(g).column(place).statistics, values, wanted.null_count > 0)
+        ]
+        if not groups:
+            return None
+        rows = opened.read_row_groups(groups)
+        return rows.filter(pc.is_in(rows.column(place).cast(wanted.type), value_set=wanted))
+
+
+def _may_hold(statistics: pq.Statistics | None, values: list[Any], null: bool) -> bool:
+    if statistics is None or not statistics.has_min_max:
+        return True
+    if null and (not statistics.has_null_count or statistics.null_count):
+        return True
+    low, high = statistics.min, statistics.max
+    return any(low <= v <= high for v in values)

@@ -1,0 +1,277 @@
+"""Where a database is kept: in a folder with a catalog, or in this process alone.
+
+All changes of what is kept go through here, in one order: files first, then one transaction of the catalog, then the
+tables in memory.  A crash before the transaction leaves files nobody names; after it, everything is there when the
+database is opened again.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from sqlglot import exp
+
+from tidings.engine.backend import Backend
+from tidings.engine.lower import printed, source_name
+from tidings.errors import DatabaseMissing
+from tidings.ir.relation import Column, Version
+from tidings.store.catalog import Catalog
+from tidings.store.constraints import Constraints
+from tidings.store.fault import point
+from tidings.store.journal import Base, Cursor, Definition, Entry, Journal
+from tidings.store.lock import WriterLock
+from tidings.store.snapshot import ROWS_PER_FILE, Snapshot, described
+from tidings.store.table import Table, by_instant
+from tidings.store.view import StoredView, View
+
+Changes = list[tuple[Table, pa.Table]]
+"""Log entries: for each table one of an instant, with ``__t`` and ``__w``."""
+
+Bind = Callable[[str, str, tuple[str, ...]], View]
+"""A view from its name, its query and the names of its columns, if it names them."""
+
+Keep = Callable[[View, bool], StoredView]
+"""A view to be stored, strict or not, still without rows."""
+
+
+@dataclass(slots=True)
+class Storage:
+    """The keeper of one database's rows and definitions."""
+
+    backend: Backend
+    catalog: Catalog
+    folder: Path | None = None
+    journal: Journal | None = None
+    lock: WriterLock | None = None
+    snapshots: dict[int, Snapshot] = field(default_factory=dict)
+    _ids: int = 0
+    _views: dict[str, int] = field(default_factory=dict)
+
+    def close(self) -> None:
+        if self.journal is not None:
+            self.journal.close()
+        if self.lock is not None:
+            self.lock.release()
+
+    # definitions
+
+    def define(self, relation: Table | View | StoredView) -> None:
+        """Keep a new relation; a stored view with the rows it has."""
+        self.catalog.check_free(relation.name)
+        match relation:
+            case Table():
+                relation.id = self._next_id()
+                self._record([_of_table(relation)])
+            case View():
+                self._views[relation.name] = self._next_id()
+                self._record([_of_view(self._views[relation.name], relation)])
+            case StoredView():
+                self._define_stored(relation)
+        self.catalog.add(relation)
+
+    def _define_stored(self, view: StoredView) -> None:
+        tables = [view.rows, *(t for t in view.tables.values() if t is not view.rows)]
+        for table in tables:
+            table.id = self._next_id()
+        if self.journal is None:
+            return
+        made = [_of_stored(view.rows.id, view), *(_of_kept(t, view) for t in tables[1:])]
+        bases = [self._written(t, view.until) for t in tables]
+        self.journal.define(made, bases, view.rows.id)
+        for table, base in zip(tables, bases, strict=True):
+            self._rest_on(table, base)
+
+    def _next_id(self) -> int:
+        self._ids += 1
+        return self._ids
+
+    def _record(self, made: list[Definition]) -> None:
+        if self.journal is not None:
+            self.journal.define(made, [])
+
+    def undefine(self, name: str, kind: str) -> None:
+        """Forget a relation nobody reads, and its rows."""
+        dropped = self.catalog.droppable(name, kind)
+        match dropped:
+            case Table():
+                tables = [dropped]
+            case StoredView():
+                tables = list(dropped.tables.values())
+            case View():
+                tables = []
+        if self.journal is not None:
+            self.journal.undefine([t.id for t in tables] or [self._views[dropped.name]])
+        self.catalog.remove(dropped)
+        for table in tables:
+            if table.base is not None:
+                self.backend.unload(table.base)
+
+    # rows
+
+    def commit(self, time: int, changes: Changes) -> None:
+        """Log a transaction: durable when this returns."""
+        if self.journal is not None:
+            self.journal.commit(time, [Entry(t.id, time, entry) for t, entry in changes])
+        for table, entry in changes:
+            table.log(time, entry)
+
+    def advance(self, view: StoredView, deltas: dict[str, pa.Table], until: int) -> None:
+        """Log what a wave made of a stored view, and how far it has come."""
+        parts = [(view.tables[name], *part) for name, delta in deltas.items() for part in by_instant(delta)]
+        if self.journal is not None:
+            self.journal.advance([Entry(t.id, time, rows) for t, time, rows in parts], {view.rows.id: until})
+        for name, delta in deltas.items():
+            view.tables[name].take(delta)
+        view.until = until
+
+    def load(self, table: Table, data: Any, key: str) -> None:
+        """Give an empty table the rows it begins with."""
+        table.rest_on(table.name, self.backend.load(table.name, table.columns, data, key))
+        if self.journal is not None:
+            base = self._written(table, 0, key)
+            self.journal.rebase(base)
+            self._rest_on(table, base)
+
+    def fill(self, view: StoredView, rows: dict[str, pa.Table], at: int) -> None:
+        """Let a stored view begin with some rows, at an instant; one that is kept already begins anew."""
+        for name, found in rows.items():
+            old = view.tables[name]
+            size = self.backend.load(name, old.columns, found, old.columns[0].name)
+            view.tables[name] = Table(name, old.columns, name, size, at, id=old.id)
+        view.since = view.until = at
+        if self.journal is not None and view.rows.id:
+            bases = {name: self._written(table, at) for name, table in view.tables.items()}
+            self.journal.refill(view.rows.id, list(bases.values()))
+            for name, base in bases.items():
+                self._rest_on(view.tables[name], base)
+
+    # snapshots
+
+    def fold(self, table: Table) -> None:
+        """Write a table's rows as a new snapshot; reading it then costs nothing for its history."""
+        if self.journal is None:
+            return
+        at = max(table.times(-1, 1 << 62), default=table.base_time)
+        base = self._written(table, at)
+        self.journal.rebase(base)
+        self._rest_on(table, base)
+
+    def _written(self, table: Table, at: int, key: str | None = None) -> Base:
+        """A table's rows at an instant as files that are durable, not yet named by the catalog."""
+        assert self.folder is not None
+        name = source_name(f"fold {table.name}", Version.CURRENT)
+        self.backend.plain(name, table.source(Version.CURRENT, 0, at))
+        folder = f"base/{table.id}/{uuid.uuid4().hex[:12]}"
+        columns = (exp.column(exp.to_identifier(c.name, quoted=True)) for c in table.columns)
+        text = printed(exp.select(*columns).from_(name), self.backend.dialect)
+        self.backend.save(text, self.folder / folder, key or table.key_column, ROWS_PER_FILE)
+        point("fold.files")
+        return described(table.id, at, self.folder, folder, key or table.key_column)
+
+    def _rest_on(self, table: Table, base: Base) -> None:
+        """Let a table rest on a snapshot the catalog names."""
+        assert self.folder is not None
+        snapshot = Snapshot(self.folder, base, table.columns, table.key_column)
+        name = f"{table.name}@{base.folder.rpartition('/')[2]}"
+        self.backend.load_files(name, table.columns, snapshot.paths)
+        if table.base is not None:
+            self.backend.unload(table.base)
+        table.rest_on(name, base.rows, base.time)
+        self.snapshots[table.id] = snapshot
+
+    # opening
+
+    def restore(self, bind: Bind, keep: Keep) -> None:
+        """Bring back what the catalog knows; views are bound again from their texts."""
+        assert self.journal is not None
+        bases, cursors = self.journal.bases(), self.journal.cursors()
+        definitions = self.journal.definitions()
+        self._ids = max((d.id for d in definitions), default=0)
+        kept = {d.name: self._table(d, _typed(d.definition["columns"]), bases) for d in definitions if d.kind == "kept"}
+        for found in definitions:
+            facts = found.definition
+            match found.kind:
+                case "table":
+                    self.catalog.add(self._table(found, _typed(facts["columns"]), bases))
+                case "view":
+                    self._views[found.name] = found.id
+                    self.catalog.add(bind(found.name, facts["query"], tuple(facts["columns"])))
+                case "stored":
+                    view = bind(found.name, facts["query"], tuple(facts["columns"]))
+                    rows = kept | {view.name: self._table(found, view.columns, bases)}
+                    self.catalog.add(_again(keep(view, facts["strict"]), rows, cursors[found.id]))
+
+    def _table(self, found: Definition, columns: tuple[Column, ...], bases: dict[int, Base]) -> Table:
+        constraints = Constraints.from_json(found.definition.get("constraints", {}))
+        table = Table(found.name, columns, constraints=constraints, id=found.id)
+        journal = self.journal
+        assert journal is not None
+        logged = [(e.time, e.rows, e.growth, e.loses) for e in journal.logged(found.id)]
+        table.restore(logged, lambda after, until: journal.entries(found.id, after, until))
+        if found.id in bases:
+            self._rest_on(table, bases[found.id])
+        return table
+
+
+def in_memory(backend: Backend) -> Storage:
+    """A database that ends with its process."""
+    return Storage(backend, Catalog())
+
+
+def opened(backend: Backend, folder: Path, catalog: str | None, *, read_only: bool) -> Storage:
+    """A database in a folder, which is made if it is not there; its writer locks it."""
+    url = catalog or f"sqlite:///{folder / 'catalog.sqlite'}"
+    if read_only:
+        if not folder.is_dir():
+            raise DatabaseMissing(path=str(folder))
+        return Storage(backend, Catalog(), folder, Journal(folder, url, read_only=True))
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = WriterLock(folder)
+    lock.take()
+    try:
+        return Storage(backend, Catalog(), folder, Journal(folder, url), lock)
+    except BaseException:
+        lock.release()
+        raise
+
+
+def _again(view: StoredView, rows: dict[str, Table], cursor: Cursor) -> StoredView:
+    """A stored view with the rows it had; where it would keep others today, it has to be filled anew."""
+    found = {name: rows.get(name) for name in view.tables}
+    same = all(t is not None and t.columns == view.tables[n].columns for n, t in found.items())
+    view.tables = {name: rows.get(name, table) for name, table in view.tables.items()}
+    view.since, view.until, view.error = cursor.since, cursor.until, cursor.error
+    if not same:
+        view.outdate()
+    return view
+
+
+def _typed(columns: list[list[str]]) -> tuple[Column, ...]:
+    return tuple(Column(name, type) for name, type in columns)
+
+
+def _of_table(table: Table) -> Definition:
+    facts = {"columns": _columns(table), "constraints": table.constraints.to_json()}
+    return Definition(table.id, table.name, "table", facts, 0)
+
+
+def _of_view(id: int, view: View) -> Definition:
+    return Definition(id, view.name, "view", {"query": view.query, "columns": list(view.named)}, 0)
+
+
+def _of_stored(id: int, view: StoredView) -> Definition:
+    facts = {"query": view.view.query, "columns": list(view.view.named), "strict": view.strict}
+    return Definition(id, view.name, "stored", facts, view.since)
+
+
+def _of_kept(table: Table, view: StoredView) -> Definition:
+    return Definition(table.id, table.name, "kept", {"columns": _columns(table)}, view.since)
+
+
+def _columns(table: Table) -> list[list[str]]:
+    return [[c.name, c.type] for c in table.columns]
