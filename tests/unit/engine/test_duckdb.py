@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 
@@ -80,3 +82,23 @@ def test_analysis_failure(engine: DuckDB) -> None:
 def test_a_base_must_be_arrow(engine: DuckDB) -> None:
     with pytest.raises(EngineFailed):
         engine.load("b", COLUMNS, [row(1, "a")], "x")
+
+
+class Stumbling:
+    """A connection whose optimizer fails unless it leaves the joins in order."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    def execute(self, text: str) -> Any:
+        (left_alone,) = self.inner.execute("SELECT current_setting('disabled_optimizers')").fetchone()
+        if text == "SELECT 1 AS x" and "join_order" not in left_alone:
+            raise duckdb.InternalException("INTERNAL Error: Failed to bind column reference")
+        return self.inner.execute(text)
+
+
+def test_joins_stay_in_order_where_reordering_fails(engine: DuckDB, monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = engine._connection
+    monkeypatch.setattr(engine, "_connection", Stumbling(inner))
+    assert engine.fetch("SELECT 1 AS x").to_pylist() == [{"x": 1}]
+    assert inner.execute("SELECT current_setting('disabled_optimizers')").fetchall() == [("",)]
