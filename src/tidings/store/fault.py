@@ -9,8 +9,17 @@ from __future__ import annotations
 import os
 import signal
 
-_wanted = os.environ.get("TIDINGS_FAULT", "")
-_left = {name: int(count or 1) for name, _, count in [_wanted.partition(":")] if name}
+_left: dict[str, int] = {}
+
+
+def arm(wanted: str) -> None:
+    """Die at a point, written as ``name`` or ``name:count``."""
+    name, _, count = wanted.partition(":")
+    _left[name] = int(count or 1)
+
+
+if "TIDINGS_FAULT" in os.environ:
+    arm(os.environ["TIDINGS_FAULT"])
 
 
 def point(name: str) -> None:

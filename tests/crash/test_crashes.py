@@ -1,0 +1,105 @@
+"""Killed at any named point of commit, fold, wave, definition or vacuum, a database opens again and nothing is wrong.
+
+- What was acknowledged is there; what was not is there as a whole or not at all.
+- Every view, stored or not, says what its query says of the tables.
+- Whoever followed a view's changes up to the crash and goes on after it has seen each change once.
+- The life goes on: more transactions can follow.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import tidings
+from tests.crash.workload import DEFINITIONS, VIEWS, bag, expected, steps
+from tests.laws.seeds import PERCENT, SEED
+
+SOURCE = Path(tidings.__file__).parent
+POINTS = sorted({p for path in SOURCE.rglob("*.py") for p in re.findall(r"\bpoint\(\"([\w.]+)\"\)", path.read_text())})
+LIVES = max(1, 3 * PERCENT // 100)
+TIMES = (1, 2, 5)
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.crash.nursery"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    yield process
+    assert process.stdin is not None
+    process.stdin.close()
+    process.wait(20)
+
+
+def ended(nursery: subprocess.Popen[str], folder: Path, seed: int, wanted: str) -> str:
+    assert nursery.stdin is not None
+    assert nursery.stdout is not None
+    nursery.stdin.write(f"{folder} {seed} {wanted}\n")
+    nursery.stdin.flush()
+    return nursery.stdout.readline().strip()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", POINTS)
+def test_killed_at(name: str, nursery: subprocess.Popen[str], tmp_path: Path) -> None:
+    killed = 0
+    for seed in range(SEED * 100, SEED * 100 + LIVES):
+        for time in TIMES:
+            folder = tmp_path / f"{seed}-{time}"
+            how = ended(nursery, folder, seed, f"{name}:{time}")
+            assert how in ("killed", "ended 0"), f"seed {seed}, {name}:{time}: {how}"
+            killed += how == "killed"
+            if how == "killed":
+                check(folder, seed, f"seed {seed}, killed at {name}:{time}")
+    assert killed, f"no life came by {name}"
+
+
+def check(folder: Path, seed: int, case: str) -> None:
+    """Open what a crash left, look at everything, and go on."""
+    told = folder.with_suffix(".told")
+    acknowledged = max(map(int, told.read_text().split()), default=0) if told.exists() else 0
+    with tidings.open(folder, engine="duckdb", clock=tidings.ManualClock(10_000)) as db:
+        missing = [d for d in DEFINITIONS if db._catalog.find(d.split()[2 + ("MATERIALIZED" in d)]) is None]
+        assert missing == list(DEFINITIONS[len(DEFINITIONS) - len(missing) :]), case
+        for definition in missing:
+            db.sql(definition)
+        done = max((n for (n,) in bag(db, "done")), default=0)
+        commits = [n for n, s in enumerate(steps(seed), 1) if s.kind == "commit"]
+        allowed = {acknowledged, next((n for n in commits if n > acknowledged), acknowledged)}
+        assert done in allowed, f"{case}: {acknowledged} was acknowledged, {done} is there"
+        want = expected(seed, done)
+        for table, rows in want.items():
+            assert bag(db, table) == rows, f"{case}: {table}"
+        check_views(db, case)
+        since = db.time
+        with db.transaction() as tx:
+            tx.insert("t", [(1, 1), (2, None)])
+            tx.insert("u", [(2, 2)])
+        check_views(db, f"{case}, and after one more transaction")
+        for view in VIEWS:
+            check_changes(db, view, since, case)
+
+
+def check_views(db: tidings.Database, case: str) -> None:
+    """Every view has the rows of its query, asked for directly."""
+    for view in VIEWS:
+        assert bag(db, view) == bag(db, _text(view)), f"{case}: {view}"
+
+
+def _text(view: str) -> str:
+    return next(d.split(" AS ", 1)[1] for d in DEFINITIONS if f" {view} AS " in d)
+
+
+def check_changes(db: tidings.Database, view: str, since: int, case: str) -> None:
+    """Old rows and changes make the new rows, over the last transaction and over the whole history there is."""
+    for start in (0, since):
+        rows = bag(db, _text(view), as_of=start)
+        for change in db.changes(view, since=start, per_commit=True).rows():
+            rows[tuple(change.row.values())] += change.weight
+        assert +rows == bag(db, view), f"{case}: changes of {view} since {start}"
