@@ -211,6 +211,28 @@ class StaleWriter(TidingsError):
     hint_template = "open the database again"
 
 
+class ReadOnly(TidingsError):
+    """The database was opened for reading only"""
+
+    hint_template = "open it without read_only to change it"
+
+
+class MustRefetch(TidingsError):
+    """The changes of {name} since {since} cannot be told any more: {reason}"""
+
+    hint_template = "subscribe without a position: that begins with the rows there are now"
+
+
+class SubscriptionExists(TidingsError):
+    """The subscription {name} follows another query: {query}"""
+
+    hint_template = "choose another name, or end it first with unsubscribe"
+
+
+class CircularView(TidingsError):
+    """{name} would read itself: {path}"""
+
+
 class InvalidInterval(TidingsError):
     """The interval ({since}, {until}] is not valid: {reason}"""
 

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from sqlalchemy import Connection, Engine, create_engine, delete, event, func, insert, select, update
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
-from tidings.errors import CatalogFailed, StaleWriter
+from tidings.errors import CatalogFailed, ReadOnly, StaleWriter
 from tidings.ir.expression import WEIGHT
 from tidings.store import schema
 from tidings.store.fault import point
@@ -93,6 +93,28 @@ class Cursor:
     error: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A named subscription: what it follows, and the instant up to which it has it; None before its snapshot."""
+
+    query: str
+    position: int | None
+
+
+@dataclass(slots=True)
+class Batch:
+    """What is to be recorded in one transaction of the catalog: all of it or nothing."""
+
+    committed: int | None = None
+    entries: list[Entry] = field(default_factory=list)
+    cursors: dict[int, int] = field(default_factory=dict)
+    """How far stored views have come."""
+    refilled: dict[int, list[Base]] = field(default_factory=dict)
+    """The snapshots of stored views that begin anew."""
+    failed: dict[int, str] = field(default_factory=dict)
+    """Why stored views stay where they are."""
+
+
 @dataclass(slots=True)
 class Journal:
     """The record of one database, opened by its only writer, or by a reader."""
@@ -102,6 +124,8 @@ class Journal:
     read_only: bool = False
     epoch: int = 0
     _engine: Engine = field(init=False)
+    _revision: int = 0
+    _held: Connection | None = None
 
     def __post_init__(self) -> None:
         self._engine = _engine(self.url)
@@ -109,6 +133,7 @@ class Journal:
             if not self.read_only:
                 schema.prepare(connection)
                 self.epoch = self._epoch(connection) + 1
+                self._revision = self._fact(connection, "revision")
                 connection.execute(
                     update(schema.meta).where(schema.meta.c.key == "epoch").values(value=str(self.epoch))
                 )
@@ -119,16 +144,44 @@ class Journal:
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
         """A transaction of the writer, who must still be the writer."""
+        if self.read_only:
+            raise ReadOnly()
         with self._failures(), self._engine.begin() as connection:
             found = self._epoch(connection)
             if found != self.epoch:
                 raise StaleWriter(epoch=self.epoch, present=found)
             yield connection
+            self._revision += 1
+            of = schema.meta.c.key == "revision"
+            connection.execute(update(schema.meta).where(of).values(value=str(self._revision)))
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
+        if self._held is not None:
+            with self._failures():
+                yield self._held
+            return
         with self._failures(), self._engine.connect().execution_options(reading=True) as connection:
             yield connection
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Let all that is read inside be of one moment, whatever the writer does meanwhile."""
+        options = {"isolation_level": "REPEATABLE READ"} if self._engine.dialect.name == "postgresql" else {}
+        with self._failures(), self._engine.connect().execution_options(reading=True, **options) as connection:
+            self._held = connection
+            try:
+                yield
+            finally:
+                self._held = None
+
+    def revision(self) -> int:
+        """A number that is another one whenever something was written."""
+        with self._reading() as connection:
+            return self._fact(connection, "revision")
+
+    def _fact(self, connection: Connection, key: str) -> int:
+        return int(connection.execute(select(schema.meta.c.value).where(schema.meta.c.key == key)).scalar_one())
 
     @contextmanager
     def _failures(self) -> Iterator[None]:
@@ -193,26 +246,33 @@ class Journal:
 
     def commit(self, time: int, entries: list[Entry], cursors: dict[int, int] | None = None) -> None:
         """Log a transaction; when this returns, it will be there after any crash."""
-        self._log(entries, cursors or {}, committed=time)
+        self.record(Batch(time, entries, cursors or {}))
 
     def advance(self, entries: list[Entry], cursors: dict[int, int]) -> None:
         """Log what a wave made of stored views, with how far they have come."""
-        self._log(entries, cursors, committed=None)
+        self.record(Batch(None, entries, cursors))
 
-    def _log(self, entries: list[Entry], cursors: dict[int, int], committed: int | None) -> None:
-        rows = [self._stored(e) for e in entries]
+    def record(self, batch: Batch) -> None:
+        """Record a transaction, or what a wave made of stored views, or both at once."""
+        rows = [self._stored(e) for e in batch.entries]
         point("commit.files")
         with self._writing() as connection:
-            if committed is not None:
-                connection.execute(insert(schema.committed).values(time=committed))
+            if batch.committed is not None:
+                connection.execute(insert(schema.committed).values(time=batch.committed))
+            for view, bases in batch.refilled.items():
+                self._refill(connection, view, bases)
             if rows:
                 connection.execute(insert(schema.entry), rows)
             point("commit.logged")
-            for relation, until in cursors.items():
-                of = schema.cursor.c.relation == relation
-                connection.execute(update(schema.cursor).where(of).values(until=until, error=None))
+            for relation, until in batch.cursors.items():
+                self._set_cursor(connection, relation, until=until, error=None)
+            for relation, error in batch.failed.items():
+                self._set_cursor(connection, relation, error=error)
             point("commit.written")
         point("commit.done")
+
+    def _set_cursor(self, connection: Connection, relation: int, **values: Any) -> None:
+        connection.execute(update(schema.cursor).where(schema.cursor.c.relation == relation).values(**values))
 
     def _stored(self, entry: Entry) -> dict[str, Any]:
         weights = entry.rows.column(WEIGHT).to_pylist()
@@ -294,14 +354,14 @@ class Journal:
 
     def refill(self, view: int, bases: list[Base]) -> None:
         """Let a stored view begin anew with other rows; what was logged of it before does not count any more."""
-        with self._writing() as connection:
-            for base in bases:
-                connection.execute(delete(schema.entry).where(schema.entry.c.relation == base.relation))
-                self._set_base(connection, base)
-            at = bases[0].time
-            of = schema.cursor.c.relation == view
-            connection.execute(update(schema.cursor).where(of).values(since=at, until=at, error=None))
-            point("refill.written")
+        self.record(Batch(refilled={view: bases}))
+
+    def _refill(self, connection: Connection, view: int, bases: list[Base]) -> None:
+        for base in bases:
+            connection.execute(delete(schema.entry).where(schema.entry.c.relation == base.relation))
+            self._set_base(connection, base)
+        self._set_cursor(connection, view, since=bases[0].time, until=bases[0].time, error=None)
+        point("refill.written")
 
     def cursors(self) -> dict[int, Cursor]:
         """How far every stored view has come."""
@@ -311,9 +371,41 @@ class Journal:
 
     def fail(self, relation: int, error: str) -> None:
         """Mark a stored view as failed, where it stands."""
+        self.record(Batch(failed={relation: error}))
+
+    # subscriptions
+
+    def subscriptions(self) -> dict[str, Named]:
+        """The named subscriptions."""
+        with self._reading() as connection:
+            found = connection.execute(select(schema.subscription).order_by(schema.subscription.c.name)).all()
+        return {r.name: Named(r.query, r.position) for r in found}
+
+    def subscribe(self, name: str, named: Named | None) -> None:
+        """Make a named subscription, or move it, or with None remove it."""
         with self._writing() as connection:
-            of = schema.cursor.c.relation == relation
-            connection.execute(update(schema.cursor).where(of).values(error=error))
+            connection.execute(delete(schema.subscription).where(schema.subscription.c.name == name))
+            if named is not None:
+                values = {"name": name, "query": named.query, "position": named.position}
+                connection.execute(insert(schema.subscription).values(**values))
+            point("subscribe.written")
+
+    def began(self) -> dict[str, int]:
+        """Since when names mean what they mean, where they meant something else before."""
+        with self._reading() as connection:
+            return {r.name: r.time for r in connection.execute(select(schema.began)).all()}
+
+    def begin(self, names: list[str], time: int) -> None:
+        """Note that names mean something else from an instant on."""
+        with self._writing() as connection:
+            self._begin(connection, names, time)
+
+    def _begin(self, connection: Connection, names: list[str], time: int) -> None:
+        connection.execute(delete(schema.began).where(schema.began.c.name.in_(names)))
+        for name in names:
+            connection.execute(insert(schema.began).values(name=name, time=time))
+
+    # what is named
 
     def files(self) -> set[str]:
         """Every file and folder the catalog names, relative to the database."""

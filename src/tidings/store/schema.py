@@ -34,7 +34,8 @@ meta = Table(
     Column("key", Text, primary_key=True),
     Column("value", Text, nullable=False),
 )
-"""One row per fact about the database: the version of these tables, and the epoch of the present writer."""
+"""One row per fact about the database: the version of these tables, the epoch of the present writer, and a number that
+every transaction of the catalog raises, by which readers know that there is news."""
 
 relation = Table(
     "relation",
@@ -98,6 +99,23 @@ cursor = Table(
 )
 """From when to when the rows of stored views reach; ``error`` says why one stays where it is."""
 
+subscription = Table(
+    "subscription",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("query", Text, nullable=False),
+    Column("position", BigInteger),
+)
+"""Named subscriptions: what they follow, and the instant up to which they have it; NULL before their first snapshot."""
+
+began = Table(
+    "began",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("time", BigInteger, nullable=False),
+)
+"""Names that have come to mean something else, and since when: positions before that are of no use."""
+
 MIGRATIONS: dict[int, Callable[[Connection], None]] = {}
 """What turns a catalog of one version into the next."""
 
@@ -108,6 +126,7 @@ def prepare(connection: Connection) -> None:
         metadata.create_all(connection)
         connection.execute(meta.insert().values(key="version", value=str(VERSION)))
         connection.execute(meta.insert().values(key="epoch", value="0"))
+        connection.execute(meta.insert().values(key="revision", value="0"))
         return
     found = int(connection.execute(select(meta.c.value).where(meta.c.key == "version")).scalar_one())
     if found > VERSION:
