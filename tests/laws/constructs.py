@@ -70,6 +70,8 @@ SELECT percentile_disc(0) WITHIN GROUP (ORDER BY b DESC) AS q FROM t
 SELECT mode() WITHIN GROUP (ORDER BY s) AS m, mode(a, true) AS n, mode() WITHIN GROUP (ORDER BY b DESC) AS o FROM t
 SELECT s, median(b) FILTER (WHERE a = 1) AS m FROM t GROUP BY s
 SELECT a, (SELECT sort_array(collect_list(y)) FROM u WHERE u.x = t.a) AS l FROM t
+SELECT a, (SELECT coalesce(median(y), 0) FROM u WHERE u.x = t.a) AS m FROM t
+SELECT a, (SELECT coalesce(percentile_disc(0.4) WITHIN GROUP (ORDER BY y), 0) FROM u WHERE u.x = t.a) AS m FROM t
 SELECT a, any(b > 2) AS o, some(b > 2) FILTER (WHERE s = 'x') AS p, every(b > 1) AS q FROM t GROUP BY a
 """.strip().splitlines()
 
@@ -83,6 +85,7 @@ SELECT a, max_by(s, b) AS m, min_by(b, s) AS n, max_by(b, 1) FILTER (WHERE b > 1
 SELECT a, mode(b) AS m, mode(s) FILTER (WHERE b > 0) AS n FROM t GROUP BY a HAVING size(collect_list(b)) > 0
 SELECT a, (SELECT collect_list(y) FROM u WHERE u.x = t.a) AS l FROM t
 SELECT a, listagg('x', '-') AS l, mode(1) AS m FROM t GROUP BY a
+SELECT a, collect_list(NULLIF(1, 1)) AS l, size(collect_set(NULLIF(1, 1)) FILTER (WHERE b > 1)) AS s FROM t GROUP BY a
 SELECT s, array_agg(a) AS l FROM t GROUP BY ROLLUP (s) ORDER BY max_by(b, a), s LIMIT 2
 """.strip().splitlines()
 

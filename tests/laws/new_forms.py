@@ -1,6 +1,6 @@
 """Writes the forms of FROM, SELECT and GROUP BY beyond the keyed operators, in all of the other forms.
 
-Tables: parenthesised joins, LATERAL subqueries, LATERAL VIEW, functions that make rows, PIVOT, UNPIVOT, subqueries in ON.
+Tables: parenthesised joins, LATERAL subqueries and views, functions that make rows, PIVOT, UNPIVOT, subqueries in ON.
 Queries: GROUPING SETS, CUBE and ROLLUP, subqueries in GROUP BY, UNION BY NAME.  ``new_values`` has the aggregates and
 conditions.
 
@@ -8,7 +8,8 @@ The oracle's side differs where DuckDB does:
 
 - a set ``()`` beside others has a row over no rows in DuckDB: HAVING COUNT(*) > 0 takes it away;
 - LATERAL VIEW and functions that make rows are UNNEST, PIVOT is aggregates with FILTER, UNPIVOT is a union;
-- DuckDB has no subqueries in the ON of an outer join: the condition stands in a query around the table it is about.
+- DuckDB has no subqueries in the ON of an outer join, and few conditions in that of a LATERAL one: they stand in a
+  query around what is joined.
 
 What is meant for the oracle alone has lower-case key words where ``set_operation`` would change them.
 """
@@ -53,8 +54,10 @@ class NewForms(NewValues):
     # FROM
 
     def from_clause(self, below: Sequence[Relation], most: int, simple: bool) -> From:
-        """At times with a LATERAL VIEW behind all else."""
+        """At times in parentheses, at times with a LATERAL VIEW behind all else."""
         clause = NewValues.from_clause(self, below, most, simple)
+        if not clause.wheres and self.rng.random() < 0.08:
+            clause = _enclosed(clause)
         while clause.scope.columns and clause.size <= LARGEST and self.rng.random() < 0.07:
             clause = self.lateral_view(clause)
         return clause
@@ -69,9 +72,8 @@ class NewForms(NewValues):
             return self.with_group(left, alias, relation)
         if small and dice < 0.2:
             return self.on_subquery(left, alias, relation)
-        if small and dice < 0.25 and " JOIN " in left.text:
-            text = f" FROM ({left.text.removeprefix(' FROM ')})"
-            left = From(text, left.scope, left.size, left.merged, left.wheres)
+        if small and dice < 0.25:
+            left = _enclosed(left)
         return NewValues.joined(self, left, alias, relation)
 
     def lateral_view(self, clause: From) -> From:
@@ -92,10 +94,12 @@ class NewForms(NewValues):
         own = [(outside, c) for c in inner.columns]
         columns = left.scope.columns + own
         kind = self.rng.choice(["CROSS JOIN", "JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN"])
-        on = ""
-        if kind != "CROSS JOIN":
-            on = " ON TRUE" if self.rng.random() < 0.6 else f" ON {Expressions(self.rng, Scope(columns)).lenient(1)}"
-        text = f"{left.text} {kind} LATERAL ({inner.text}) AS {outside}{on}"
+        query, on = f"({inner.text}) AS {outside}", "" if kind == "CROSS JOIN" else " ON TRUE"
+        if on and self.rng.random() < 0.4:
+            test = Expressions(self.rng, Scope(columns)).lenient(1)
+            query = twofold(query, f"(SELECT * FROM {query} WHERE {test}) AS {outside}")
+            on = twofold(f" ON {test}", on)
+        text = f"{left.text} {kind} LATERAL {query}{on}"
         size = left.size * (inner.size / 2 + 1)
         return From(text, Scope(columns, left.scope.visible + own), size, left.merged, left.wheres)
 
@@ -215,7 +219,7 @@ class NewForms(NewValues):
         rows = self.rows(source.scope.columns)
         plain = [(full(a, c), c.kind) for a, c in source.scope.columns]
         chosen = self.rng.sample(plain, k=min(len(plain), self.rng.randint(0, 2)))
-        items, columns = self.named([*chosen, *[("", c.kind) for c in rows.columns]])
+        _, columns = self.named([*chosen, *[("", c.kind) for c in rows.columns]])
         first = [f"{t} AS {quote(c.name)}" for (t, _), c in zip(chosen, columns, strict=False)]
         made = columns[len(chosen) :]
         call, items_, names = rows.call, rows.items, ", ".join(quote(c.name) for c in made)
@@ -277,16 +281,16 @@ class NewForms(NewValues):
         alias, unfolded = self.alias(), self.alias()
         nulls = self.rng.choice(["", "INCLUDE NULLS "])
         listed = f"{quote(one.name)} AS `one`, {quote(other.name)}"
-        unpivot = f" UNPIVOT {nulls}(`value of` FOR `name of` IN ({listed}))"
+        unpivot = f" UNPIVOT {nulls}(`value_of` FOR `name_of` IN ({listed}))"
         own = quote(alias)
-        first = f"SELECT 'one' AS `name of`, {own}.{quote(one.name)} AS `value of`"
+        first = f"SELECT 'one' AS `name_of`, {own}.{quote(one.name)} AS `value_of`"
         second = other.name.replace("'", "\\'")
         both = f"{first} union all SELECT '{second}', {own}.{quote(other.name)}"
-        where = "" if nulls else f" WHERE NOT {unfolded}.`value of` IS NULL"
-        shown = [f"{own}.{quote(c.name)}" for c in kept] + [f"{unfolded}.`name of`", f"{unfolded}.`value of`"]
+        where = "" if nulls else f" WHERE NOT {unfolded}.`value_of` IS NULL"
+        shown = [f"{own}.{quote(c.name)}" for c in kept] + [f"{unfolded}.`name_of`", f"{unfolded}.`value_of`"]
         text = f"SELECT {twofold('*', ', '.join(shown))} FROM ({inner.text}) AS {alias}"
         text += twofold(unpivot, f" CROSS JOIN LATERAL ({both}) AS {unfolded}{where}")
-        return Query(text, (*kept, Column("name of", "str"), Column("value of", kind)), inner.size * 2)
+        return Query(text, (*kept, Column("name_of", "str"), Column("value_of", kind)), inner.size * 2)
 
     # queries
 
@@ -329,3 +333,11 @@ class NewForms(NewValues):
         if "SETS" in clause:  # a key must be in some set
             clause = clause[:-1] + (f", ({listed}))" if not all(any(k in s for s in sets) for k in keys) else ")")
         return f" GROUP BY {clause}", more, "COUNT(*) > 0"
+
+
+def _enclosed(clause: From) -> From:
+    """The joins of a clause in parentheses; a single source stays as it is, for DuckDB."""
+    if len({a for a, _ in clause.scope.columns}) < 2:
+        return clause
+    text = f" FROM ({clause.text.removeprefix(' FROM ')})"
+    return From(text, clause.scope, clause.size, clause.merged, clause.wheres)

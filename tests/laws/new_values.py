@@ -6,7 +6,8 @@ The oracle's side differs where DuckDB does:
 - of ``max_by`` and ``listagg`` it takes any of several rows: the oracle sorts the whole group;
 - it compares rows by their structs, in which NULL equals NULL: the oracle says what IN means, column by column.
 
-Spark's own answer to ``collect_list``, ``max_by`` and ``listagg`` depends on the order of rows too.  Portable cases sort.
+Spark's own answer to ``collect_list``, ``max_by`` and ``listagg`` depends on the order of rows
+too.  Portable cases sort.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class NewValues(KeyedWriter):
     """Adds aggregates and subquery tests to those of the base class."""
 
     def aggregate(self, writer: Expressions) -> tuple[str, str]:
-        if self.rng.random() > 0.22:
+        if self.rng.random() > 0.32:
             return KeyedWriter.aggregate(self, writer)
         condition = writer.lenient(1) if self.rng.random() < 0.15 else ""
         form = self.rng.choice([self.collected, self.collected, self.listed, self.extreme, self.middle, self.truths])
@@ -95,13 +96,13 @@ class NewValues(KeyedWriter):
 
     def subquery_test(self, below: Sequence[Relation], scope: Scope) -> str:
         dice = self.rng.random()
-        if dice > 0.3:
+        if dice > 0.35:
             return KeyedWriter.subquery_test(self, below, scope)
         source, own = self.inside(below)
         pairs = [(a, b) for a in scope.columns for b in own if a[1].kind == b[1].kind]
-        if pairs and dice < 0.1 and not self.portable:
+        if pairs and dice < 0.13 and not self.portable:
             return self.quantified(scope.columns, source, own, pairs)
-        if pairs and dice < 0.2:
+        if pairs and dice < 0.25:
             return self.row_in(scope.columns, source, own, pairs)
         return self.exists_by_inequality(source, own, scope.columns)
 

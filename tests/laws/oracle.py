@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
 from typing import Any
 
 import duckdb
@@ -140,12 +140,23 @@ def translated(text: str) -> str:
     return strict.sql("duckdb")
 
 
+@cache
+def _duckdb() -> duckdb.DuckDBPyConnection:
+    """One connection for all cases: opening one takes longer than many a case."""
+    connection = duckdb.connect(":memory:", config={"threads": 1})
+    connection.execute("SET TimeZone = 'UTC'; SET order_by_non_integer_literal = true")
+    return connection
+
+
 @contextmanager
 def _connection() -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect(":memory:", config={"threads": 1}) as connection:
-        connection.execute("SET TimeZone = 'UTC'")
-        connection.execute("SET order_by_non_integer_literal = true")
+    """The connection, in an empty database."""
+    connection = _duckdb()
+    connection.execute("ATTACH ':memory:' AS fresh; USE fresh")
+    try:
         yield connection
+    finally:
+        connection.execute("USE memory; DETACH fresh")
 
 
 def _fill(connection: duckdb.DuckDBPyConnection, table: Table, rows: list[Row]) -> None:

@@ -2,12 +2,14 @@
 
     Δv at t  =  v(state at t)  -  v(state just before t)        as bags, with the view's own types
 
-for random nestings of grouping, DISTINCT, set operations, outer, semi and anti joins, windows, LIMIT and subqueries,
+for random nestings of every operator: grouping by one set and by several, DISTINCT, set operations, all joins, windows,
+LIMIT, subqueries everywhere, functions that make rows, PIVOT and UNPIVOT, aggregates over an order.  It is looked at
 over the whole history and over a part of it; and ``query`` is the recompute at the end.
 """
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from random import Random
 
@@ -21,7 +23,7 @@ from tests.laws.replay import replayed
 from tests.laws.seeds import chunks
 
 
-@pytest.mark.parametrize("seeds", chunks(3_000, quick=40, size=20))
+@pytest.mark.parametrize("seeds", chunks(5_000, quick=40, size=20))
 def test_keyed_delta_is_difference_of_recomputes(seeds: range) -> None:
     for seed in seeds:
         it = keyed_case(seed)
@@ -54,17 +56,41 @@ CONSTRUCTS = [
     *["ROW_NUMBER()", "RANK()", "DENSE_RANK()", "NTILE(", "LAG(", "LEAD(", "FIRST_VALUE(", "LAST_VALUE(", "OVER ("],
     *["PARTITION BY", "ROWS BETWEEN", "QUALIFY", "LIMIT", "OFFSET", "NULLS FIRST", "NULLS LAST"],
     *["WHERE EXISTS (", "NOT EXISTS (", " IN (SELECT", " NOT IN (SELECT", "(SELECT CAST(COUNT("],
+    *["ROLLUP (", "CUBE (", "GROUPING SETS (", "WITH ROLLUP", "WITH CUBE", "GROUPING("],
+    *["COLLECT_LIST(", "COLLECT_SET(", "ARRAY_AGG(", "LISTAGG(", "STRING_AGG(", "WITHIN GROUP (", "MAX_BY(", "MIN_BY("],
+    *["MEDIAN(", "PERCENTILE(", "PERCENTILE_CONT(", "PERCENTILE_DISC(", "ANY((", "SOME((", "EVERY(("],
+    *[" ANY (SELECT", " ALL (SELECT", " SOME (SELECT", "FROM (`", "JOIN (`", "union by name", "union all by name"],
+    *["CROSS JOIN LATERAL (", " JOIN LATERAL (", "LEFT JOIN LATERAL (", "LATERAL VIEW EXPLODE(", "LATERAL VIEW OUTER "],
+    *["POSEXPLODE(", "EXPLODE_OUTER(", "INLINE(", "STACK(", " PIVOT (", " UNPIVOT (", "UNPIVOT INCLUDE NULLS ("],
 ]
+PATTERNS = {
+    "a row in a subquery": r"`\) (NOT )?IN \(SELECT",
+    "a subquery in ON": r"JOIN [^()]* ON [^()]*(EXISTS|IN|ANY|ALL|SOME) \(SELECT",
+    "a subquery in GROUP BY": r"GROUP BY (ROLLUP \(|CUBE \()?[^()]*\(SELECT",
+    "EXISTS by inequality": r"EXISTS \(SELECT 1 FROM [^()]* WHERE `[^()=<>]*(<|>|<=|>=|<>) `",
+    "a subquery about the query around it in FROM": r"EXISTS \(SELECT 1 FROM \(SELECT [^()]* AS kept",
+    "a function that makes rows in the list": r"(SELECT|,) (POS)?EXPLODE\(",
+}
 
 
 @cache
 def some_cases() -> list[Case]:
-    return [keyed_case(seed) for seed in range(400)]
+    return [keyed_case(seed) for seed in range(1_000)]
+
+
+@cache
+def some_queries() -> list[str]:
+    return [v.query for it in some_cases() for v in it.views]
 
 
 @pytest.mark.parametrize("construct", CONSTRUCTS)
 def test_every_construct_occurs(construct: str) -> None:
-    assert sum(construct in v.query for it in some_cases() for v in it.views) >= 3
+    assert sum(construct in q for q in some_queries()) >= 3
+
+
+@pytest.mark.parametrize("form", PATTERNS)
+def test_every_form_occurs(form: str) -> None:
+    assert sum(re.search(PATTERNS[form], q) is not None for q in some_queries()) >= 3
 
 
 def test_a_seed_names_a_case() -> None:
@@ -73,9 +99,23 @@ def test_a_seed_names_a_case() -> None:
 
 
 def test_queries_nest() -> None:
-    """Keyed operators stand inside of others."""
-    deep = [it.seed for it in some_cases() if it.views[-1].query.count("(SELECT") >= 3]
-    assert len(deep) >= 40
+    """Operators stand inside of others, in FROM as deep as four."""
+    depths = [max(_depth(v.query) for v in it.views) for it in some_cases()]
+    assert sum(d >= 2 for d in depths) >= 400
+    assert sum(d >= 4 for d in depths) >= 30
+
+
+def _depth(query: str) -> int:
+    """How deep queries stand in the FROM of others."""
+    depth, deepest, levels = 1, 1, []
+    for part in re.findall(r"(?:FROM|JOIN|LATERAL|,) \((?=SELECT)|\(|\)", query):
+        if part == ")":
+            depth -= levels.pop()
+        else:
+            levels.append(int(len(part) > 1))
+            depth += levels[-1]
+            deepest = max(deepest, depth)
+    return deepest
 
 
 def test_most_keyed_views_change() -> None:

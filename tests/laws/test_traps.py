@@ -422,3 +422,12 @@ def test_delete_then_reinsert_and_update_to_the_same_value_are_no_change(db: tid
         tx.insert("u", [(1, 5)])
     assert changes(db, query, again) == []
     assert db.changes(query, since).rows() == []
+
+
+# aggregates over an order
+
+
+def test_collected_constants_leave_nulls_out(db: tidings.Database) -> None:
+    query = "SELECT size(collect_list(NULLIF(1, 1))) AS n, size(collect_list(7)) AS m FROM t"
+    since = commit(db, ("t", [], [(1, 1), (1, 1)]))
+    assert changes(db, query, since) == [{(0, 0): -1, (0, 2): 1}]

@@ -67,10 +67,14 @@ def in_own_words(tree: Expression, strict: bool) -> Expression:
     cannot convert, on every engine; only TRY_CAST answers NULL.
     """
     whole = exp.Tuple(expressions=[tree.copy()])
-    for node in list(whole.find_all(exp.TryCast, exp.Anonymous)) if strict else ():
+    for node in list(whole.find_all(exp.TryCast, exp.Anonymous, exp.ArrayAgg)) if strict else ():
         if isinstance(node, exp.TryCast):
             if not node.args.get("safe"):
                 node.replace(exp.Cast(this=node.this, to=node.args["to"]))
+            continue
+        if isinstance(node, exp.ArrayAgg):
+            if node.args.get("nulls_excluded") and node.find(exp.Column) is None:
+                _without_nulls(node)
             continue
         match str(node.this).lower():
             case "raise_error":
@@ -80,6 +84,15 @@ def in_own_words(tree: Expression, strict: bool) -> Expression:
                 node.replace(exp.Cast(this=instant, to=exp.DataType.build("timestamptz")))
     own: Expression = whole.expressions[0].pop()
     return own
+
+
+def _without_nulls(call: exp.ArrayAgg) -> None:
+    """Leave NULLs out of a collected constant; sqlglot says so for columns only."""
+    some = exp.Not(this=exp.Is(this=call.this.copy(), expression=exp.Null()))
+    if isinstance(call.parent, exp.Filter):
+        call.parent.set("expression", exp.Where(this=exp.and_(call.parent.expression.this, some)))
+    else:
+        call.replace(exp.Filter(this=call.copy(), expression=exp.Where(this=some)))
 
 
 @lru_cache(maxsize=_KEPT)

@@ -199,13 +199,14 @@ def _percentiles(ctx: Context, call: Expression, over: Callable[[Expression], Ex
     return exp.Case(ifs=[there])
 
 
+# DuckDB takes an item of a list that is the constant NULL for a text: hence the casts.
 _PLACE = "(SIZE(x) - 1) * CAST(p AS DOUBLE)"
-_LOWER, _UPPER = (f"ELEMENT_AT(x, CAST({round}({_PLACE}) AS INT) + 1)" for round in ("FLOOR", "CEIL"))
+_LOWER, _UPPER = (f"CAST(ELEMENT_AT(x, CAST({round}({_PLACE}) AS INT) + 1) AS DOUBLE)" for round in ("FLOOR", "CEIL"))
 _CONTINUOUS = (
     f"CASE WHEN SIZE(x) > 0 THEN CASE WHEN {_LOWER} = {_UPPER} THEN {_LOWER} "
     f"ELSE (CEIL({_PLACE}) - {_PLACE}) * {_LOWER} + ({_PLACE} - FLOOR({_PLACE})) * {_UPPER} END END"
 )
-_DISCRETE = "CASE WHEN SIZE(x) > 0 THEN ELEMENT_AT(x, GREATEST(CAST(CEIL(SIZE(x) * p) AS INT), 1)) END"
+_DISCRETE = "CASE WHEN SIZE(x) > 0 THEN CAST(ELEMENT_AT(x, GREATEST(CAST(CEIL(SIZE(x) * p) AS INT), 1)) AS DOUBLE) END"
 
 
 def _filled(template: str, **parts: Expression) -> Expression:
