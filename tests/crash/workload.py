@@ -25,6 +25,7 @@ DEFINITIONS = (
     "CREATE MATERIALIZED VIEW lonely AS SELECT k, x FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.k = t.k)",
 )
 VIEWS = ("joined", "totals", "lonely")
+EXTRA = "CREATE MATERIALIZED VIEW IF NOT EXISTS extra AS SELECT DISTINCT x FROM t"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +83,9 @@ def live(folder: Path, seed: int, acknowledged: Path, engine: str = "duckdb") ->
                     for table in ("t", "u", "done"):
                         db._storage.fold(db._catalog.table(table))
                 case "view":
-                    db.sql("CREATE MATERIALIZED VIEW IF NOT EXISTS extra AS SELECT DISTINCT x FROM t")
+                    db.sql(EXTRA)
                 case "drop":
-                    db.sql("DROP VIEW IF EXISTS extra")
+                    db.sql(f"{EXTRA}; DROP VIEW extra")
                 case "vacuum":
                     assert db._storage.journal is not None
                     db._storage.journal.forget(0)
