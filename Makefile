@@ -49,6 +49,7 @@ demo: venv java ## run the demonstration
 	@$(BIN)/python -m tidings.demo
 
 test: venv java ## run every test; those without a JVM on two cores first
+	@scripts/install-postgresql
 	@$(BIN)/pytest -q -n 2 -m "not spark"
 	@$(BIN)/pytest -q -m spark
 

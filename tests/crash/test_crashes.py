@@ -19,6 +19,7 @@ import pytest
 import tidings
 from tests.crash.workload import DEFINITIONS, VIEWS, bag, expected, steps
 from tests.laws.seeds import PERCENT, SEED
+from tests.postgresql import schema, server
 
 SOURCE = Path(tidings.__file__).parent
 POINTS = sorted({p for path in SOURCE.rglob("*.py") for p in re.findall(r"\bpoint\(\"([\w.]+)\"\)", path.read_text())})
@@ -33,14 +34,22 @@ def nursery() -> Iterator[subprocess.Popen[str]]:
     )
     yield process
     assert process.stdin is not None
+    assert process.stdout is not None
     process.stdin.close()
     process.wait(20)
+    process.stdout.close()
 
 
-def ended(nursery: subprocess.Popen[str], folder: Path, seed: int, wanted: str) -> str:
+@pytest.fixture(scope="module")
+def postgresql() -> Iterator[str]:
+    with server() as url:
+        yield url
+
+
+def ended(nursery: subprocess.Popen[str], folder: Path, seed: int, wanted: str, catalog: str = "") -> str:
     assert nursery.stdin is not None
     assert nursery.stdout is not None
-    nursery.stdin.write(f"{folder} {seed} {wanted}\n")
+    nursery.stdin.write(f"{folder} {seed} {wanted} {catalog}\n")
     nursery.stdin.flush()
     return nursery.stdout.readline().strip()
 
@@ -60,11 +69,24 @@ def test_killed_at(name: str, nursery: subprocess.Popen[str], tmp_path: Path) ->
     assert killed, f"no life came by {name}"
 
 
-def check(folder: Path, seed: int, case: str) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("name", POINTS)
+def test_killed_with_a_catalog_in_postgresql(
+    name: str, nursery: subprocess.Popen[str], postgresql: str, tmp_path: Path
+) -> None:
+    for time in TIMES[:2]:
+        seed, folder = SEED * 100, tmp_path / str(time)
+        catalog = schema(postgresql, f"at_{name.replace('.', '_')}_{time}")
+        how = ended(nursery, folder, seed, f"{name}:{time}", catalog)
+        assert how in ("killed", "ended 0"), f"seed {seed}, {name}:{time}: {how}"
+        check(folder, seed, f"seed {seed}, killed at {name}:{time}", catalog)
+
+
+def check(folder: Path, seed: int, case: str, catalog: str | None = None) -> None:
     """Open what a crash left, look at everything, and go on."""
     told = folder.with_suffix(".told")
     acknowledged = max(map(int, told.read_text().split()), default=0) if told.exists() else 0
-    with tidings.open(folder, engine="duckdb", clock=tidings.ManualClock(10_000)) as db:
+    with tidings.open(folder, engine="duckdb", clock=tidings.ManualClock(10_000), catalog=catalog) as db:
         missing = [d for d in DEFINITIONS if db._catalog.find(d.split()[2 + ("MATERIALIZED" in d)]) is None]
         assert missing == list(DEFINITIONS[len(DEFINITIONS) - len(missing) :]), case
         for definition in missing:

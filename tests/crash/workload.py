@@ -63,10 +63,10 @@ def steps(seed: int, length: int = 14) -> list[Step]:
     return out
 
 
-def live(folder: Path, seed: int, acknowledged: Path, engine: str = "duckdb") -> None:
+def live(folder: Path, seed: int, acknowledged: Path, catalog: str | None = None) -> None:
     """Live through a seed's steps, telling a file of each transaction once it is committed."""
     clock = tidings.ManualClock(1)
-    db = tidings.open(folder, engine=engine, clock=clock)
+    db = tidings.open(folder, engine="duckdb", clock=clock, catalog=catalog)
     with acknowledged.open("a") as told:
         for definition in DEFINITIONS:
             db.sql(definition)
@@ -91,7 +91,7 @@ def live(folder: Path, seed: int, acknowledged: Path, engine: str = "duckdb") ->
                     db._storage.journal.forget(0)
                 case "reopen":
                     db.close()
-                    db = tidings.open(folder, engine=engine, clock=clock)
+                    db = tidings.open(folder, engine="duckdb", clock=clock, catalog=catalog)
     db.close()
 
 
