@@ -120,7 +120,7 @@ class DuplicateRelation(TidingsError):
 class DependentObjects(TidingsError):
     """{name} cannot be dropped: {dependents} read it"""
 
-    hint_template = "drop those first"
+    hint_template = "drop those first, or say CASCADE to drop them with it"
 
 
 class ReservedName(TidingsError):
@@ -142,7 +142,9 @@ class UnsupportedType(TidingsError):
 class UnsupportedStatement(TidingsError):
     """The statement {statement} is not known to Tidings"""
 
-    hint_template = "known statements: CREATE TABLE, CREATE VIEW, DROP TABLE, DROP VIEW, INSERT INTO and queries"
+    hint_template = (
+        "known statements: CREATE, ALTER and DROP TABLE, CREATE and DROP VIEW, INSERT, UPDATE, DELETE, MERGE and queries"
+    )
 
 
 class NonDeterministic(TidingsError):
@@ -173,6 +175,44 @@ class MissingRow(TidingsError):
     hint_template = "a delete names a row by all its values; read the table to see what it holds"
 
 
+class NullNotAllowed(TidingsError):
+    """Row {row} of {table} has no value for {column}, which may not be NULL: {values}"""
+
+    hint_template = "give it a value, or the column a DEFAULT"
+
+
+class CheckViolated(TidingsError):
+    """Row {row} of {table} breaks CHECK ({check}), where {found}: {values}"""
+
+
+class DuplicateKey(TidingsError):
+    """Row {row} of {table} has the key {key}, which another row has: {values}"""
+
+    hint_template = "update the row that is there, or use MERGE"
+
+
+class AppendOnly(TidingsError):
+    """{table} is append-only, so no row of it can be changed or deleted: {values}"""
+
+
+class KeyNeeded(TidingsError):
+    """{table} has no primary key by which its rows could be found"""
+
+    hint_template = "give whole rows: tx.delete(table, rows), tx.update(table, old, new)"
+
+
+class AmbiguousMerge(TidingsError):
+    """More than one row of the source matches this row of {table}, so what becomes of it is open: {values}"""
+
+    hint_template = "make the source have one row per row of the table, or the clauses more particular"
+
+
+class ViewsInTheWay(TidingsError):
+    """{table} cannot be altered like this: {dependents} would not be the same"""
+
+    hint_template = "drop those first and create them anew afterwards; a view that names its columns is in nobody's way"
+
+
 class UnknownTransactionState(TidingsError):
     """The transaction is over: {reason}"""
 
@@ -191,6 +231,18 @@ class CatalogTooNew(TidingsError):
 
 class CatalogFailed(TidingsError):
     """The catalog could not be read or written: {reason}"""
+
+
+class DamagedFile(TidingsError):
+    """The file {path} cannot be read: {reason}"""
+
+    hint_template = "restore it from a backup; tables whose files are whole can still be read"
+
+
+class LateRow(TidingsError):
+    """Row {row} for {table} is late: its time {time} is not after {last}, the last that is settled"""
+
+    hint_template = "load history in order, or let late rows take the present with late='present'"
 
 
 class DatabaseLocked(TidingsError):
