@@ -8,15 +8,36 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tidings.errors import DamagedFile
 from tidings.store.fault import point
 
 
 def write_parquet(rows: pa.Table, path: Path) -> None:
     """Write rows to a new file and make it durable."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(rows, path, compression="zstd")
+    pq.write_table(rows, path, compression="zstd", write_page_checksum=True)
     point("file.written")
     sync(path)
+
+
+def read_parquet(root: Path, name: str) -> pa.Table:
+    """Read a file of the database, or say what is wrong with it."""
+    try:
+        return pq.read_table(root / name, page_checksum_verification=True, partitioning=None)
+    except FileNotFoundError:
+        raise DamagedFile(path=str(root / name), reason="it is not there") from None
+    except (pa.ArrowInvalid, OSError) as error:
+        raise DamagedFile(path=str(root / name), reason=str(error).splitlines()[0]) from None
+
+
+def check_file(path: Path, size: int) -> None:
+    """Refuse a file that is missing or not as long as it was."""
+    try:
+        found = path.stat().st_size
+    except FileNotFoundError:
+        raise DamagedFile(path=str(path), reason="it is not there") from None
+    if found != size:
+        raise DamagedFile(path=str(path), reason=f"it has {found} bytes and should have {size}")
 
 
 def sync(path: Path) -> None:

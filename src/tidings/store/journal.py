@@ -10,23 +10,23 @@ The catalog is SQLite beside the data, in WAL mode with full sync, or PostgreSQL
 from __future__ import annotations
 
 import json
+import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
-from sqlalchemy import Connection, Engine, create_engine, delete, event, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, create_engine, delete, event, func, insert, select, update
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from tidings.errors import CatalogFailed, ReadOnly, StaleWriter
-from tidings.ir.expression import WEIGHT
 from tidings.store import schema
 from tidings.store.fault import point
-from tidings.store.files import pack, unpack, write_parquet
+from tidings.store.files import pack, read_parquet, unpack, write_parquet
+from tidings.store.log import Facts, Load
 
 INLINE = 64 * 1024
 """Log entries of up to this many bytes are kept in the catalog itself."""
@@ -45,21 +45,13 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What changed in a relation at an instant: its columns, ``__t`` and ``__w``."""
+    """What changed in a relation, up to an instant: its columns, ``__t`` and ``__w``."""
 
     relation: int
     time: int
     rows: pa.Table
-
-
-@dataclass(frozen=True, slots=True)
-class Logged:
-    """A log entry without its rows."""
-
-    time: int
-    rows: int
-    growth: int
-    loses: bool
+    first: int | None = None
+    """The first instant, if there are several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +74,8 @@ class Base:
     rows: int
     folder: str
     files: tuple[File, ...]
+    forgotten: int = 0
+    """The log of the relation reaches back to this instant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +107,24 @@ class Batch:
     """The snapshots of stored views that begin anew."""
     failed: dict[int, str] = field(default_factory=dict)
     """Why stored views stay where they are."""
+    outdated: list[int] = field(default_factory=list)
+    """Stored views whose rows do not count any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """What changes when a view is replaced: relations that go, that come, and that are defined otherwise."""
+
+    gone: list[int]
+    made: list[Definition]
+    changed: list[Definition]
+    bases: dict[int, list[Base]]
+    """The rows that a stored view begins with, or begins anew with."""
+    outdated: list[int]
+    """Stored views whose rows do not count any more."""
+    name: str
+    began: int | None
+    """Since when the name means something else, if it does."""
 
 
 @dataclass(slots=True)
@@ -208,15 +220,7 @@ class Journal:
         """Add relations with the rows they begin with; ``view`` is the one among them that is a stored view."""
         with self._writing() as connection:
             for one in made:
-                connection.execute(
-                    insert(schema.relation).values(
-                        id=one.id,
-                        name=one.name,
-                        kind=one.kind,
-                        definition=json.dumps(one.definition),
-                        created=one.created,
-                    )
-                )
+                self._define(connection, one)
             for base in bases:
                 self._set_base(connection, base)
             if view is not None:
@@ -225,22 +229,52 @@ class Journal:
             point("define.written")
         point("define.done")
 
+    def _define(self, connection: Connection, made: Definition) -> None:
+        facts = {"kind": made.kind, "definition": json.dumps(made.definition), "created": made.created}
+        connection.execute(insert(schema.relation).values(id=made.id, name=made.name, **facts))
+
     def redefine(self, changed: Definition) -> None:
         """Give a relation another definition."""
         with self._writing() as connection:
-            connection.execute(
-                update(schema.relation)
-                .where(schema.relation.c.id == changed.id)
-                .values(name=changed.name, definition=json.dumps(changed.definition))
-            )
+            self._redefine(connection, changed)
+
+    def _redefine(self, connection: Connection, changed: Definition) -> None:
+        connection.execute(
+            update(schema.relation)
+            .where(schema.relation.c.id == changed.id)
+            .values(name=changed.name, definition=json.dumps(changed.definition))
+        )
 
     def undefine(self, relations: list[int]) -> None:
         """Remove relations and all that is recorded of them; their files are litter from here on."""
         with self._writing() as connection:
-            for table in (schema.entry, schema.base_file, schema.base, schema.cursor):
-                connection.execute(delete(table).where(table.c.relation.in_(relations)))
-            connection.execute(delete(schema.relation).where(schema.relation.c.id.in_(relations)))
+            self._undefine(connection, relations)
             point("undefine.written")
+
+    def _undefine(self, connection: Connection, relations: list[int]) -> None:
+        self._drop_entries(connection, schema.entry.c.relation.in_(relations))
+        self._drop_base(connection, schema.base_file.c.relation.in_(relations))
+        for table in (schema.base, schema.cursor):
+            connection.execute(delete(table).where(table.c.relation.in_(relations)))
+        connection.execute(delete(schema.relation).where(schema.relation.c.id.in_(relations)))
+
+    def replace(self, change: Replacement) -> None:
+        """Put one view in the place of another."""
+        with self._writing() as connection:
+            self._undefine(connection, change.gone)
+            for one in change.made:
+                self._define(connection, one)
+                if one.kind == "stored":
+                    connection.execute(insert(schema.cursor).values(relation=one.id, since=0, until=0))
+            for one in change.changed:
+                self._redefine(connection, one)
+            for view, bases in change.bases.items():
+                self._refill(connection, view, bases)
+            self._outdate(connection, change.outdated)
+            if change.began is not None:
+                self._begin(connection, [change.name.lower()], change.began)
+            point("replace.written")
+        point("replace.done")
 
     # commits
 
@@ -268,20 +302,26 @@ class Journal:
                 self._set_cursor(connection, relation, until=until, error=None)
             for relation, error in batch.failed.items():
                 self._set_cursor(connection, relation, error=error)
+            self._outdate(connection, batch.outdated)
             point("commit.written")
         point("commit.done")
+
+    def _outdate(self, connection: Connection, views: list[int]) -> None:
+        cursor = schema.cursor
+        connection.execute(update(cursor).where(cursor.c.relation.in_(views)).values(since=cursor.c.until + 1))
 
     def _set_cursor(self, connection: Connection, relation: int, **values: Any) -> None:
         connection.execute(update(schema.cursor).where(schema.cursor.c.relation == relation).values(**values))
 
     def _stored(self, entry: Entry) -> dict[str, Any]:
-        weights = entry.rows.column(WEIGHT).to_pylist()
+        known = Facts.of(entry.rows, entry.time if entry.first is None else entry.first, entry.time)
         facts = {
             "relation": entry.relation,
-            "time": entry.time,
-            "rows": len(weights),
-            "growth": sum(weights),
-            "loses": int(any(w < 0 for w in weights)),
+            "time": known.last,
+            "first": known.first,
+            "rows": known.rows,
+            "growth": known.growth,
+            "loses": int(known.loses),
         }
         if entry.rows.nbytes <= INLINE:
             return facts | {"inline": pack(entry.rows), "file": None}
@@ -296,32 +336,49 @@ class Journal:
 
     # the log
 
-    def logged(self, relation: int) -> list[Logged]:
+    def logged(self, relation: int) -> list[Facts]:
         """The log entries of a relation in order, without their rows."""
         entry = schema.entry
-        wanted = select(entry.c.time, entry.c.rows, entry.c.growth, entry.c.loses)
+        wanted = select(entry.c.first, entry.c.time, entry.c.rows, entry.c.growth, entry.c.loses)
         with self._reading() as connection:
             rows = connection.execute(wanted.where(entry.c.relation == relation).order_by(entry.c.time)).all()
-        return [Logged(r.time, r.rows, r.growth, bool(r.loses)) for r in rows]
+        return [Facts(r.first, r.time, r.rows, r.growth, bool(r.loses)) for r in rows]
 
     def entries(self, relation: int, after: int, until: int) -> list[pa.Table]:
-        """The rows of the log entries in ``(after, until]``, in order."""
+        """The rows of the log entries that end in ``(after, until]``, in order."""
         entry = schema.entry
         wanted = select(entry.c.inline, entry.c.file).where(
             entry.c.relation == relation, entry.c.time > after, entry.c.time <= until
         )
         with self._reading() as connection:
             found = connection.execute(wanted.order_by(entry.c.time)).all()
-        return [unpack(r.inline) if r.inline is not None else pq.read_table(self.folder / r.file) for r in found]
+        return [unpack(r.inline) if r.inline is not None else read_parquet(self.folder, r.file) for r in found]
 
-    def forget(self, before: int) -> None:
-        """Remove log entries that are in a snapshot and older than an instant; their files are litter."""
+    def entries_of(self, relation: int) -> Load:
+        """Where the rows of one relation's log entries are found."""
+        return lambda after, until: self.entries(relation, after, until)
+
+    def forget(self, horizons: dict[int, int]) -> None:
+        """Remove the log entries of relations up to an instant each, which a snapshot must hold."""
         with self._writing() as connection:
-            folded = (
-                select(schema.base.c.time).where(schema.base.c.relation == schema.entry.c.relation).scalar_subquery()
-            )
-            connection.execute(delete(schema.entry).where(schema.entry.c.time <= before, schema.entry.c.time <= folded))
+            for relation, until in horizons.items():
+                old = (schema.entry.c.relation == relation) & (schema.entry.c.time <= until)
+                self._drop_entries(connection, old)
+                of = schema.base.c.relation == relation
+                connection.execute(update(schema.base).where(of).values(forgotten=until))
             point("forget.written")
+        point("forget.done")
+
+    def _drop_entries(self, connection: Connection, which: ColumnElement[bool]) -> None:
+        files = select(schema.entry.c.file).where(which, schema.entry.c.file.is_not(None))
+        self._litter(connection, connection.execute(files).scalars().all())
+        connection.execute(delete(schema.entry).where(which))
+
+    def _litter(self, connection: Connection, files: Iterable[str | None]) -> None:
+        """Note that files are not named any more, from now on."""
+        rows = [{"file": f, "since": time.time_ns() // 1000} for f in files]
+        if rows:
+            connection.execute(insert(schema.litter), rows)
 
     # snapshots and cursors
 
@@ -333,7 +390,10 @@ class Journal:
             for r in connection.execute(select(schema.base_file).order_by(schema.base_file.c.file)).all():
                 low, high = json.loads(r.bounds)
                 files.setdefault(r.relation, []).append(File(r.file, r.rows, r.bytes, low, high))
-        return {b.relation: Base(b.relation, b.time, b.rows, b.folder, tuple(files.get(b.relation, []))) for b in bases}
+        return {
+            b.relation: Base(b.relation, b.time, b.rows, b.folder, tuple(files.get(b.relation, [])), b.forgotten)
+            for b in bases
+        }
 
     def rebase(self, base: Base) -> None:
         """Replace a relation's snapshot; the log stays."""
@@ -343,14 +403,19 @@ class Journal:
         point("fold.done")
 
     def _set_base(self, connection: Connection, base: Base) -> None:
-        connection.execute(delete(schema.base_file).where(schema.base_file.c.relation == base.relation))
+        self._drop_base(connection, schema.base_file.c.relation == base.relation)
         connection.execute(delete(schema.base).where(schema.base.c.relation == base.relation))
         values = {"relation": base.relation, "time": base.time, "rows": base.rows, "folder": base.folder}
-        connection.execute(insert(schema.base).values(**values))
+        connection.execute(insert(schema.base).values(**values, forgotten=base.forgotten))
         for f in base.files:
             bounds = json.dumps([f.low, f.high])
             facts = {"relation": base.relation, "file": f.path, "rows": f.rows, "bytes": f.bytes, "bounds": bounds}
             connection.execute(insert(schema.base_file).values(**facts))
+
+    def _drop_base(self, connection: Connection, which: ColumnElement[bool]) -> None:
+        files = select(schema.base_file.c.file).where(which)
+        self._litter(connection, connection.execute(files).scalars().all())
+        connection.execute(delete(schema.base_file).where(which))
 
     def refill(self, view: int, bases: list[Base]) -> None:
         """Let a stored view begin anew with other rows; what was logged of it before does not count any more."""
@@ -358,7 +423,7 @@ class Journal:
 
     def _refill(self, connection: Connection, view: int, bases: list[Base]) -> None:
         for base in bases:
-            connection.execute(delete(schema.entry).where(schema.entry.c.relation == base.relation))
+            self._drop_entries(connection, schema.entry.c.relation == base.relation)
             self._set_base(connection, base)
         self._set_cursor(connection, view, since=bases[0].time, until=bases[0].time, error=None)
         point("refill.written")
@@ -413,6 +478,17 @@ class Journal:
             logs = connection.execute(select(schema.entry.c.file).where(schema.entry.c.file.is_not(None))).scalars()
             parts = connection.execute(select(schema.base_file.c.file)).scalars()
             return {*logs, *parts}
+
+    def litter(self) -> dict[str, int]:
+        """Files that were named once, and when they ceased to be, in microseconds of the machine's clock."""
+        with self._reading() as connection:
+            return {r.file: r.since for r in connection.execute(select(schema.litter)).all()}
+
+    def swept(self, files: Iterable[str]) -> None:
+        """Note that such files are gone."""
+        with self._writing() as connection:
+            connection.execute(delete(schema.litter).where(schema.litter.c.file.in_(list(files))))
+            point("vacuum.written")
 
 
 def _engine(url: str) -> Engine:

@@ -60,13 +60,17 @@ entry = Table(
     metadata,
     Column("relation", Integer, ForeignKey("relation.id", ondelete="CASCADE"), primary_key=True),
     Column("time", BigInteger, primary_key=True, autoincrement=False),
+    Column("first", BigInteger, nullable=False),
     Column("rows", BigInteger, nullable=False),
     Column("growth", BigInteger, nullable=False),
     Column("loses", Integer, nullable=False),
     Column("inline", LargeBinary),
     Column("file", Text),
 )
-"""The log: what changed in a relation at an instant, inline as Arrow IPC or in a Parquet file."""
+"""The log: what changed in a relation from a first instant to a last, inline as Arrow IPC or in a Parquet file.
+
+A transaction has one instant; a load of history and a wave over many transactions have many, told apart by ``__t``.
+"""
 
 base = Table(
     "base",
@@ -75,8 +79,9 @@ base = Table(
     Column("time", BigInteger, nullable=False),
     Column("rows", BigInteger, nullable=False),
     Column("folder", Text, nullable=False),
+    Column("forgotten", BigInteger, nullable=False),
 )
-"""The newest snapshot of a relation: as of when, and how many rows."""
+"""The newest snapshot of a relation: as of when, how many rows, and the instant to which the log still reaches back."""
 
 base_file = Table(
     "base_file",
@@ -115,6 +120,14 @@ began = Table(
     Column("time", BigInteger, nullable=False),
 )
 """Names that have come to mean something else, and since when: positions before that are of no use."""
+
+litter = Table(
+    "litter",
+    metadata,
+    Column("file", Text, primary_key=True),
+    Column("since", BigInteger, nullable=False),
+)
+"""Files that were named here, and when they ceased to be, by the machine's clock: readers may still read them."""
 
 MIGRATIONS: dict[int, Callable[[Connection], None]] = {}
 """What turns a catalog of one version into the next."""

@@ -6,6 +6,7 @@ are found by reading a few row groups, in this process and without the engine.
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
@@ -15,13 +16,48 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from sqlglot import exp
 
 from tidings.engine.arrow import arrow_schema, conform
-from tidings.ir.relation import Column
-from tidings.store.files import sync_folder
+from tidings.engine.backend import Backend
+from tidings.engine.lower import printed, source_name
+from tidings.engine.source import Source
+from tidings.ir.relation import Column, Version
+from tidings.store.fault import point
+from tidings.store.files import check_file, sync_folder
 from tidings.store.journal import Base, File
 
 ROWS_PER_FILE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a snapshot is to be written for: a relation, the column to sort by, and the database's folder."""
+
+    relation: int
+    name: str
+    columns: tuple[Column, ...]
+    key: str
+    root: Path
+
+
+def text_of(backend: Backend, target: Target, source: Source) -> str:
+    """A query for the rows of a source."""
+    name = source_name(f"fold {target.name}", Version.CURRENT)
+    backend.plain(name, source)
+    columns = (exp.column(exp.to_identifier(c.name, quoted=True)) for c in target.columns)
+    return printed(exp.select(*columns).from_(name), backend.dialect)
+
+
+def written(backend: Backend, target: Target, source: Source, at: int) -> Base:
+    """The rows of a source as files that are durable, not yet named by the catalog."""
+    folder = f"base/{target.relation}/{uuid.uuid4().hex[:12]}"
+    point("fold.begun")
+    backend.save(text_of(backend, target, source), target.root / folder, target.key, ROWS_PER_FILE)
+    point("fold.files")
+    found = described(target.relation, at, target.root, folder, target.key)
+    point("fold.synced")
+    return found
 
 
 def described(relation: int, time: int, root: Path, folder: str, key: str) -> Base:
@@ -71,6 +107,11 @@ class Snapshot:
     columns: tuple[Column, ...]
     key: str
     _open: dict[str, pq.ParquetFile] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """Refuse files that are missing or cut off."""
+        for file in self.base.files:
+            check_file(self.root / file.path, file.bytes)
 
     @property
     def paths(self) -> list[Path]:

@@ -7,26 +7,22 @@ database is opened again.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from sqlglot import exp
 
 from tidings.engine.backend import Backend
-from tidings.engine.lower import printed, source_name
-from tidings.errors import DatabaseMissing
+from tidings.errors import DamagedFile, DatabaseMissing
 from tidings.ir.relation import Column, Version
 from tidings.store.catalog import Catalog
 from tidings.store.constraints import Constraints
-from tidings.store.fault import point
 from tidings.store.journal import Base, Cursor, Definition, Entry, Journal
 from tidings.store.lock import WriterLock
-from tidings.store.snapshot import ROWS_PER_FILE, Snapshot, described
-from tidings.store.table import Table, by_instant
+from tidings.store.snapshot import Snapshot, Target, text_of, written
+from tidings.store.table import Table, span
 from tidings.store.view import StoredView, View
 
 Changes = list[tuple[Table, pa.Table]]
@@ -49,6 +45,8 @@ class Storage:
     journal: Journal | None = None
     lock: WriterLock | None = None
     snapshots: dict[int, Snapshot] = field(default_factory=dict)
+    touched: dict[int, Table] = field(default_factory=dict)
+    """Tables whose logs have grown since somebody looked."""
     _ids: int = 0
     _views: dict[str, int] = field(default_factory=dict)
 
@@ -67,6 +65,8 @@ class Storage:
             case Table():
                 relation.id = self._next_id()
                 self._record([_of_table(relation)])
+                if self.journal is not None:
+                    relation.durable(self.journal.entries_of(relation.id))
             case View():
                 self._views[relation.name] = self._next_id()
                 self._record([_of_view(self._views[relation.name], relation)])
@@ -119,14 +119,28 @@ class Storage:
             self.journal.commit(time, [Entry(t.id, time, entry) for t, entry in changes])
         for table, entry in changes:
             table.log(time, entry)
+            self.touched[table.id] = table
+
+    def record(self, changes: Changes) -> None:
+        """Log the transactions of a stretch of history, each table's as one entry."""
+        spans = {t.id: span(entry) for t, entry in changes}
+        last = max(until for _, until in spans.values())
+        if self.journal is not None:
+            self.journal.commit(last, [Entry(t.id, spans[t.id][1], entry, spans[t.id][0]) for t, entry in changes])
+        for table, entry in changes:
+            table.log(spans[table.id][1], entry, spans[table.id][0])
+            self.touched[table.id] = table
 
     def advance(self, view: StoredView, deltas: dict[str, pa.Table], until: int) -> None:
         """Log what a wave made of a stored view, and how far it has come."""
-        parts = [(view.tables[name], *part) for name, delta in deltas.items() for part in by_instant(delta)]
+        changes = [(t := view.tables[name], t.spanning(delta)) for name, delta in deltas.items() if delta.num_rows]
+        spans = {t.id: span(entry) for t, entry in changes}
         if self.journal is not None:
-            self.journal.advance([Entry(t.id, time, rows) for t, time, rows in parts], {view.rows.id: until})
-        for name, delta in deltas.items():
-            view.tables[name].take(delta)
+            entries = [Entry(t.id, spans[t.id][1], entry, spans[t.id][0]) for t, entry in changes]
+            self.journal.advance(entries, {view.rows.id: until})
+        for table, entry in changes:
+            table.log(spans[table.id][1], entry, spans[table.id][0])
+            self.touched[table.id] = table
         view.until = until
 
     def load(self, table: Table, data: Any, key: str) -> None:
@@ -153,30 +167,56 @@ class Storage:
     # snapshots
 
     def fold(self, table: Table) -> None:
-        """Write a table's rows as a new snapshot; reading it then costs nothing for its history."""
-        if self.journal is None:
+        """Let a table's present rows be its base; reading it then costs nothing for its history."""
+        at = table.last
+        if self.journal is not None:
+            self.adopt(table, self._written(table, at))
             return
-        at = max(table.times(-1, 1 << 62), default=table.base_time)
-        base = self._written(table, at)
+        target = Target(table.id, table.name, table.columns, table.key_column, Path())
+        rows = self.backend.fetch(text_of(self.backend, target, table.source(Version.CURRENT, 0, at)), table.columns)
+        name = f"{table.name}@{at}"
+        size = self.backend.load(name, table.columns, rows, table.key_column)
+        if table.base not in (None, name):
+            self.backend.unload(str(table.base))
+        table.rest_on(name, size, at)
+
+    def adopt(self, table: Table, base: Base) -> None:
+        """Let a table rest on a snapshot that is written but not named yet."""
+        assert self.journal is not None
+        base = replace(base, forgotten=table.forgotten)
         self.journal.rebase(base)
         self._rest_on(table, base)
+
+    def forget(self, before: int) -> None:
+        """Forget what snapshots hold of the log up to an instant, but nothing a stored view has still to read."""
+        tables = self.tables()
+        before = min([before, *(v.until for v in self.catalog.stored() if v.error is None and not v.is_outdated)])
+        horizons = {t.id: found for t in tables if (found := t.horizon(before)) is not None}
+        if not horizons:
+            return
+        if self.journal is not None:
+            self.journal.forget(horizons)
+        for table in tables:
+            table.forget(before)
+
+    def tables(self) -> list[Table]:
+        """Everything that has rows: tables, stored views and what is kept for them."""
+        kept = [t for view in self.catalog.stored() for t in view.tables.values()]
+        return [*(t for n in self.catalog.names() if isinstance(t := self.catalog.find(n), Table)), *kept]
 
     def _written(self, table: Table, at: int, key: str | None = None) -> Base:
         """A table's rows at an instant as files that are durable, not yet named by the catalog."""
         assert self.folder is not None
-        name = source_name(f"fold {table.name}", Version.CURRENT)
-        self.backend.plain(name, table.source(Version.CURRENT, 0, at))
-        folder = f"base/{table.id}/{uuid.uuid4().hex[:12]}"
-        columns = (exp.column(exp.to_identifier(c.name, quoted=True)) for c in table.columns)
-        text = printed(exp.select(*columns).from_(name), self.backend.dialect)
-        self.backend.save(text, self.folder / folder, key or table.key_column, ROWS_PER_FILE)
-        point("fold.files")
-        return described(table.id, at, self.folder, folder, key or table.key_column)
+        target = Target(table.id, table.name, table.columns, key or table.key_column, self.folder)
+        return written(self.backend, target, table.source(Version.CURRENT, 0, at), at)
 
     def _rest_on(self, table: Table, base: Base) -> None:
         """Let a table rest on a snapshot the catalog names."""
         assert self.folder is not None
+        assert self.journal is not None
+        table.durable(self.journal.entries_of(table.id))
         snapshot = Snapshot(self.folder, base, table.columns, table.key_column)
+        snapshot.check()
         name = f"{table.name}@{base.folder.rpartition('/')[2]}"
         self.backend.load_files(name, table.columns, snapshot.paths)
         if table.base is not None:
@@ -211,10 +251,14 @@ class Storage:
         table = Table(found.name, columns, constraints=constraints, id=found.id)
         journal = self.journal
         assert journal is not None
-        logged = [(e.time, e.rows, e.growth, e.loses) for e in journal.logged(found.id)]
-        table.restore(logged, lambda after, until: journal.entries(found.id, after, until))
-        if found.id in bases:
-            self._rest_on(table, bases[found.id])
+        base = bases.get(found.id)
+        table.restore(journal.logged(found.id), journal.entries_of(found.id), base.forgotten if base else 0)
+        self.touched[table.id] = table
+        if base is not None:
+            try:
+                self._rest_on(table, base)
+            except DamagedFile as damage:
+                table.base_size, table.base_time, table.damage = base.rows, base.time, damage
         return table
 
 

@@ -6,9 +6,8 @@ base with the log entries in between, or, for an earlier one, with those entries
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, assert_never
 
@@ -18,16 +17,18 @@ import pyarrow.compute as pc
 from tidings.engine.arrow import arrow_schema
 from tidings.engine.plain import row_keys
 from tidings.engine.source import Source
-from tidings.errors import HistoryGone
+from tidings.errors import HistoryGone, TidingsError
+from tidings.ir import types
 from tidings.ir.expression import TIME, WEIGHT
 from tidings.ir.relation import Column, Version
 from tidings.store.constraints import NONE, Constraints
+from tidings.store.log import Facts, Load, Log, Place, in_order
 
-Load = Callable[[int, int], list[pa.Table]]
-"""The rows of log entries in ``(after, until]``, one table per entry."""
+Stretch: TypeAlias = tuple[str, Place, Place]
+"""A part of the log, as it is (``log``) or undone (``inverted``)."""
 
-Stretch: TypeAlias = tuple[str, int, int]
-"""Log entries by their numbers, as they are (``log``) or undone (``inverted``)."""
+CHUNKS = 200
+"""Entries are kept apart up to this number, then copied into one."""
 
 
 @dataclass(slots=True)
@@ -41,16 +42,12 @@ class Table:
     base_time: int = 0
     constraints: Constraints = NONE
     id: int = 0
-    load: Load | None = None
-    forgotten: int = 0
-    """The log reaches back to this instant; earlier states are gone."""
-    _times: list[int] = field(default_factory=list)
-    _entries: list[pa.Table | None] = field(default_factory=list)
-    _counts: list[int] = field(default_factory=list)
-    _growth: list[int] = field(default_factory=lambda: [0])
-    _losses: list[int] = field(default_factory=list)
+    damage: TidingsError | None = None
+    """Why its rows cannot be read."""
+    _log: Log = field(default_factory=Log)
     _net: Counter[Any] | None = None
     _sources: dict[tuple[Any, ...], Source] = field(default_factory=dict)
+    _joined: tuple[Place, Place, pa.Table] | None = None
 
     @property
     def schema(self) -> pa.Schema:
@@ -58,33 +55,63 @@ class Table:
 
     @property
     def key_column(self) -> str:
-        """The column its base is sorted by."""
-        return self.constraints.key[0] if self.constraints.key else self.columns[0].name
+        """The column its base is sorted by; maps have no order."""
+        if self.constraints.key:
+            return self.constraints.key[0]
+        plain = (c.name for c in self.columns if not types.is_nested(c.type))
+        return next(plain, self.columns[0].name)
 
     def rest_on(self, base: str | None, size: int, time: int = 0) -> None:
         """Take what the engine holds under a name as the rows at an instant, before any transaction unless told."""
         self.base, self.base_size, self.base_time = base, size, time
+        self._log.release(time)
         self._net = None
+        self._clear()
+
+    def _clear(self) -> None:
         self._sources.clear()
+        self._joined = None
+
+    def _require_sound(self) -> None:
+        if self.damage is not None:
+            raise self.damage
 
     # the log
 
-    def restore(self, logged: list[tuple[int, int, int, bool]], load: Load) -> None:
-        """Know of log entries as ``(time, rows, growth, loses)``; their rows are loaded when they are needed."""
-        self.load = load
-        for time, count, growth, loses in logged:
-            self._note(time, None, count, growth, loses)
+    def restore(self, logged: Iterable[Facts], load: Load, forgotten: int = 0) -> None:
+        """Know of log entries; their rows are loaded when they are needed."""
+
+        def typed(after: int, until: int) -> list[pa.Table]:
+            return [entry.cast(self._versioned) for entry in load(after, until)]
+
+        self._log = Log(typed, forgotten)
+        for facts in logged:
+            self._log.add(facts, None)
+
+    def durable(self, load: Load) -> None:
+        """Say where the rows of log entries are found again."""
+        if self._log.load is None:
+            self._log.load = lambda after, until: [entry.cast(self._versioned) for entry in load(after, until)]
+
+    @property
+    def _versioned(self) -> pa.Schema:
+        return arrow_schema(self.columns, versioned=True)
 
     def entry(self, time: int, rows: pa.Table, weights: list[int]) -> pa.Table:
         """A log entry of some changes at an instant, not logged yet."""
+        self._require_sound()
         entry = rows.append_column(TIME, pa.array([time] * rows.num_rows, pa.int64()))
         entry = entry.append_column(WEIGHT, pa.array(weights, pa.int64()))
-        return entry.cast(arrow_schema(self.columns, versioned=True))
+        return entry.cast(self._versioned)
 
-    def log(self, time: int, entry: pa.Table) -> None:
-        """Log an entry, at a time after all others."""
-        weights = entry.column(WEIGHT).to_pylist()
-        self._note(time, entry, len(weights), sum(weights), any(w < 0 for w in weights))
+    def spanning(self, delta: pa.Table) -> pa.Table:
+        """A log entry of changes that carry instants and weights of their own, not logged yet."""
+        self._require_sound()
+        return in_order(delta.cast(self._versioned))
+
+    def log(self, time: int, entry: pa.Table, first: int | None = None) -> None:
+        """Log an entry after all others; from ``first`` to ``time`` if it is not of one instant."""
+        self._log.add(Facts.of(entry, time if first is None else first, time), entry)
         if self._net is not None:
             self._count(self._net, entry)
 
@@ -93,42 +120,47 @@ class Table:
         self.log(time, self.entry(time, rows, weights))
 
     def take(self, delta: pa.Table) -> None:
-        """Log changes that carry instants and weights of their own."""
-        for time, entry in by_instant(delta):
-            self.log(time, entry.cast(arrow_schema(self.columns, versioned=True)))
+        """Log changes that carry instants and weights of their own, as one entry."""
+        if delta.num_rows:
+            entry = self.spanning(delta)
+            first, last = span(entry)
+            self.log(last, entry, first)
 
-    def forget(self, before: int) -> None:
-        """Forget log entries that the base holds and that are older than an instant."""
-        last = min(self._at(before), self._at(self.base_time))
-        if last:
-            self.forgotten = self._times[last - 1]
-            self._losses = [t for t in self._losses if t > self.forgotten]
-            start = self._growth[last]
-            self._times, self._entries, self._counts = self._times[last:], self._entries[last:], self._counts[last:]
-            self._growth = [g - start for g in self._growth[last:]]
-            self._sources.clear()
+    def mark(self) -> int:
+        """Where the log ends, to go back to."""
+        return self._log.end[0]
 
-    def _note(self, time: int, entry: pa.Table | None, count: int, growth: int, loses: bool) -> None:
-        self._times.append(time)
-        self._entries.append(entry)
-        self._counts.append(count)
-        self._growth.append(self._growth[-1] + growth)
-        if loses:
-            self._losses.append(time)
+    def back_to(self, mark: int) -> None:
+        """Undo what was logged after a mark: the catalog did not take it."""
+        self._log.cut(mark)
+        self._net = None
+        self._clear()
 
-    def _at(self, instant: int) -> int:
-        """The number of entries up to an instant."""
-        return bisect_right(self._times, instant)
+    def forget(self, before: int) -> bool:
+        """Forget log entries that the base holds and that are not after an instant; whether there were any."""
+        found = self._log.forget(min(before, self.base_time))
+        if found:
+            self._clear()
+        return found
 
-    def _loaded(self, first: int, last: int) -> list[pa.Table]:
-        missing = [n for n in range(first, last) if self._entries[n] is None]
-        if missing:
-            assert self.load is not None, "only logged entries are loaded"
-            low, high = missing[0], missing[-1]
-            found = self.load(self._times[low] - 1, self._times[high])
-            schema = arrow_schema(self.columns, versioned=True)
-            self._entries[low : high + 1] = [entry.cast(schema) for entry in found]
-        return [e for e in self._entries[first:last] if e is not None]
+    def horizon(self, before: int) -> int | None:
+        """Up to when its log would be forgotten; None if nothing would be."""
+        return self._log.horizon(min(before, self.base_time))
+
+    @property
+    def forgotten(self) -> int:
+        """The log reaches back to this instant; earlier states are gone."""
+        return self._log.forgotten
+
+    @property
+    def last(self) -> int:
+        """The last instant at which it changed, as far as the log knows; that of its base if it did not."""
+        found = self._log.last
+        return self.base_time if found is None else max(found, self.base_time)
+
+    def unfolded(self) -> tuple[int, list[pa.Table] | None]:
+        """The last instant, and the entries after the base up to it if they are in memory."""
+        return self.last, self._log.at_hand(self._log.place(self.base_time), self._log.end)
 
     # what is known about it
 
@@ -139,9 +171,10 @@ class Table:
     @property
     def net(self) -> Counter[Any]:
         """What the log after the base adds, as rows with signed counts."""
+        self._require_sound()
         if self._net is None:
             self._net = Counter()
-            for entry in self._loaded(self._at(self.base_time), len(self._times)):
+            for entry in self._log.rows(self._log.place(self.base_time), self._log.end):
                 self._count(self._net, entry)
         return self._net
 
@@ -152,54 +185,60 @@ class Table:
             if not net[row]:
                 del net[row]
 
+    def _at(self, instant: int) -> Place:
+        """Where the log stands at an instant that it must reach back to."""
+        if self.forgotten and instant < self.forgotten:
+            raise HistoryGone(table=self.name, at=instant, since=self.forgotten)
+        return self._log.place(instant)
+
     def changed(self, since: int, until: int) -> bool:
         """Whether any transaction in ``(since, until]`` touched the table."""
         return self._at(since) < self._at(until)
 
     def times(self, since: int, until: int) -> list[int]:
         """The instants in ``(since, until]`` at which the table changed."""
-        return self._times[self._at(since) : self._at(until)]
+        return self._log.times(self._at(since), self._at(until))
 
     def size(self, at: int) -> int:
         """The number of rows at an instant."""
-        return self.base_size + self._growth[self._at(at)] - self._growth[self._at(self.base_time)]
+        return self.base_size + self._log.growth(self._at(self.base_time), self._at(at))
 
     def change_count(self, since: int, until: int) -> int:
         """The number of changed rows in ``(since, until]``."""
-        return sum(self._counts[self._at(since) : self._at(until)])
+        return self._log.count(self._at(since), self._at(until))
 
     def since_base(self) -> int:
         """The number of changed rows that are not in the base."""
-        return sum(self._counts[self._at(self.base_time) :])
+        return self._log.count(self._log.place(self.base_time), self._log.end)
 
     def only_grows(self, since: int, until: int) -> bool:
         """Whether no row went in ``(since, until]``."""
-        return bisect_right(self._losses, since) == bisect_right(self._losses, until)
+        return self._log.only_grows(self._at(since), self._at(until))
 
     # versions
 
     def source(self, version: Version, since: int, until: int) -> Source:
         """One version of the table, for a batch over ``(since, until]``."""
+        self._require_sound()
         wanted = self._wanted(version, since, until)
         key = (version is Version.DELTA, *wanted)
         if key not in self._sources:
             if len(self._sources) > 16:
                 self._sources.clear()
-            parts = [part for w in wanted for part in self._changes(*w)]
-            changes = pa.concat_tables(parts) if parts else arrow_schema(self.columns, versioned=True).empty_table()
+            changes = self._together([part for w in wanted for part in self._changes(*w)])
             self._sources[key] = Source(self.columns, None if version is Version.DELTA else self.base, changes)
         return self._sources[key]
 
     def _wanted(self, version: Version, since: int, until: int) -> list[Stretch]:
         """The stretches of the log that a version consists of, beside the base."""
-        inside = ("log", self._at(since), self._at(until))
         match version:
             case Version.DELTA:
-                return [inside]
+                return [("log", self._at(since), self._at(until))]
             case Version.OLD:
                 return [self._from_base(since)]
             case Version.NEW:
                 kind, first, last = self._from_base(since)
+                inside = ("log", self._at(since), self._at(until))
                 return [(kind, first, inside[2])] if kind == "log" else [(kind, first, last), inside]
             case Version.CURRENT:
                 return [self._from_base(until)]
@@ -208,25 +247,41 @@ class Table:
 
     def _from_base(self, at: int) -> Stretch:
         """What leads from the base to the state at an instant."""
-        if at < self.forgotten:
-            raise HistoryGone(table=self.name, at=at, since=self.forgotten)
         here, there = self._at(self.base_time), self._at(at)
         return ("log", here, there) if there >= here else ("inverted", there, here)
 
-    def _changes(self, kind: str, first: int, last: int) -> list[pa.Table]:
-        entries = self._loaded(first, last)
-        return entries if kind == "log" else [_inverted(e) for e in entries]
+    def _changes(self, kind: str, first: Place, last: Place) -> list[pa.Table]:
+        if kind == "inverted":
+            return [_inverted(e) for e in self._log.rows(first, last)]
+        if first != self._log.place(self.base_time):
+            return self._log.rows(first, last)
+        return [self._grown(first, last)]
+
+    def _grown(self, first: Place, last: Place) -> pa.Table:
+        """What the log adds to the base, built on what was asked for last: history grows at its end."""
+        rows, reached = [], first
+        if self._joined is not None and self._joined[0] == first and self._joined[1] <= last:
+            rows, reached = [self._joined[2]], self._joined[1]
+        joined = self._together([*rows, *self._log.rows(reached, last)])
+        if joined.num_columns and joined.column(0).num_chunks > CHUNKS:
+            joined = joined.combine_chunks()
+        if self._joined is None or self._joined[0] != first or self._joined[1] <= last:
+            self._joined = (first, last, joined)
+        return joined
+
+    def _together(self, parts: list[pa.Table]) -> pa.Table:
+        return pa.concat_tables(parts) if parts else self._versioned.empty_table()
 
 
-def by_instant(delta: pa.Table) -> list[tuple[int, pa.Table]]:
-    """A delta's changes by their instants, in order."""
-    times = delta.column(TIME)
-    return [(t, delta.filter(pc.equal(times, t))) for t in sorted(set(times.to_pylist()))]
+def span(entry: pa.Table) -> tuple[int, int]:
+    """The first and the last instant of changes."""
+    found = pc.min_max(entry.column(TIME)).as_py()
+    return found["min"], found["max"]
 
 
 def _inverted(entry: pa.Table) -> pa.Table:
     """An entry undone, as part of a state from before the batch."""
     place, weight = entry.schema.get_field_index(TIME), entry.schema.get_field_index(WEIGHT)
-    before = pa.array([0] * entry.num_rows, pa.int64())
+    before = pa.repeat(pa.scalar(0, pa.int64()), entry.num_rows)
     undone = entry.set_column(place, entry.schema.field(place), before)
     return undone.set_column(weight, entry.schema.field(weight), pc.negate(entry.column(WEIGHT)))
