@@ -18,7 +18,8 @@ def connect(name: str, scale: float) -> duckdb.DuckDBPyConnection:
     """A DuckDB of its own with the benchmark's tables filled; the extension's file comes with a package."""
     folder = Path(str(import_module(f"duckdb_extension_{name}").__file__)).parent
     extension = next(folder.rglob("*.duckdb_extension"))
-    connection = duckdb.connect()
+    connection = duckdb.connect(config={"threads": 1})
+    connection.execute("SET enable_progress_bar = false")
     connection.execute(f"INSTALL '{extension}'")
     connection.execute(f"LOAD {name}")
     connection.execute(f"CALL {'dbgen' if name == 'tpch' else 'dsdgen'}(sf = {scale})")

@@ -64,7 +64,7 @@ class Workload:
                     self._alter(table, row)
             for wanted in self.rng.sample(targets or [], shots):
                 aim = self.rng.choice(wanted)
-                found = aim.found(self.plain, self.rng) if self.rng.random() < 0.6 else None
+                found = aim.found(self.plain, self.rng) if self.rng.random() < 0.4 else None
                 if found is None:
                     self._make(wanted)
                 else:
@@ -73,9 +73,9 @@ class Workload:
         self._tx = None
 
     def batch(self, number: int, targets: list[list[Aim]]) -> None:
-        """Two transactions; every fourth time only what queries ask for, so not every table changes."""
+        """Two transactions; every fourth time only what queries ask for, so that not every table changes."""
         for each in (number % 4 != 3, 0):
-            self.change(each, targets, len(targets) // 3)
+            self.change(each, targets, len(targets) // 2)
 
     def _make(self, wanted: list[Aim]) -> None:
         """Put in a combination of rows that a query wants, now and then with an extreme measure."""

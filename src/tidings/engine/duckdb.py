@@ -31,6 +31,7 @@ class DuckDB:
     def __init__(self) -> None:
         self._connection = duckdb.connect(":memory:", config={"threads": 1})
         self._connection.execute("SET TimeZone = 'UTC'")
+        self._connection.execute("SET enable_progress_bar = false")
         self._connection.execute("SET order_by_non_integer_literal = true")  # as in Spark
 
     def analyze(self, query: exp.Query) -> tuple[Column, ...]:
