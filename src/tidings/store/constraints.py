@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 
@@ -16,6 +16,8 @@ class Constraints:
     defaults: tuple[tuple[str, str], ...] = ()
     append_only: bool = False
     time_column: str | None = None
+    added: tuple[tuple[str, str], ...] = ()
+    """What rows have in columns that were added after them (:mod:`tidings.store.older`)."""
 
     def to_json(self) -> dict[str, Any]:
         return {k: v for k, v in asdict(self).items() if v}
@@ -24,6 +26,21 @@ class Constraints:
     def from_json(facts: dict[str, Any]) -> Constraints:
         known: dict[str, Any] = {k: tuple(map(_tuple, v)) if isinstance(v, list) else v for k, v in facts.items()}
         return Constraints(**known)
+
+    def renamed(self, old: str, new: str) -> Constraints:
+        """The same of a table one of whose columns has another name; no condition may mention it."""
+
+        def name(column: str) -> str:
+            return new if column == old else column
+
+        return replace(
+            self,
+            key=tuple(map(name, self.key)),
+            required=tuple(map(name, self.required)),
+            defaults=tuple((name(c), text) for c, text in self.defaults),
+            time_column=None if self.time_column is None else name(self.time_column),
+            added=tuple((name(c), text) for c, text in self.added),
+        )
 
 
 def _tuple(value: Any) -> Any:

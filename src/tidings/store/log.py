@@ -91,6 +91,10 @@ class Log:
         self._losses = [0, *accumulate(int(f.loses) for f in self._facts)]
         return True
 
+    def rewrite(self, row_form: Callable[[pa.Table], pa.Table]) -> None:
+        """Give the rows that are here another form."""
+        self._rows = [None if rows is None else row_form(rows) for rows in self._rows]
+
     def cut(self, number: int) -> None:
         """Take away all but the first blocks."""
         del self._facts[number:], self._rows[number:], self._lasts[number:]

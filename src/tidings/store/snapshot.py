@@ -7,6 +7,8 @@ are found by reading a few row groups, in this process and without the engine.
 from __future__ import annotations
 
 import uuid
+from bisect import bisect_left
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
@@ -26,6 +28,7 @@ from tidings.ir.relation import Column, Version
 from tidings.store.fault import point
 from tidings.store.files import check_file, sync_folder
 from tidings.store.journal import Base, File
+from tidings.store.older import completed
 
 ROWS_PER_FILE = 1_000_000
 
@@ -98,6 +101,15 @@ def _plain(value: Any) -> Any:
             return None
 
 
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    """The least and greatest value of a column in a row group, and whether it may have NULLs."""
+
+    low: Any
+    high: Any
+    nulls: bool
+
+
 @dataclass(slots=True)
 class Snapshot:
     """The files of a snapshot, ready to be searched."""
@@ -106,7 +118,10 @@ class Snapshot:
     base: Base
     columns: tuple[Column, ...]
     key: str
+    fills: Mapping[str, pa.Scalar] = field(default_factory=dict)
+    """What its rows have in columns that were added after it was written."""
     _open: dict[str, pq.ParquetFile] = field(default_factory=dict)
+    _groups: dict[str, list[_Bounds | None]] = field(default_factory=dict)
 
     def check(self) -> None:
         """Refuse files that are missing or cut off."""
@@ -122,30 +137,55 @@ class Snapshot:
         parts = [self._in_file(file, wanted) for file in self.base.files]
         found = [p for p in parts if p is not None]
         schema = arrow_schema(self.columns)
-        return pa.concat_tables([conform(f, schema) for f in found]) if found else schema.empty_table()
+        complete = [conform(completed(f, self.columns, self.fills), schema) for f in found]
+        return pa.concat_tables(complete) if found else schema.empty_table()
+
+    @property
+    def held(self) -> list[str]:
+        """The columns its files have: the first ones of the table, under the names these had."""
+        if not self.base.files:
+            return [c.name for c in self.columns]
+        return list(self._opened(self.base.files[0]).schema_arrow.names)
 
     def _in_file(self, file: File, wanted: pa.Array) -> pa.Table | None:
         """The matching rows of one file, from the row groups that may have some."""
-        if file.path not in self._open:
-            self._open[file.path] = pq.ParquetFile(self.root / file.path)
-        opened = self._open[file.path]
-        place = opened.schema_arrow.get_field_index(self.key)
-        values = wanted.drop_null().to_pylist()
-        groups = [
-            g
-            for g in range(opened.metadata.num_row_groups)
-            if _may_hold(opened.metadata.row_group(g).column(place).statistics, values, wanted.null_count > 0)
-        ]
+        opened = self._opened(file)
+        place = [c.name for c in self.columns].index(self.key)
+        values = sorted(set(wanted.drop_null().to_pylist()))
+        known = self._statistics(file, opened.schema_arrow.names[place])
+        groups = [g for g, found in enumerate(known) if _may_hold(found, values, wanted.null_count > 0)]
         if not groups:
             return None
         rows = opened.read_row_groups(groups)
         return rows.filter(pc.is_in(rows.column(place).cast(wanted.type), value_set=wanted))
 
+    def _opened(self, file: File) -> pq.ParquetFile:
+        if file.path not in self._open:
+            self._open[file.path] = pq.ParquetFile(self.root / file.path)
+        return self._open[file.path]
 
-def _may_hold(statistics: pq.Statistics | None, values: list[Any], null: bool) -> bool:
-    if statistics is None or not statistics.has_min_max:
+    def _statistics(self, file: File, name: str) -> list[_Bounds | None]:
+        """What is known of a column in each row group of a file; read once."""
+        if file.path not in self._groups:
+            found = self._opened(file).metadata
+            leaf = next((n for n in range(found.num_columns) if found.schema.column(n).path == name), None)
+            groups = [found.row_group(g) for g in range(found.num_row_groups)]
+            self._groups[file.path] = [None if leaf is None else _of_group(g.column(leaf).statistics) for g in groups]
+        return self._groups[file.path]
+
+
+def _of_group(found: pq.Statistics | None) -> _Bounds | None:
+    if found is None or not found.has_min_max:
+        return None
+    return _Bounds(found.min, found.max, not found.has_null_count or found.null_count > 0)
+
+
+def _may_hold(found: _Bounds | None, values: list[Any], null: bool) -> bool:
+    """Whether a row group may have some of the values, which are in order."""
+    if found is None or (null and found.nulls):
         return True
-    if null and (not statistics.has_null_count or statistics.null_count):
+    try:
+        first = bisect_left(values, found.low)
+        return first < len(values) and bool(values[first] <= found.high)
+    except TypeError:  # a moment with a time zone and one without
         return True
-    low, high = statistics.min, statistics.max
-    return any(low <= v <= high for v in values)

@@ -6,7 +6,6 @@ base with the log entries in between, or, for an earlier one, with those entries
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, assert_never
@@ -15,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidings.engine.arrow import arrow_schema
-from tidings.engine.plain import row_keys
 from tidings.engine.source import Source
 from tidings.errors import HistoryGone, TidingsError
 from tidings.ir import types
@@ -23,6 +21,8 @@ from tidings.ir.expression import TIME, WEIGHT
 from tidings.ir.relation import Column, Version
 from tidings.store.constraints import NONE, Constraints
 from tidings.store.log import Facts, Load, Log, Place, in_order
+from tidings.store.net import Net
+from tidings.store.older import completed, fill
 
 Stretch: TypeAlias = tuple[str, Place, Place]
 """A part of the log, as it is (``log``) or undone (``inverted``)."""
@@ -45,7 +45,7 @@ class Table:
     damage: TidingsError | None = None
     """Why its rows cannot be read."""
     _log: Log = field(default_factory=Log)
-    _net: Counter[Any] | None = None
+    _net: Net | None = None
     _sources: dict[tuple[Any, ...], Source] = field(default_factory=dict)
     _joined: tuple[Place, Place, pa.Table] | None = None
 
@@ -82,7 +82,7 @@ class Table:
         """Know of log entries; their rows are loaded when they are needed."""
 
         def typed(after: int, until: int) -> list[pa.Table]:
-            return [entry.cast(self._versioned) for entry in load(after, until)]
+            return list(map(self._completed, load(after, until)))
 
         self._log = Log(typed, forgotten)
         for facts in logged:
@@ -91,7 +91,23 @@ class Table:
     def durable(self, load: Load) -> None:
         """Say where the rows of log entries are found again."""
         if self._log.load is None:
-            self._log.load = lambda after, until: [entry.cast(self._versioned) for entry in load(after, until)]
+            self._log.load = lambda after, until: list(map(self._completed, load(after, until)))
+
+    def _completed(self, entry: pa.Table) -> pa.Table:
+        """A log entry with the columns the table has now."""
+        return completed(entry, self.columns, self.fills).cast(self._versioned)
+
+    @property
+    def fills(self) -> dict[str, pa.Scalar]:
+        """What rows have in columns that were added after them."""
+        return fill(self.columns, self.constraints.added)
+
+    def alter(self, name: str, columns: tuple[Column, ...], constraints: Constraints) -> None:
+        """Have another name, other names of columns, or more columns."""
+        self.name, self.columns, self.constraints = name, columns, constraints
+        self._log.rewrite(self._completed)
+        self._net = None
+        self._clear()
 
     @property
     def _versioned(self) -> pa.Schema:
@@ -169,21 +185,17 @@ class Table:
         return self.net[row]
 
     @property
-    def net(self) -> Counter[Any]:
+    def net(self) -> Net:
         """What the log after the base adds, as rows with signed counts."""
         self._require_sound()
         if self._net is None:
-            self._net = Counter()
+            self._net = Net(self.columns, self.constraints.key)
             for entry in self._log.rows(self._log.place(self.base_time), self._log.end):
                 self._count(self._net, entry)
         return self._net
 
-    def _count(self, net: Counter[Any], entry: pa.Table) -> None:
-        rows = entry.drop_columns([TIME, WEIGHT])
-        for row, weight in zip(row_keys(rows), entry.column(WEIGHT).to_pylist(), strict=True):
-            net[row] += weight
-            if not net[row]:
-                del net[row]
+    def _count(self, net: Net, entry: pa.Table) -> None:
+        net.add(entry.drop_columns([TIME, WEIGHT]), entry.column(WEIGHT).to_pylist())
 
     def _at(self, instant: int) -> Place:
         """Where the log stands at an instant that it must reach back to."""
