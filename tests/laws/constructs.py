@@ -117,6 +117,7 @@ SELECT t.a, q.n, q.m FROM t, LATERAL (SELECT count(*) AS n, max(y) AS m FROM u W
 SELECT t.a, q.n, q.m FROM t, LATERAL (SELECT count(*) + 1 AS n, max(y) AS m FROM u WHERE u.x > t.a) AS q WHERE m > 0
 SELECT t.a, q.y FROM t, LATERAL (SELECT y FROM u WHERE u.x = t.a ORDER BY y DESC LIMIT 1) AS q
 SELECT t.a, q.y FROM t, LATERAL (SELECT y FROM u) AS q
+SELECT u.x, q.z FROM u, LATERAL (SELECT upper(s) || CAST(u.x AS STRING) AS z FROM t WHERE t.a = u.x) AS q
 SELECT t.a, q.c, r.d FROM t, LATERAL (SELECT t.a + t.b AS c) AS q, LATERAL (SELECT q.c + 1 AS d) AS r
 """.strip().splitlines()
 

@@ -107,7 +107,8 @@ def test_queries_nest() -> None:
 
 def _depth(query: str) -> int:
     """How deep queries stand in the FROM of others."""
-    depth, deepest, levels = 1, 1, []
+    depth, deepest = 1, 1
+    levels: list[int] = []
     for part in re.findall(r"(?:FROM|JOIN|LATERAL|,) \((?=SELECT)|\(|\)", query):
         if part == ")":
             depth -= levels.pop()

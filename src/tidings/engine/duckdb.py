@@ -35,7 +35,7 @@ class DuckDB:
         self._connection.execute("SET order_by_non_integer_literal = true")  # as in Spark
 
     def analyze(self, query: exp.Query) -> tuple[Column, ...]:
-        text = printed(query, self.dialect)
+        text = printed(_with_types(query), self.dialect)
         try:
             described = self._connection.execute(f"DESCRIBE {text}").fetchall()
         except duckdb.Error as error:
@@ -59,12 +59,15 @@ class DuckDB:
         self._copy(_base(name), table.sort_by(sorted_by) if sorted_by in sortable else table)
         return int(table.num_rows)
 
-    def load_files(self, name: str, columns: tuple[Column, ...], paths: list[Path]) -> None:
+    def load_files(
+        self, name: str, columns: tuple[Column, ...], paths: list[Path], read: list[str] | None = None
+    ) -> None:
         if not paths:
             self._copy(_base(name), arrow_schema(columns).empty_table())
             return
         listed = ", ".join(_text(str(p)) for p in paths)
-        wanted = _names(columns).removesuffix(", ")
+        names = [_names((c,)).removesuffix(", ") for c in columns]
+        wanted = ", ".join(f"{own} AS {n}" for own, n in zip(read, names, strict=True)) if read else ", ".join(names)
         self._view(_base(name), f"SELECT {wanted} FROM read_parquet([{listed}])")
 
     def save(self, text: str, path: Path, sorted_by: str, rows_per_file: int) -> None:
@@ -132,6 +135,9 @@ class DuckDB:
         finally:
             self._connection.execute("RESET disabled_optimizers")
 
+    def sibling(self) -> DuckDB:
+        return DuckDB()
+
     def close(self) -> None:
         self._connection.close()
 
@@ -162,6 +168,22 @@ def _text(value: str) -> str:
 
 def _sentence(error: Exception) -> str:
     return str(error).splitlines()[0].removeprefix("Binder Error: ").removeprefix("Catalog Error: ")
+
+
+def _with_types(query: exp.Query) -> exp.Query:
+    """A query in which no typed NULL is a constant.
+
+    DuckDB evaluates an operation with a constant NULL while it binds it, and forgets its type: it says INTEGER of
+    ``s || CAST(NULL AS TEXT)``.  Such NULLs stand for columns of a query around the one that is analysed.
+    """
+
+    def unknown(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Cast) and isinstance(node.this, exp.Null) and not isinstance(node.parent, exp.Alias):
+            never = exp.If(this=exp.LT(this=exp.Rand(), expression=exp.Literal.number(0)), true=exp.Null())
+            return exp.Cast(this=exp.Case(ifs=[never]), to=node.args["to"])
+        return node
+
+    return query.transform(unknown) if query.find(exp.Null) is not None else query
 
 
 def _spark_type(type: str) -> str:
