@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from tidings.errors import DuplicateColumn, Place, ReservedName
-from tidings.ir.expression import show_name
+from sqlglot import exp
+
+from tidings.errors import DuplicateColumn, Place, ReservedName, UnsupportedStatement
+from tidings.ir.dialect import DIALECT
+from tidings.ir.expression import Expression, show_name
+from tidings.lang.sql.parse import place
 
 
 def check_names(names: list[str], at: Place | None) -> None:
@@ -33,3 +37,13 @@ def kept_apart(names: tuple[str, ...]) -> list[str]:
         numbered = (f"{name}_{n}" for n in range(2, len(names) + 2))
         out.append(name if name.lower() not in taken else next(n for n in numbered if n.lower() not in taken))
     return out
+
+
+def relation_name(table: Expression, text: str) -> str:
+    """The plain name of a table or view that a statement names."""
+    if not isinstance(table, exp.Table) or table.db or not isinstance(table.this, exp.Identifier):
+        raise UnsupportedStatement(
+            place(text, table), "use a plain name", statement=f"a name such as {table.sql(DIALECT)}"
+        )
+    check_reserved(table.name, place(text, table))
+    return table.name

@@ -11,27 +11,36 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from tidings.errors import InvalidSyntax, Place, UnsupportedStatement, UnsupportedType
-from tidings.ir import types
+from tidings.errors import InvalidSyntax, Place, UnsupportedStatement
 from tidings.ir.dialect import DIALECT
 from tidings.ir.expression import Expression
-from tidings.ir.relation import Column
-from tidings.lang.sql.bind import check_names, check_reserved
+from tidings.lang.sql.bind import check_names
+from tidings.lang.sql.define import AddColumns, CreateTable, RenameColumn, RenameTable, read_alter, read_create_table
+from tidings.lang.sql.dml import Delete, Insert, Merge, Update, read_delete, read_insert, read_merge, read_update
+from tidings.lang.sql.names import relation_name
 from tidings.lang.sql.parse import after_as, place, slices, statements
 
-
-@dataclass(frozen=True, slots=True)
-class CreateTable:
-    """``CREATE TABLE [IF NOT EXISTS] name (column type, …)``."""
-
-    name: str
-    columns: tuple[Column, ...]
-    if_absent: bool
+__all__ = [
+    "AddColumns",
+    "CreateTable",
+    "CreateView",
+    "Delete",
+    "Drop",
+    "Insert",
+    "Merge",
+    "Query",
+    "RefreshView",
+    "RenameColumn",
+    "RenameTable",
+    "Statement",
+    "Update",
+    "read",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class CreateView:
-    """``CREATE [MATERIALIZED] VIEW [IF NOT EXISTS] name [(columns)] [WITH (refresh = '…')] AS query``."""
+    """``CREATE [OR REPLACE] [MATERIALIZED] VIEW [IF NOT EXISTS] name [(columns)] [WITH (refresh = '…')] AS query``."""
 
     name: str
     columns: tuple[str, ...]
@@ -42,26 +51,25 @@ class CreateView:
     if_absent: bool
     stored: bool = False
     strict: bool = False
+    refresh: str = "on advance"
+    replace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshView:
+    """``REFRESH MATERIALIZED VIEW name``."""
+
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """``DROP TABLE [IF EXISTS] name, …`` or the same for views."""
+    """``DROP TABLE [IF EXISTS] name, … [CASCADE]`` or the same for views."""
 
     names: tuple[str, ...]
     kind: str
     if_exists: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Insert:
-    """``INSERT INTO table [(columns)] query``."""
-
-    table: str
-    columns: tuple[str, ...]
-    query: Expression
-    text: str
-    place: Place | None
+    cascade: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +81,20 @@ class Query:
     own: str
 
 
-Statement: TypeAlias = CreateTable | CreateView | Drop | Insert | Query
+Statement: TypeAlias = (
+    CreateTable
+    | AddColumns
+    | RenameColumn
+    | RenameTable
+    | CreateView
+    | RefreshView
+    | Drop
+    | Insert
+    | Update
+    | Delete
+    | Merge
+    | Query
+)
 
 
 def read(text: str) -> list[Statement]:
@@ -84,15 +105,25 @@ def read(text: str) -> list[Statement]:
 
 def _statement(tree: Expression, text: str, own: str) -> Statement:
     match tree:
-        case exp.Create(kind="TABLE", this=exp.Schema()) if not tree.args.get("properties"):
-            return _create_table(tree, text)
-        case exp.Create(kind="VIEW") if not tree.args.get("replace"):
+        case exp.Create(kind="TABLE", this=exp.Schema()) if not tree.expression and not tree.args.get("replace"):
+            return read_create_table(tree, text)
+        case exp.Alter(kind="TABLE") if not tree.args.get("exists"):
+            return read_alter(tree, text)
+        case exp.Create(kind="VIEW"):
             return _create_view(tree, text, own)
-        case exp.Drop() if tree.args.get("kind") in ("TABLE", "VIEW") and not tree.args.get("cascade"):
-            names = tuple(_name(t, text) for t in tree.args["tables"])
-            return Drop(names, tree.args["kind"], bool(tree.args.get("exists")))
+        case exp.Drop() if tree.args.get("kind") in ("TABLE", "VIEW"):
+            names = tuple(relation_name(t, text) for t in tree.args["tables"])
+            return Drop(names, tree.args["kind"], bool(tree.args.get("exists")), bool(tree.args.get("cascade")))
         case exp.Insert() if isinstance(tree.expression, exp.Query | exp.Values) and not tree.args.get("overwrite"):
-            return _insert(tree, text)
+            return read_insert(tree, text)
+        case exp.Update():
+            return read_update(tree, text)
+        case exp.Delete():
+            return read_delete(tree, text)
+        case exp.Merge():
+            return read_merge(tree, text)
+        case exp.Refresh() if str(tree.args.get("kind")) == "MATERIALIZED VIEW":
+            return RefreshView(relation_name(tree.this, text))
         case exp.Query() | exp.Values():
             return Query(tree, text, own)
         case _:
@@ -100,51 +131,25 @@ def _statement(tree: Expression, text: str, own: str) -> Statement:
             raise UnsupportedStatement(place(text, tree), statement=words)
 
 
-def _create_table(tree: exp.Create, text: str) -> CreateTable:
-    name = _name(tree.this.this, text)
-    definitions = tree.this.expressions
-    if not definitions:
-        raise InvalidSyntax(place(text, tree), reason="a table needs columns")
-    for definition in definitions:
-        _check_column(definition, text)
-    check_names([d.name for d in definitions], place(text, tree.this))
-    columns = tuple(Column(d.name, types.canonical(d.args["kind"])) for d in definitions)
-    return CreateTable(name, columns, bool(tree.args.get("exists")))
-
-
-def _check_column(definition: Expression, text: str) -> None:
-    """Refuse what is not a plain column with a type that can be stored."""
-    at = place(text, definition)
-    if isinstance(definition, exp.Identifier):
-        raise InvalidSyntax(at, reason="every column of a table needs a type")
-    constrained = [c for c in definition.args.get("constraints") or [] if not _is_comment(c)]
-    if not isinstance(definition, exp.ColumnDef) or constrained:
-        hint = "declare columns by name and type only"
-        raise UnsupportedStatement(at, hint, statement="CREATE TABLE with constraints")
-    type = types.canonical(definition.args["kind"])
-    if not types.is_supported(type):
-        raise UnsupportedType(at, type=type)
-
-
-def _is_comment(constraint: Expression) -> bool:
-    return isinstance(constraint.args.get("kind"), exp.CommentColumnConstraint)
-
-
 def _create_view(tree: exp.Create, text: str, own: str) -> CreateView:
     schema = tree.this if isinstance(tree.this, exp.Schema) else None
     named = schema.expressions if schema is not None else []
-    name = _name(schema.this if schema is not None else tree.this, text)
+    name = relation_name(schema.this if schema is not None else tree.this, text)
     if not isinstance(tree.expression, exp.Query | exp.Values):
         raise InvalidSyntax(place(text, tree), reason="a view needs AS and a query")
     at = place(text, schema) if schema is not None else None
     check_names([c.name for c in named], at)
     columns = tuple(c.name for c in named)
-    exists, (is_stored, strict) = bool(tree.args.get("exists")), _refresh(tree, text)
-    return CreateView(name, columns, tree.expression, text, after_as(own), at, exists, is_stored, strict)
+    exists, replace = bool(tree.args.get("exists")), bool(tree.args.get("replace"))
+    if exists and replace:
+        raise InvalidSyntax(place(text, tree), reason="OR REPLACE and IF NOT EXISTS exclude each other")
+    is_stored, refresh, strict = _refresh(tree, text)
+    query = after_as(own)
+    return CreateView(name, columns, tree.expression, text, query, at, exists, is_stored, strict, refresh, replace)
 
 
-def _refresh(tree: exp.Create, text: str) -> tuple[bool, bool]:
-    """Whether a view is stored, and whether it must never be recomputed."""
+def _refresh(tree: exp.Create, text: str) -> tuple[bool, str, bool]:
+    """Whether a view is stored, when it is brought up to date, and whether it must never be recomputed."""
     properties = tree.args["properties"].expressions if tree.args.get("properties") else []
     stored = any(isinstance(p, exp.MaterializedProperty) for p in properties)
     refresh = "incremental"
@@ -155,29 +160,11 @@ def _refresh(tree: exp.Create, text: str) -> tuple[bool, bool]:
             hint = "the one option is refresh, of CREATE MATERIALIZED VIEW"
             raise UnsupportedStatement(place(text, tree), hint, statement=f"CREATE VIEW with {words}")
         refresh = str(option.args["value"].name).lower()
-        if refresh not in _REFRESH:
-            hint = f"it is one of: {', '.join(_REFRESH)}"
+        if refresh.removesuffix(" strict") not in _REFRESH:
+            hint = f"it is one of: {', '.join(_REFRESH)}, each perhaps followed by strict"
             raise InvalidSyntax(place(text, tree), hint, reason=f"there is no refresh {refresh!r}")
-    return stored, refresh == "incremental strict"
+    return stored, _REFRESH[refresh.removesuffix(" strict")], refresh.endswith(" strict")
 
 
-_REFRESH = ("incremental", "incremental strict")
-
-
-def _insert(tree: exp.Insert, text: str) -> Insert:
-    schema = tree.this if isinstance(tree.this, exp.Schema) else None
-    named = schema.expressions if schema is not None else []
-    at = place(text, tree.this)
-    check_names([c.name for c in named], at)
-    table = _name(schema.this if schema is not None else tree.this, text)
-    return Insert(table, tuple(c.name for c in named), tree.expression, text, at)
-
-
-def _name(table: Expression, text: str) -> str:
-    """The plain name of a table or view."""
-    if not isinstance(table, exp.Table) or table.db or not isinstance(table.this, exp.Identifier):
-        raise UnsupportedStatement(
-            place(text, table), "use a plain name", statement=f"a name such as {table.sql(DIALECT)}"
-        )
-    check_reserved(table.name, place(text, table))
-    return table.name
+_REFRESH = {"immediate": "immediate", "on advance": "on advance", "manual": "manual", "incremental": "on advance"}
+"""The values of ``refresh``, and when a view is brought up to date; ``incremental`` is another word for the default."""

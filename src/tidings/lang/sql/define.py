@@ -1,0 +1,238 @@
+"""Definitions of tables: what CREATE TABLE and ALTER TABLE say.
+
+Conditions and defaults stay trees here, so that what is wrong with them can be shown in the user's text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from tidings.errors import InvalidSyntax, Place, UnknownColumn, UnsupportedStatement, UnsupportedType, closest
+from tidings.ir import types
+from tidings.ir.dialect import DIALECT
+from tidings.ir.expression import Expression
+from tidings.ir.relation import Column
+from tidings.lang.sql.names import check_names, relation_name
+from tidings.lang.sql.parse import place
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable:
+    """``CREATE TABLE [IF NOT EXISTS] name (column type [constraints], …[, constraints]) [WITH (options)]``."""
+
+    name: str
+    columns: tuple[Column, ...]
+    if_absent: bool
+    text: str
+    key: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
+    checks: tuple[Expression, ...] = ()
+    defaults: tuple[tuple[str, Expression], ...] = ()
+    append_only: bool = False
+    time_column: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumns:
+    """``ALTER TABLE name ADD COLUMN column type [NOT NULL] [DEFAULT value]``, one or more of them."""
+
+    table: str
+    columns: tuple[Column, ...]
+    required: tuple[str, ...]
+    defaults: tuple[tuple[str, Expression], ...]
+    text: str
+    place: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class RenameColumn:
+    """``ALTER TABLE name RENAME COLUMN old TO new``."""
+
+    table: str
+    old: str
+    new: str
+    place: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class RenameTable:
+    """``ALTER TABLE name RENAME TO new``."""
+
+    table: str
+    new: str
+    place: Place | None
+
+
+@dataclass(slots=True)
+class _Demands:
+    """What is gathered about a table, part by part."""
+
+    text: str
+    columns: list[Column] = field(default_factory=list)
+    key: list[str] = field(default_factory=list)
+    required: list[str] = field(default_factory=list)
+    checks: list[Expression] = field(default_factory=list)
+    defaults: list[tuple[str, Expression]] = field(default_factory=list)
+
+    def column(self, definition: Expression) -> None:
+        """A column and what it demands."""
+        at = place(self.text, definition)
+        if isinstance(definition, exp.Identifier):
+            raise InvalidSyntax(at, reason="every column of a table needs a type")
+        if not isinstance(definition, exp.ColumnDef):
+            raise _refused(definition, self.text)
+        type = types.canonical(definition.args["kind"])
+        if not types.is_supported(type):
+            raise UnsupportedType(at, type=type)
+        self.columns.append(Column(definition.name, type))
+        for constraint in definition.args.get("constraints") or []:
+            self._of_column(definition.name, constraint)
+
+    def _of_column(self, name: str, constraint: Expression) -> None:
+        match constraint.args.get("kind"):
+            case exp.PrimaryKeyColumnConstraint():
+                self.keyed([name], constraint)
+            case exp.NotNullColumnConstraint() as kind:
+                if not kind.args.get("allow_null"):
+                    self.required.append(name)
+            case exp.DefaultColumnConstraint() as kind:
+                self.defaults.append((name, kind.this))
+            case exp.CheckColumnConstraint() as kind:
+                self.checks.append(kind.this)
+            case exp.CommentColumnConstraint():
+                pass
+            case _:
+                raise _refused(constraint, self.text)
+
+    def of_table(self, constraint: Expression) -> None:
+        """A demand that stands beside the columns."""
+        match constraint:
+            case exp.PrimaryKey():
+                self.keyed([_column_name(e) for e in constraint.expressions], constraint)
+            case exp.CheckColumnConstraint():
+                self.checks.append(constraint.this)
+            case exp.Constraint():
+                for part in constraint.expressions:
+                    self.of_table(part)
+            case _:
+                raise _refused(constraint, self.text)
+
+    def keyed(self, names: list[str], node: Expression) -> None:
+        if self.key:
+            raise InvalidSyntax(place(self.text, node), reason="a table has one primary key")
+        self.key.extend(names)
+
+    def known(self, name: str, node: Expression) -> str:
+        """A column's name as it was declared."""
+        found = next((c.name for c in self.columns if c.name.lower() == name.lower()), None)
+        if found is None:
+            raise UnknownColumn(place(self.text, node), closest(name, [c.name for c in self.columns]), name=name)
+        return found
+
+
+def read_create_table(tree: exp.Create, text: str) -> CreateTable:
+    """What a CREATE TABLE declares."""
+    name = relation_name(tree.this.this, text)
+    parts = tree.this.expressions
+    found = _Demands(text)
+    plain = (exp.PrimaryKey, exp.CheckColumnConstraint, exp.Constraint, exp.UniqueColumnConstraint, exp.ForeignKey)
+    for part in parts:
+        found.of_table(part) if isinstance(part, plain) else found.column(part)
+    if not found.columns:
+        raise InvalidSyntax(place(text, tree), reason="a table needs columns")
+    check_names([c.name for c in found.columns], place(text, tree.this))
+    key = tuple(found.known(k, tree.this) for k in found.key)
+    for column in (c for c in found.columns if c.name in key and types.is_nested(c.type)):
+        raise UnsupportedType(place(text, tree.this), "a key has columns of simple types", type=column.type)
+    append_only, time = _options(tree, found)
+    required = tuple(dict.fromkeys([*key, *found.required]))
+    return CreateTable(
+        name,
+        tuple(found.columns),
+        bool(tree.args.get("exists")),
+        text,
+        key,
+        required,
+        tuple(found.checks),
+        tuple(found.defaults),
+        append_only,
+        time,
+    )
+
+
+def _options(tree: exp.Create, found: _Demands) -> tuple[bool, str | None]:
+    """``append_only`` and ``time``, from WITH."""
+    append_only, time = False, None
+    for option in tree.args["properties"].expressions if tree.args.get("properties") else []:
+        name = str(option.name).lower() if isinstance(option, exp.Property) else ""
+        value = option.args.get("value")
+        match name, value:
+            case "append_only", exp.Boolean():
+                append_only = bool(value.this)
+            case "time", exp.Expr():
+                time = found.known(str(value.name), value)
+            case _:
+                hint = "the options of a table are append_only and time = column"
+                words = option.sql(DIALECT, comments=False)
+                raise UnsupportedStatement(place(found.text, tree.this), hint, statement=f"CREATE TABLE with {words}")
+    if time is not None:
+        kind = next(c.type for c in found.columns if c.name == time)
+        if not append_only:
+            raise InvalidSyntax(place(found.text, tree.this), reason="time = column is for append_only tables")
+        if kind not in ("timestamp", "timestamp_ntz", "date"):
+            raise InvalidSyntax(place(found.text, tree.this), reason=f"{time} is {kind}, not a timestamp or date")
+    return append_only, time
+
+
+def read_alter(tree: exp.Alter, text: str) -> AddColumns | RenameColumn | RenameTable:
+    """What an ALTER TABLE changes."""
+    table, at = relation_name(tree.this, text), place(text, tree.this)
+    actions = tree.args["actions"]
+    match actions:
+        case [exp.AlterRename(this=new)]:
+            return RenameTable(table, relation_name(new, text), at)
+        case [exp.RenameColumn()]:
+            (rename,) = actions
+            old, new = rename.this, rename.args["to"]
+            check_names([_column_name(new)], place(text, new))
+            return RenameColumn(table, _column_name(old), _column_name(new), place(text, old))
+        case _:
+            return _added(table, list(_definitions(actions)), text, at)
+
+
+def _definitions(actions: list[Expression]) -> Iterator[Expression]:
+    for action in actions:
+        yield from action.expressions if isinstance(action, exp.Schema) else [action]
+
+
+def _added(table: str, definitions: list[Expression], text: str, at: Place | None) -> AddColumns:
+    found = _Demands(text)
+    for definition in definitions:
+        if not isinstance(definition, exp.ColumnDef) or definition.args.get("exists"):
+            raise _altered(definition, text)
+        found.column(definition)
+    if found.key or found.checks:
+        raise UnsupportedStatement(at, _ALTER, statement="ALTER TABLE ADD COLUMN with PRIMARY KEY or CHECK")
+    check_names([c.name for c in found.columns], at)
+    return AddColumns(table, tuple(found.columns), tuple(found.required), tuple(found.defaults), text, at)
+
+
+_ALTER = "known: ADD COLUMN with NOT NULL and DEFAULT, RENAME COLUMN … TO …, RENAME TO"
+
+
+def _altered(node: Expression, text: str) -> UnsupportedStatement:
+    words = " ".join(node.sql(DIALECT, comments=False).split()[:3])
+    return UnsupportedStatement(place(text, node), _ALTER, statement=f"ALTER TABLE {words}")
+
+
+def _refused(constraint: Expression, text: str) -> UnsupportedStatement:
+    hint = "known: PRIMARY KEY, NOT NULL, CHECK and DEFAULT"
+    words = " ".join(constraint.sql(DIALECT, comments=False).split()[:2])
+    return UnsupportedStatement(place(text, constraint), hint, statement=f"CREATE TABLE with {words}")
+
+
+def _column_name(node: Expression) -> str:
+    return str(node.name)
