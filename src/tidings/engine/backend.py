@@ -33,8 +33,13 @@ class Backend(Protocol):
     def load(self, name: str, columns: tuple[Column, ...], data: object, sorted_by: str) -> int:
         """Keep rows as the base of a relation, replacing what was there, in the order of one column; their number."""
 
-    def load_files(self, name: str, columns: tuple[Column, ...], paths: list[Path]) -> None:
-        """Take the rows of Parquet files as the base of a relation, replacing what was there; they are not copied."""
+    def load_files(
+        self, name: str, columns: tuple[Column, ...], paths: list[Path], read: list[str] | None = None
+    ) -> None:
+        """Take the rows of Parquet files as the base of a relation, replacing what was there; they are not copied.
+
+        ``read`` is the SQL that gives each column, where the files do not have just these.
+        """
 
     def save(self, text: str, path: Path, sorted_by: str, rows_per_file: int) -> None:
         """Write the rows of a query to Parquet files below a path, in the order of one column; raises like fetch."""
@@ -57,6 +62,9 @@ class Backend(Protocol):
 
     def write(self, text: str, path: Path) -> None:
         """Write the rows of a query to Parquet below a path; raises like :meth:`fetch`."""
+
+    def sibling(self) -> Backend:
+        """Another engine of the same kind, for another thread; it keeps nothing in memory."""
 
     def close(self) -> None:
         """Let go of what the engine holds."""

@@ -71,8 +71,9 @@ class Spark:
     name = "spark"
     dialect = Dialect("spark", casts_items=False, one_task=True)
 
-    def __init__(self, session: SparkSession | None = None) -> None:
+    def __init__(self, session: SparkSession | None = None, *, caching: bool = True) -> None:
         self._parent = session
+        self._caching = caching
         self._spark = _local_session() if session is None else session.newSession()
         self._spark.conf.set("spark.sql.session.timeZone", "UTC")
         self._spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
@@ -126,15 +127,19 @@ class Spark:
         self._bases[name] = base
         return size
 
-    def load_files(self, name: str, columns: tuple[Column, ...], paths: list[Path]) -> None:
+    def load_files(
+        self, name: str, columns: tuple[Column, ...], paths: list[Path], read: list[str] | None = None
+    ) -> None:
         self.unload(name)
         schema = arrow_schema(columns)
         if not paths:
-            self._bases[name] = self._spark.createDataFrame(schema.empty_table()).cache()
+            self._bases[name] = self._spark.createDataFrame(schema.empty_table())
             return
         frame = self._spark.read.parquet(*map(str, paths))
-        typed = [F.col(_quoted(c.name)).cast(c.type).alias(c.name) for c in columns]
-        self._bases[name] = frame.select(*typed).cache()
+        own = read or [_quoted(c.name) for c in columns]
+        typed = [F.expr(text).cast(c.type).alias(c.name) for text, c in zip(own, columns, strict=True)]
+        base = frame.select(*typed)
+        self._bases[name] = base.cache() if self._caching else base
 
     def save(self, text: str, path: Path, sorted_by: str, rows_per_file: int) -> None:
         self._settle(False)
@@ -170,7 +175,7 @@ class Spark:
 
     def unload(self, name: str) -> None:
         found = self._bases.pop(name, None)
-        if found is not None:
+        if found is not None and self._caching:  # a cache belongs to the plan, whichever session asks
             found.unpersist()
         shared = self._shared.pop(name, None)
         if shared is not None:
@@ -238,6 +243,9 @@ class Spark:
             for key, value in (_SMALL if small else self._large).items():
                 self._spark.conf.set(key, value or "")
             self._small = small
+
+    def sibling(self) -> Spark:
+        return Spark(self._spark, caching=False)
 
     def close(self) -> None:
         for name in list(self._bases):

@@ -28,7 +28,7 @@ from tidings.ir.relation import Column, Version
 from tidings.store.fault import point
 from tidings.store.files import check_file, sync_folder
 from tidings.store.journal import Base, File
-from tidings.store.older import completed
+from tidings.store.older import completed, reading
 
 ROWS_PER_FILE = 1_000_000
 
@@ -44,19 +44,19 @@ class Target:
     root: Path
 
 
-def text_of(backend: Backend, target: Target, source: Source) -> str:
-    """A query for the rows of a source."""
-    name = source_name(f"fold {target.name}", Version.CURRENT)
+def text_of(backend: Backend, name: str, source: Source) -> str:
+    """A query for the rows of a source, which becomes readable under a name."""
+    name = source_name(f"fold {name}", Version.CURRENT)
     backend.plain(name, source)
-    columns = (exp.column(exp.to_identifier(c.name, quoted=True)) for c in target.columns)
+    columns = (exp.column(exp.to_identifier(c.name, quoted=True)) for c in source.columns)
     return printed(exp.select(*columns).from_(name), backend.dialect)
 
 
-def written(backend: Backend, target: Target, source: Source, at: int) -> Base:
-    """The rows of a source as files that are durable, not yet named by the catalog."""
+def written(backend: Backend, target: Target, text: str, at: int) -> Base:
+    """The rows of a query as files that are durable, not yet named by the catalog."""
     folder = f"base/{target.relation}/{uuid.uuid4().hex[:12]}"
     point("fold.begun")
-    backend.save(text_of(backend, target, source), target.root / folder, target.key, ROWS_PER_FILE)
+    backend.save(text, target.root / folder, target.key, ROWS_PER_FILE)
     point("fold.files")
     found = described(target.relation, at, target.root, folder, target.key)
     point("fold.synced")
@@ -127,6 +127,12 @@ class Snapshot:
         """Refuse files that are missing or cut off."""
         for file in self.base.files:
             check_file(self.root / file.path, file.bytes)
+
+    def load_into(self, backend: Backend, name: str) -> None:
+        """Let an engine read its rows as a base of some name."""
+        as_held = self.held == [c.name for c in self.columns]
+        read = None if as_held else reading(self.columns, self.held, self.fills, backend.dialect.name)
+        backend.load_files(name, self.columns, self.paths, read)
 
     @property
     def paths(self) -> list[Path]:

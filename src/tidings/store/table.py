@@ -6,7 +6,7 @@ base with the log entries in between, or, for an earlier one, with those entries
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, assert_never
 
@@ -174,9 +174,14 @@ class Table:
         found = self._log.last
         return self.base_time if found is None else max(found, self.base_time)
 
-    def unfolded(self) -> tuple[int, list[pa.Table] | None]:
-        """The last instant, and the entries after the base up to it if they are in memory."""
-        return self.last, self._log.at_hand(self._log.place(self.base_time), self._log.end)
+    def unfolded(self) -> Callable[[], list[pa.Table]]:
+        """How to get the entries after the base, from any thread: what is not in memory is loaded."""
+        after, until, load = self.base_time, self.last, self._log.load
+        found = self._log.at_hand(self._log.place(after), self._log.end)
+        if found is not None:
+            return lambda: found
+        assert load is not None, "what is nowhere else is in memory"
+        return lambda: load(after, until)
 
     # what is known about it
 

@@ -1,0 +1,288 @@
+"""Folding: a table's log becomes part of its snapshot, so that reading costs nothing for the length of its history.
+
+A thread of its own does the work, with an engine of its own.  It is given files and log entries, which nobody changes,
+and hands back a snapshot that is durable and that nobody names.  The owner's thread adopts it at its next operation:
+one transaction of the catalog, then memory.  Commits go on meanwhile; what they log is after the instant of the fold
+and stays in the log.
+
+A fold that fails leaves the table as it was.  The reason is kept and logged, and the table is tried again once its log
+has grown by as much again.  A fold whose table has gone or has begun anew is thrown away.
+
+A database in memory folds in the owner's thread, since nobody else can see its rows.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from tidings.clock import Clock
+from tidings.engine.arrow import arrow_schema
+from tidings.engine.backend import Backend
+from tidings.engine.source import Source
+from tidings.errors import TidingsError
+from tidings.ir.expression import TIME, WEIGHT
+from tidings.store.journal import Base
+from tidings.store.snapshot import Snapshot, Target, text_of, written
+from tidings.store.storage import Storage
+from tidings.store.table import Table
+
+_logger = logging.getLogger("tidings.store")
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """When a table is folded, and how long its changes are kept."""
+
+    rows: int = 20_000
+    """A table is folded when more rows than this are logged since its base,"""
+    share: float = 0.1
+    """and more than this part of the base."""
+    in_memory: int = 1_000_000
+    """A table in memory that has more rows than this is folded only when that is asked for."""
+    retention: int | None = None
+    """Microseconds for which changes are kept; None keeps all of them."""
+
+    def limit(self, table: Table) -> int:
+        return max(self.rows, int(self.share * table.base_size))
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A table to fold: what its snapshot is made of, none of which changes any more."""
+
+    table: Table
+    """Only to be recognised by; it belongs to the owner's thread."""
+    target: Target
+    base: Base | None
+    fills: Mapping[str, pa.Scalar]
+    entries: Callable[[], list[pa.Table]]
+    at: int
+
+    def log(self) -> pa.Table:
+        """What was logged since the base."""
+        schema, found = arrow_schema(self.target.columns, versioned=True), self.entries()
+        return pa.concat_tables([e.cast(schema) for e in found]) if found else schema.empty_table()
+
+    def snapshot(self, base: Base) -> Snapshot:
+        """The present snapshot, opened anew: open files are not for two threads."""
+        return Snapshot(self.target.root, base, self.target.columns, self.target.key, self.fills)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A finished job: a snapshot, or why there is none."""
+
+    job: Job
+    made: Base | None
+    failure: TidingsError | OSError | None
+
+
+def run(backend: Backend, job: Job) -> Base:
+    """Write the snapshot a job asks for."""
+    target, log = job.target, job.log()
+    base, more = f"{target.name}@fold", f"{target.name}@more"
+    nothing = arrow_schema(target.columns, versioned=True).empty_table()
+    with tempfile.TemporaryDirectory(prefix="tidings-fold-") as folder:
+        try:
+            texts = []
+            adds = log.num_rows and pc.all(pc.equal(log.column(WEIGHT), 1)).as_py()
+            if job.base is not None:
+                job.snapshot(job.base).load_into(backend, base)
+                source = Source(target.columns, base, nothing if adds else log)
+                texts.append(text_of(backend, f"{target.name} base", source))
+            elif not adds:
+                texts.append(text_of(backend, f"{target.name} base", Source(target.columns, None, log)))
+            if adds:
+                path = Path(folder) / "more.parquet"
+                pq.write_table(log.drop_columns([TIME, WEIGHT]), path)
+                backend.load_files(more, target.columns, [path])
+                texts.append(text_of(backend, f"{target.name} more", Source(target.columns, more, nothing)))
+            return written(backend, target, " UNION ALL ".join(texts), job.at)
+        finally:
+            backend.unload(base)
+            backend.unload(more)
+
+
+class Folder:
+    """The thread that folds, and its engine."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._outcomes: SimpleQueue[Outcome] = SimpleQueue()
+        self._thread = Thread(target=self._work, name="tidings-fold", daemon=True)
+        self._thread.start()
+
+    def request(self, job: Job) -> None:
+        self._jobs.put(job)
+
+    def outcomes(self, *, wait: bool = False) -> list[Outcome]:
+        """The jobs that are done; with ``wait`` at least one."""
+        found = [self._outcomes.get()] if wait else []
+        while True:
+            try:
+                found.append(self._outcomes.get_nowait())
+            except Empty:
+                return found
+
+    def stop(self) -> None:
+        """Let the present job end, and no other begin."""
+        self._drain()
+        self._jobs.put(None)
+        self._thread.join()
+        self._backend.close()
+
+    def _drain(self) -> None:
+        while not self._jobs.empty():
+            try:
+                self._jobs.get_nowait()
+            except Empty:
+                return
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            made: Base | None = None
+            failure: TidingsError | OSError | None = None
+            try:
+                made = run(self._backend, job)
+            except (TidingsError, OSError) as error:
+                failure = error
+            except Exception as error:
+                failure = OSError(f"{type(error).__name__}: {error}")
+                _logger.exception("folding %s failed", job.target.name)
+            self._outcomes.put(Outcome(job, made, failure))
+
+
+@dataclass(slots=True)
+class Upkeep:
+    """Keeps the logs of one database short: starts folds, adopts them, forgets what is too old."""
+
+    storage: Storage
+    clock: Clock
+    policy: Policy
+    failures: dict[str, str] = field(default_factory=dict)
+    """Why the last fold of a table failed, by its name."""
+    _folder: Folder | None = None
+    _running: dict[int, Job] = field(default_factory=dict)
+    _not_before: dict[int, int] = field(default_factory=dict)
+
+    def step(self) -> None:
+        """Adopt what is finished, start what is due; takes no time worth mentioning where nothing is."""
+        storage = self.storage
+        if storage.journal is not None and storage.journal.read_only:
+            return
+        if self._running and self._folder is not None:
+            self._adopt(self._folder.outcomes())
+        if not storage.touched:
+            return
+        touched, storage.touched = storage.touched, {}
+        for table in touched.values():
+            if self._is_due(table):
+                self._start(table)
+
+    def fold(self) -> int:
+        """Fold every table that has a log, now; how many there were."""
+        self._settle()
+        due = [t for t in self.storage.tables() if t.since_base() and t.damage is None]
+        for table in due:
+            self.storage.fold(table)
+            self._succeeded(table)
+        self._forget()
+        return len(due)
+
+    def close(self) -> None:
+        """Wait for the present fold and adopt it; others are not begun."""
+        if self._folder is not None:
+            self._folder.stop()
+            self._adopt(self._folder.outcomes())
+            self._folder = None
+            self._running.clear()
+
+    def folding(self) -> set[str]:
+        """The tables that are being folded."""
+        return {job.target.name for job in self._running.values()}
+
+    def _is_due(self, table: Table) -> bool:
+        if table.id in self._running or table.damage is not None:
+            return False
+        logged = table.since_base()
+        if self.storage.journal is None and table.base_size > self.policy.in_memory:
+            return False
+        return logged > max(self.policy.limit(table), self._not_before.get(table.id, 0))
+
+    def _start(self, table: Table) -> None:
+        storage = self.storage
+        if storage.journal is None:
+            try:
+                storage.fold(table)
+            except TidingsError as failure:
+                self._failed(table, failure)
+                return
+            self._succeeded(table)
+            self._forget()
+            return
+        assert storage.folder is not None
+        if self._folder is None:
+            self._folder = Folder(storage.backend.sibling())
+        snapshot = storage.snapshots.get(table.id)
+        target = Target(table.id, table.name, table.columns, table.key_column, storage.folder)
+        base = None if snapshot is None else snapshot.base
+        job = Job(table, target, base, table.fills, table.unfolded(), table.last)
+        self._running[table.id] = job
+        self._folder.request(job)
+
+    def _settle(self) -> None:
+        """Wait for the folds that are under way."""
+        while self._running and self._folder is not None:
+            self._adopt(self._folder.outcomes(wait=True))
+
+    def _adopt(self, outcomes: list[Outcome]) -> None:
+        adopted = False
+        for outcome in outcomes:
+            job, table = outcome.job, outcome.job.table
+            self._running.pop(table.id, None)
+            if outcome.made is None:
+                self._failed(table, outcome.failure)
+            elif not self._still_fits(job):
+                shutil.rmtree(job.target.root / outcome.made.folder, ignore_errors=True)
+            else:
+                try:
+                    self.storage.adopt(table, outcome.made)
+                except TidingsError as failure:
+                    self._failed(table, failure)
+                    continue
+                self._succeeded(table)
+                self.storage.touched[table.id] = table
+                adopted = True
+        if adopted:
+            self._forget()
+
+    def _still_fits(self, job: Job) -> bool:
+        """Whether a table is still the one a fold was begun for."""
+        snapshot = self.storage.snapshots.get(job.table.id)
+        same = (None if snapshot is None else snapshot.base) is job.base and job.table.columns == job.target.columns
+        return same and any(t is job.table for t in self.storage.tables())
+
+    def _failed(self, table: Table, failure: Exception | None) -> None:
+        self.failures[table.name] = str(failure)
+        self._not_before[table.id] = table.since_base() + self.policy.limit(table)
+        _logger.warning("%s could not be folded: %s", table.name, failure)
+
+    def _succeeded(self, table: Table) -> None:
+        self.failures.pop(table.name, None)
+        self._not_before.pop(table.id, None)
+
+    def _forget(self) -> None:
+        if self.policy.retention is not None:
+            self.storage.forget(self.clock.now() - self.policy.retention)
