@@ -5,8 +5,11 @@ A database opened here lives in memory: definitions and logs in Python, base row
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from threading import Condition, RLock
 from types import TracebackType
 from typing import Any, assert_never
 
@@ -34,13 +37,15 @@ from tidings.ir.expression import Expression, cast
 from tidings.ir.relation import Item, Project, Relation, Scan
 from tidings.lang.sql import statement
 from tidings.lang.sql.bind import bind
+from tidings.network.status import Status, status
 from tidings.network.strategy import Strategy
+from tidings.network.views import Views, as_table
 from tidings.network.waves import Waves
 from tidings.result import Delta, Result
 from tidings.rewrite.pipeline import normalise
 from tidings.store.storage import Storage, in_memory, opened
 from tidings.store.table import Table
-from tidings.store.view import StoredView, View, stored
+from tidings.store.view import StoredView, View
 from tidings.transaction import NetChange, Transaction
 
 Instant = int | datetime
@@ -98,14 +103,20 @@ class Database:
         self._runner = Runner(storage.backend)
         self._clock = clock
         self._catalog = storage.catalog
-        self._waves = Waves(storage, self._runner, lambda: max(self._time, self._told), only)
+        self._waves = Waves(storage, self._runner, self._settled, only)
+        self._views = Views(storage, self._waves, lambda: self._time, self._present, self._own_instant)
+        self._mutex = RLock()
+        self._news = Condition(self._mutex)
+        self._closed = False
         self._plans: dict[str, Relation] = {}
         self._time = 0
         self._before = 0
         self._told = 0
         if storage.journal is not None:
             self._time = self._before = storage.journal.last_commit()
-            storage.restore(self._bound_view, self._kept)
+            storage.restore(self._views.bound, self._views.kept)
+            ends = (v.until for v in self._catalog.stored())
+            self._told = max([0, *ends, *storage.began.values()])
 
     @property
     def time(self) -> int:
@@ -127,7 +138,9 @@ class Database:
                 case statement.CreateTable():
                     self._define(Table(read.name, read.columns))
                 case statement.CreateView():
-                    self._create_view(read)
+                    result = self._create_view(read)
+                case statement.RefreshView():
+                    self.refresh(read.name)
                 case statement.Drop():
                     self._drop(read)
                 case statement.Insert():
@@ -147,36 +160,17 @@ class Database:
         self._plans.clear()
         self._waves.forget()
 
-    def _create_view(self, read: statement.CreateView) -> None:
-        self._catalog.check_free(read.name)
-        plan = self._bind(read.query, read.text, read.name, read.own)
-        if read.columns and len(read.columns) != len(plan.fields):
-            reason = f"the view names {len(read.columns)} columns, its query has {len(plan.fields)}"
-            raise InvalidExpression(read.place, reason=reason)
-        view = View(read.name, read.text, _named_columns(plan, read.name, read.columns), read.own, read.columns)
-        self._define(self._filled(view, strict=read.strict) if read.stored else view)
-
-    def _filled(self, view: View, *, strict: bool) -> StoredView:
-        """A view to be stored, with the rows it has at present."""
-        kept = self._kept(view, strict)
-        self._waves.fill(kept, self._present(view.plan))
-        return kept
-
-    def _kept(self, view: View, strict: bool) -> StoredView:
-        """A view to be stored, still without rows."""
-        return stored(view, normalise(view.plan, self._catalog.definitions(self._time)), self._time, strict=strict)
-
-    def _bound_view(self, name: str, query: str, columns: tuple[str, ...]) -> View:
-        """A view as it was defined."""
-        (read,) = statement.read(query)
-        assert isinstance(read, statement.Query)
-        plan = self._bind(read.query, query, name, read.own)
-        return View(name, query, _named_columns(plan, name, columns), query, columns)
+    def _create_view(self, read: statement.CreateView) -> Result | None:
+        """Make a view; what became of one that it replaces."""
+        outcomes = self._views.create(read)
+        self._forget_plans()
+        return Result(as_table(outcomes)) if outcomes else None
 
     def _drop(self, read: statement.Drop) -> None:
         for name in read.names:
             if read.if_exists and self._catalog.find(name) is None:
                 continue
+            self._begin_anew(name)
             self._storage.undefine(name, read.kind)
             self._forget_plans()
 
@@ -229,9 +223,23 @@ class Database:
         for change in changes:
             self._check_present(change)
         time = max(self._time + 1, self._told + 1, self._clock.now())
-        self._storage.commit(time, [(c.table, c.table.entry(time, c.rows, c.weights)) for c in changes])
-        self._before, self._time = self._time, time
+        entries = [(c.table, c.table.entry(time, c.rows, c.weights)) for c in changes]
+        with self._at(time):
+            self._storage.commit(time, entries, lambda: self._waves.follow(time))
         return time
+
+    @contextmanager
+    def _at(self, time: int) -> Iterator[None]:
+        """Let an instant be the last one, once what is done inside is done; those who wait for news wake up."""
+        before = self._before, self._time
+        self._before, self._time = self._time, time
+        try:
+            yield
+        except BaseException:
+            self._before, self._time = before
+            raise
+        with self._news:
+            self._news.notify_all()
 
     def _check_present(self, change: NetChange) -> None:
         """Refuse to delete what is not there."""
@@ -294,10 +302,25 @@ class Database:
         return Delta(rows) if per_commit else Delta(rows).net()
 
     def advance(self) -> int:
-        """Bring every stored view up to the present, and say which instant that is."""
+        """Bring stored views up to the present, all in one batch, and say which instant that is.
+
+        Those with ``refresh = 'manual'`` stay where they are.  One that fails is marked so, see :meth:`status`, and
+        does not hold up the others.
+        """
         at = max([self._time, *(self._present(v.plan) for v in self._catalog.stored())])
         self._waves.advance(at)
         return at
+
+    def refresh(self, view: str) -> int:
+        """Bring one stored view up to the present, and say which instant that is."""
+        found = self._views.stored(view)
+        at = self._present(found.plan)
+        self._waves.refresh(found, at)
+        return at
+
+    def status(self) -> Status:
+        """How the stored views stand: position, lag, and what went wrong."""
+        return status(self._waves, self._time)
 
     def explain(self, text: str, since: Instant | None = None, until: Instant | None = None) -> str:
         """How a query or view is maintained, as text for a terminal.
@@ -330,6 +353,19 @@ class Database:
             return self._time
         self._told = max(self._time, self._told, self._clock.now())
         return self._told
+
+    def _settled(self) -> int:
+        """The instant up to which nothing more can be committed; a reader knows of commits only."""
+        return self._time if self._storage.is_reader else max(self._time, self._told)
+
+    def _own_instant(self) -> int:
+        """An instant at which nothing is committed, after all others."""
+        self._told = max(self._time, self._told) + 1
+        return self._told
+
+    def _begin_anew(self, name: str) -> None:
+        """Note that a name comes to mean something else: positions in its changes are of no use any more."""
+        self._storage.begin(name, self._own_instant())
 
     def _reads_clock(self, plan: Relation) -> bool:
         return CLOCK in influents(plan, self._catalog.definitions())
@@ -373,14 +409,6 @@ class Database:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _named_columns(plan: Relation, name: str, columns: tuple[str, ...]) -> Relation:
-    """A view's query under the names the view gives its columns."""
-    if not columns:
-        return plan
-    items = (Item(n, f.type, f.expression) for n, f in zip(columns, plan.fields, strict=True))
-    return Project(plan, f"{name}_named", tuple(items))
 
 
 def _time(instant: Instant) -> int:

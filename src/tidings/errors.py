@@ -281,6 +281,12 @@ class SubscriptionExists(TidingsError):
     hint_template = "choose another name, or end it first with unsubscribe"
 
 
+class BreaksViews(TidingsError):
+    """{name} cannot be replaced so: {dependents} would break: {reason}"""
+
+    hint_template = "keep the columns they read, or drop them first"
+
+
 class CircularView(TidingsError):
     """{name} would read itself: {path}"""
 

@@ -4,9 +4,13 @@ A wave covers a batch ``(since, until]``.  Stored views are at hand like tables,
 brings it up to date first.  Where its rows do not reach, before it was stored and in the future, its query stands for
 it.
 
+Stored views that are brought up to date together are recorded together, in one transaction of the catalog: a crash
+leaves all of it or nothing.
+
 A wave may fail: at some instant in the batch the query has no answer, as ``CAST('x' AS INT)`` has none, or a total does
-not fit its type on the way.  Then the stored view begins anew with the rows it has now, as if it had been stored just
-now; if there are none either, it stays where it was.  A strict one always stays.
+not fit its type on the way, or what it has to read is older than what is retained.  Then the stored view begins anew
+with the rows it has now, as if it had been stored just now; if there are none either, it stays where it was and is
+marked as failed.  A strict one always stays.
 """
 
 from __future__ import annotations
@@ -21,16 +25,19 @@ from tidings.delta.cost import Sizes
 from tidings.delta.plan import Program, compile_program
 from tidings.delta.recompute import recompute_program
 from tidings.engine.run import Runner
-from tidings.engine.source import Sources
-from tidings.errors import EngineFailed, TidingsError
-from tidings.ir.relation import Aggregate, Filter, Join, Project, Relation, Scan, Union, Unnest, Values
+from tidings.engine.source import Source, Sources
+from tidings.errors import EngineFailed, HistoryGone, RecomputeRefused, TidingsError
+from tidings.ir.relation import Aggregate, Filter, Join, Project, Relation, Scan, Union, Unnest, Values, Version
 from tidings.ir.traverse import walk
 from tidings.network.strategy import Choice, Strategy, choose
+from tidings.network.progress import steps
 from tidings.rewrite.accumulate import grows_only
 from tidings.rewrite.pipeline import normalise
+from tidings.store import upkeep
 from tidings.store.catalog import Catalog
 from tidings.store.storage import Storage
-from tidings.store.view import StoredView
+from tidings.store.table import Table
+from tidings.store.view import Refresh, StoredView
 
 _GROWING = (Scan, Values, Filter, Project, Join, Union, Unnest)
 """Operators over which more rows below mean more rows above."""
@@ -59,6 +66,9 @@ class Waves:
     only: Strategy | None = None
     """The strategy to use whatever the estimates say: a differential or a recompute."""
     _programs: dict[tuple[object, ...], Program] = field(default_factory=dict)
+    _failed: dict[str, tuple[int, TidingsError]] = field(default_factory=dict)
+    """Views that failed in the present wave, and on the way to which instant."""
+    _depth: int = 0
 
     @property
     def catalog(self) -> Catalog:
@@ -141,39 +151,81 @@ class Waves:
     # stored views
 
     def advance(self, until: int) -> None:
-        """Bring every stored view up to an instant; one that fails does not hold up those that do not read it."""
-        failures: list[TidingsError] = []
-        for view in self.catalog.stored():
-            try:
-                self._advance(view, until)
-            except TidingsError as failure:
-                failures.append(failure)
-        if failures:
-            raise failures[0]
+        """Bring stored views up to an instant, unless they wait to be told.
+
+        One that fails is marked so, and does not hold up those that do not read it.
+        """
+        self._together([v for v in self.catalog.stored() if v.refresh is not Refresh.MANUAL], until)
+
+    def follow(self, time: int) -> None:
+        """Bring the views along that keep up with every commit."""
+        views = [v for v in self.catalog.stored() if v.refresh is Refresh.IMMEDIATE]
+        self._together([v for v in views if self._pending(v, time)], time)
+
+    def refresh(self, view: StoredView, until: int) -> None:
+        """Bring one stored view up to an instant, however it is refreshed; raises if it fails."""
+        self._raise(self._together([view], until))
 
     def catch_up(self, plan: Relation, until: int, more: Mapping[str, Relation] | None = None) -> None:
         """Bring the stored views a plan reads up to an instant; ``more`` are definitions beside the catalog's."""
         wanted = influents(plan, self.catalog.definitions(until) | dict(more or {}))
-        for view in self.catalog.stored():
-            if view.name in wanted:
-                self._advance(view, min(until, self.settled()))
+        views = [v for v in self.catalog.stored() if v.name in wanted and v.refresh is not Refresh.MANUAL]
+        self._raise(self._together(views, min(until, self.settled())))
+
+    def _pending(self, view: StoredView, until: int) -> bool:
+        """Whether something a view reads has changed since."""
+        if view.is_outdated:
+            return True
+        try:
+            return bool(self.changed(influents(view.plan, self.catalog.definitions()), view.until, until))
+        except HistoryGone:
+            return True
+
+    def _together(self, views: list[StoredView], until: int) -> list[TidingsError]:
+        """Bring some views up to an instant; what went wrong with those that failed."""
+        failures: list[TidingsError] = []
+        behind = [v for v in views if v.is_outdated or v.until < until]
+        if not behind:
+            return failures
+        self._depth += 1
+        try:
+            with self.storage.together():
+                for view in behind:
+                    try:
+                        self._advance(view, until)
+                    except (EngineFailed, HistoryGone, RecomputeRefused) as failure:
+                        failures.append(failure)
+                        self._failed[view.name] = until, failure
+                        upkeep.fail(self.storage, view, failure.message)
+        finally:
+            self._depth -= 1
+            if not self._depth:
+                self._failed.clear()
+        return failures
+
+    def _raise(self, failures: list[TidingsError]) -> None:
+        if failures:
+            raise failures[0]
 
     def _advance(self, view: StoredView, until: int) -> None:
+        tried, failure = self._failed.get(view.name, (0, None))
+        if failure is not None and tried == until:
+            raise failure
         if view.is_outdated:
             self.fill(view, until)
         if view.until >= until:
             return
-        wave = self.plan(view.name, view.over, view.until, until, net=False, groupings=view.groupings)
-        if view.strict:
-            wave.choice.require_incremental(view.name)
         try:
+            wave = self.plan(view.name, view.over, view.until, until, net=False, groupings=view.groupings)
+            if view.strict:
+                wave.choice.require_incremental(view.name)
             deltas = self._run(wave, frozenset(view.groupings))
             if wave.choice.strategy is Strategy.RECOMPUTE:
                 deltas |= self._recomputed_groupings(view, wave)
-        except EngineFailed as failure:
+        except (EngineFailed, HistoryGone) as failure:
             self._begin_anew(view, until, failure)
             return
-        self.storage.advance(view, deltas, until)
+        upkeep.advance(self.storage, view, deltas, until)
 
     def _recomputed_groupings(self, view: StoredView, wave: Wave) -> dict[str, pa.Table]:
         definitions = self.catalog.definitions(wave.since, wave.until) | view.groupings
@@ -183,7 +235,7 @@ class Waves:
             found[name] = self._recomputed(program, wave.since, wave.ends)
         return found
 
-    def _begin_anew(self, view: StoredView, at: int, failure: EngineFailed) -> None:
+    def _begin_anew(self, view: StoredView, at: int, failure: TidingsError) -> None:
         """Fill a view whose changes cannot be told with the rows it has now, if it has any."""
         if view.strict:
             raise failure
@@ -192,10 +244,21 @@ class Waves:
         except EngineFailed:
             raise failure from None
 
-    def fill(self, view: StoredView, at: int) -> None:
-        """Give a stored view the rows that its query has at an instant, computed from scratch."""
+    def fill(self, view: StoredView, at: int, kept: Mapping[str, Table] | None = None) -> None:
+        """Give a stored view the rows that its query has at an instant, computed from scratch.
+
+        ``kept`` are groupings that are there already, and from which the rest can be computed.
+        """
+        known = dict(kept or {})
         self.catch_up(view.plan, at)
-        definitions = self.catalog.definitions(at, at) | view.groupings
-        plans = {name: normalise(view.groupings.get(name, view.plan), definitions) for name in view.tables}
-        rows = {name: self.runner.query(plan, self.sources(0, at), at) for name, plan in plans.items()}
-        self.storage.fill(view, rows, at)
+        rest = {name: node for name, node in view.groupings.items() if name not in known}
+        definitions = self.catalog.definitions(at, at) | rest
+
+        def sources(relation: str, version: Version) -> Source:
+            return (known.get(relation) or self.catalog.rows(relation)).source(version, 0, at)
+
+        found = {}
+        for name in steps(f"filling {view.name}", [n for n in view.tables if n not in known]):
+            plan = view.groupings.get(name) or (view.over if known else view.plan)
+            found[name] = self.runner.query(normalise(plan, definitions), sources, at)
+        upkeep.fill(self.storage, view, found, at)

@@ -46,7 +46,7 @@ class Catalog:
 
     def definitions(self, since: int | None = None, until: int = 0) -> dict[str, Relation]:
         """The plans of all views by name; stored ones only if their rows do not reach from one instant to another."""
-        at_hand = {v.name for v in self.stored() if since is not None and v.since <= since and until <= v.until}
+        at_hand = {v.name for v in self.stored() if since is not None and v.reaches(since, until)}
         return {v.name: v.plan for v in self._views.values() if v.name not in at_hand}
 
     def add(self, relation: Table | View | StoredView) -> None:
@@ -64,6 +64,47 @@ class Catalog:
         """Remove a table or view nobody reads."""
         found = self.droppable(name, kind)
         self.remove(found)
+        return found
+
+    def copy(self) -> Catalog:
+        """The same relations, to try something."""
+        return Catalog(dict(self._tables), dict(self._views))
+
+    def replace(self, views: list[View | StoredView]) -> None:
+        """Put views in the place of those of the same names; the order is again one in which each follows what it
+        reads."""
+        for view in views:
+            self._views[view.name.lower()] = view
+        ordered: dict[str, View | StoredView] = {}
+
+        def place(view: View | StoredView) -> None:
+            for below in sorted(reads(view.plan)):
+                if below.lower() in self._views and below.lower() not in ordered:
+                    place(self._views[below.lower()])
+            ordered.setdefault(view.name.lower(), view)
+
+        for view in self._views.values():
+            place(view)
+        self._views = ordered
+
+    def readers(self, name: str) -> list[View | StoredView]:
+        """The views that read a relation, directly or through others, each after those it reads."""
+        found: dict[str, View | StoredView] = {}
+        for view in self._views.values():
+            if reads(view.plan) & {name, *(v.name for v in found.values())}:
+                found[view.name] = view
+        return list(found.values())
+
+    def below(self, plan: Relation) -> set[str]:
+        """The tables and views a plan reads, directly or through others."""
+        found: set[str] = set()
+        waiting = list(reads(plan))
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                view = self._views.get(name.lower())
+                waiting += reads(view.plan) if view is not None else []
         return found
 
     def remove(self, relation: Table | View | StoredView) -> None:

@@ -109,6 +109,8 @@ class Batch:
     """Why stored views stay where they are."""
     outdated: list[int] = field(default_factory=list)
     """Stored views whose rows do not count any more."""
+    made: list[Definition] = field(default_factory=list)
+    """Groupings that are kept from now on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +295,8 @@ class Journal:
         with self._writing() as connection:
             if batch.committed is not None:
                 connection.execute(insert(schema.committed).values(time=batch.committed))
+            for one in batch.made:
+                self._define(connection, one)
             for view, bases in batch.refilled.items():
                 self._refill(connection, view, bases)
             if rows:

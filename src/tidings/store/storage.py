@@ -7,7 +7,8 @@ database is opened again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,15 +16,17 @@ from typing import Any
 import pyarrow as pa
 
 from tidings.engine.backend import Backend
-from tidings.errors import DamagedFile, DatabaseMissing
+from tidings.errors import DamagedFile, DatabaseMissing, ReadOnly
 from tidings.ir.relation import Column, Version
 from tidings.store.catalog import Catalog
 from tidings.store.constraints import Constraints
-from tidings.store.journal import Base, Cursor, Definition, Entry, Journal
+from tidings.store.journal import Base, Batch, Definition, Entry, Journal
+from tidings.store.kept import again, in_order, known_groupings, of_kept, of_stored, of_view
 from tidings.store.lock import WriterLock
+from tidings.store.pending import Pending
 from tidings.store.snapshot import Snapshot, Target, text_of, written
 from tidings.store.table import Table, span
-from tidings.store.view import StoredView, View
+from tidings.store.view import Refresh, StoredView, View
 
 Changes = list[tuple[Table, pa.Table]]
 """Log entries: for each table one of an instant, with ``__t`` and ``__w``."""
@@ -31,8 +34,8 @@ Changes = list[tuple[Table, pa.Table]]
 Bind = Callable[[str, str, tuple[str, ...]], View]
 """A view from its name, its query and the names of its columns, if it names them."""
 
-Keep = Callable[[View, bool], StoredView]
-"""A view to be stored, strict or not, still without rows."""
+Keep = Callable[[View, bool, Refresh, dict[str, str]], StoredView]
+"""A view to be stored, still without rows: strict or not, when it is refreshed, and the names of its groupings."""
 
 
 @dataclass(slots=True)
@@ -47,8 +50,33 @@ class Storage:
     snapshots: dict[int, Snapshot] = field(default_factory=dict)
     touched: dict[int, Table] = field(default_factory=dict)
     """Tables whose logs have grown since somebody looked."""
+    began: dict[str, int] = field(default_factory=dict)
+    """Since when names, in small letters, mean what they mean, where they meant something else before."""
     _ids: int = 0
     _views: dict[str, int] = field(default_factory=dict)
+    _pending: Pending | None = None
+
+    @property
+    def writes(self) -> bool:
+        """Whether there is a catalog that this process writes."""
+        return self.journal is not None and not self.journal.read_only
+
+    @property
+    def is_reader(self) -> bool:
+        """Whether another process may write."""
+        return self.journal is not None and self.journal.read_only
+
+    def require_writer(self) -> None:
+        """Refuse to change what was opened for reading only."""
+        if self.is_reader:
+            raise ReadOnly()
+
+    def begin(self, name: str, at: int) -> None:
+        """Note that a name means something else from an instant on."""
+        self.require_writer()
+        if self.journal is not None:
+            self.journal.begin([name.lower()], at)
+        self.began[name.lower()] = at
 
     def close(self) -> None:
         if self.journal is not None:
@@ -63,13 +91,13 @@ class Storage:
         self.catalog.check_free(relation.name)
         match relation:
             case Table():
-                relation.id = self._next_id()
+                relation.id = self.next_id()
                 self._record([_of_table(relation)])
                 if self.journal is not None:
                     relation.durable(self.journal.entries_of(relation.id))
             case View():
-                self._views[relation.name] = self._next_id()
-                self._record([_of_view(self._views[relation.name], relation)])
+                self._views[relation.name] = self.next_id()
+                self._record([of_view(self._views[relation.name], relation)])
             case StoredView():
                 self._define_stored(relation)
         self.catalog.add(relation)
@@ -77,16 +105,26 @@ class Storage:
     def _define_stored(self, view: StoredView) -> None:
         tables = [view.rows, *(t for t in view.tables.values() if t is not view.rows)]
         for table in tables:
-            table.id = self._next_id()
+            table.id = self.next_id()
         if self.journal is None:
             return
-        made = [_of_stored(view.rows.id, view), *(_of_kept(t, view) for t in tables[1:])]
-        bases = [self._written(t, view.until) for t in tables]
+        made = [of_stored(view.rows.id, view), *(of_kept(t, view) for t in tables[1:])]
+        bases = [self.written(t, view.until) for t in tables]
         self.journal.define(made, bases, view.rows.id)
         for table, base in zip(tables, bases, strict=True):
-            self._rest_on(table, base)
+            self.rest_on(table, base)
 
-    def _next_id(self) -> int:
+    def identity(self, view: View | StoredView) -> int:
+        """The number of a view in the catalog."""
+        return self._views[view.name] if isinstance(view, View) else view.rows.id
+
+    def identify(self, view: View | StoredView, id: int) -> None:
+        """Know an unstored view by its number in the catalog."""
+        self._views.pop(view.name, None)
+        if isinstance(view, View):
+            self._views[view.name] = id
+
+    def next_id(self) -> int:
         self._ids += 1
         return self._ids
 
@@ -113,56 +151,57 @@ class Storage:
 
     # rows
 
-    def commit(self, time: int, changes: Changes) -> None:
-        """Log a transaction: durable when this returns."""
-        if self.journal is not None:
-            self.journal.commit(time, [Entry(t.id, time, entry) for t, entry in changes])
-        for table, entry in changes:
-            table.log(time, entry)
-            self.touched[table.id] = table
+    @contextmanager
+    def together(self, committed: int | None = None) -> Iterator[Pending]:
+        """Record what is done inside in one transaction of the catalog; if that fails, nothing has been done."""
+        if self._pending is not None:
+            yield self._pending
+            return
+        self._pending = pending = Pending(Batch(committed))
+        try:
+            yield pending
+            if self.journal is not None and self.writes and not pending.is_empty:
+                self.journal.record(pending.batch)
+        except BaseException:
+            pending.roll_back()
+            raise
+        finally:
+            self._pending = None
+        pending.finish()
 
-    def record(self, changes: Changes) -> None:
+    def log(self, table: Table, entry: pa.Table) -> None:
+        """Log changes of a table as part of what is recorded together."""
+        if entry.num_rows:
+            with self.together() as pending:
+                mark, (first, last) = table.mark(), span(entry)
+                pending.undo.append(lambda: table.back_to(mark))
+                pending.batch.entries.append(Entry(table.id, last, entry, first))
+                table.log(last, entry, first)
+                self.touched[table.id] = table
+
+    def commit(self, time: int, changes: Changes, follow: Callable[[], None] | None = None) -> None:
+        """Log a transaction: durable when this returns.
+
+        ``follow`` brings stored views along, in the same transaction of the catalog.
+        """
+        self.require_writer()
+        with self.together(time):
+            for table, entry in changes:
+                self.log(table, entry)
+            if follow is not None:
+                follow()
+
+    def record(self, changes: Changes, follow: Callable[[], None] | None = None) -> None:
         """Log the transactions of a stretch of history, each table's as one entry."""
-        spans = {t.id: span(entry) for t, entry in changes}
-        last = max(until for _, until in spans.values())
-        if self.journal is not None:
-            self.journal.commit(last, [Entry(t.id, spans[t.id][1], entry, spans[t.id][0]) for t, entry in changes])
-        for table, entry in changes:
-            table.log(spans[table.id][1], entry, spans[table.id][0])
-            self.touched[table.id] = table
-
-    def advance(self, view: StoredView, deltas: dict[str, pa.Table], until: int) -> None:
-        """Log what a wave made of a stored view, and how far it has come."""
-        changes = [(t := view.tables[name], t.spanning(delta)) for name, delta in deltas.items() if delta.num_rows]
-        spans = {t.id: span(entry) for t, entry in changes}
-        if self.journal is not None:
-            entries = [Entry(t.id, spans[t.id][1], entry, spans[t.id][0]) for t, entry in changes]
-            self.journal.advance(entries, {view.rows.id: until})
-        for table, entry in changes:
-            table.log(spans[table.id][1], entry, spans[table.id][0])
-            self.touched[table.id] = table
-        view.until = until
+        self.commit(max(span(entry)[1] for _, entry in changes), changes, follow)
 
     def load(self, table: Table, data: Any, key: str) -> None:
         """Give an empty table the rows it begins with."""
         table.rest_on(table.name, self.backend.load(table.name, table.columns, data, key))
         if self.journal is not None:
-            base = self._written(table, 0, key)
+            base = self.written(table, 0, key)
             self.journal.rebase(base)
-            self._rest_on(table, base)
-
-    def fill(self, view: StoredView, rows: dict[str, pa.Table], at: int) -> None:
-        """Let a stored view begin with some rows, at an instant; one that is kept already begins anew."""
-        for name, found in rows.items():
-            old = view.tables[name]
-            size = self.backend.load(name, old.columns, found, old.columns[0].name)
-            view.tables[name] = Table(name, old.columns, name, size, at, id=old.id)
-        view.since = view.until = at
-        if self.journal is not None and view.rows.id:
-            bases = {name: self._written(table, at) for name, table in view.tables.items()}
-            self.journal.refill(view.rows.id, list(bases.values()))
-            for name, base in bases.items():
-                self._rest_on(view.tables[name], base)
+            self.rest_on(table, base)
 
     # snapshots
 
@@ -170,10 +209,10 @@ class Storage:
         """Let a table's present rows be its base; reading it then costs nothing for its history."""
         at = table.last
         if self.journal is not None:
-            self.adopt(table, self._written(table, at))
+            self.adopt(table, self.written(table, at))
             return
-        target = Target(table.id, table.name, table.columns, table.key_column, Path())
-        rows = self.backend.fetch(text_of(self.backend, target, table.source(Version.CURRENT, 0, at)), table.columns)
+        text = text_of(self.backend, table.name, table.source(Version.CURRENT, 0, at))
+        rows = self.backend.fetch(text, table.columns)
         name = f"{table.name}@{at}"
         size = self.backend.load(name, table.columns, rows, table.key_column)
         if table.base not in (None, name):
@@ -185,7 +224,7 @@ class Storage:
         assert self.journal is not None
         base = replace(base, forgotten=table.forgotten)
         self.journal.rebase(base)
-        self._rest_on(table, base)
+        self.rest_on(table, base)
 
     def forget(self, before: int) -> None:
         """Forget what snapshots hold of the log up to an instant, but nothing a stored view has still to read."""
@@ -204,21 +243,22 @@ class Storage:
         kept = [t for view in self.catalog.stored() for t in view.tables.values()]
         return [*(t for n in self.catalog.names() if isinstance(t := self.catalog.find(n), Table)), *kept]
 
-    def _written(self, table: Table, at: int, key: str | None = None) -> Base:
+    def written(self, table: Table, at: int, key: str | None = None) -> Base:
         """A table's rows at an instant as files that are durable, not yet named by the catalog."""
         assert self.folder is not None
         target = Target(table.id, table.name, table.columns, key or table.key_column, self.folder)
-        return written(self.backend, target, table.source(Version.CURRENT, 0, at), at)
+        text = text_of(self.backend, table.name, table.source(Version.CURRENT, 0, at))
+        return written(self.backend, target, text, at)
 
-    def _rest_on(self, table: Table, base: Base) -> None:
+    def rest_on(self, table: Table, base: Base) -> None:
         """Let a table rest on a snapshot the catalog names."""
         assert self.folder is not None
         assert self.journal is not None
         table.durable(self.journal.entries_of(table.id))
-        snapshot = Snapshot(self.folder, base, table.columns, table.key_column)
+        snapshot = Snapshot(self.folder, base, table.columns, table.key_column, table.fills)
         snapshot.check()
         name = f"{table.name}@{base.folder.rpartition('/')[2]}"
-        self.backend.load_files(name, table.columns, snapshot.paths)
+        snapshot.load_into(self.backend, name)
         if table.base is not None:
             self.backend.unload(table.base)
         table.rest_on(name, base.rows, base.time)
@@ -229,8 +269,12 @@ class Storage:
     def restore(self, bind: Bind, keep: Keep) -> None:
         """Bring back what the catalog knows; views are bound again from their texts."""
         assert self.journal is not None
-        bases, cursors = self.journal.bases(), self.journal.cursors()
-        definitions = self.journal.definitions()
+        with self.journal.frozen():
+            self._restore(self.journal, bind, keep)
+
+    def _restore(self, journal: Journal, bind: Bind, keep: Keep) -> None:
+        bases, cursors, self.began = journal.bases(), journal.cursors(), journal.began()
+        definitions = in_order(journal.definitions())
         self._ids = max((d.id for d in definitions), default=0)
         kept = {d.name: self._table(d, _typed(d.definition["columns"]), bases) for d in definitions if d.kind == "kept"}
         for found in definitions:
@@ -244,7 +288,9 @@ class Storage:
                 case "stored":
                     view = bind(found.name, facts["query"], tuple(facts["columns"]))
                     rows = kept | {view.name: self._table(found, view.columns, bases)}
-                    self.catalog.add(_again(keep(view, facts["strict"]), rows, cursors[found.id]))
+                    known = known_groupings(definitions, view.name)
+                    refresh = Refresh(facts.get("refresh", Refresh.ON_ADVANCE))
+                    self.catalog.add(again(keep(view, facts["strict"], refresh, known), rows, cursors[found.id]))
 
     def _table(self, found: Definition, columns: tuple[Column, ...], bases: dict[int, Base]) -> Table:
         constraints = Constraints.from_json(found.definition.get("constraints", {}))
@@ -256,7 +302,7 @@ class Storage:
         self.touched[table.id] = table
         if base is not None:
             try:
-                self._rest_on(table, base)
+                self.rest_on(table, base)
             except DamagedFile as damage:
                 table.base_size, table.base_time, table.damage = base.rows, base.time, damage
         return table
@@ -284,17 +330,6 @@ def opened(backend: Backend, folder: Path, catalog: str | None, *, read_only: bo
         raise
 
 
-def _again(view: StoredView, rows: dict[str, Table], cursor: Cursor) -> StoredView:
-    """A stored view with the rows it had; where it would keep others today, it has to be filled anew."""
-    found = {name: rows.get(name) for name in view.tables}
-    same = all(t is not None and t.columns == view.tables[n].columns for n, t in found.items())
-    view.tables = {name: rows.get(name, table) for name, table in view.tables.items()}
-    view.since, view.until, view.error = cursor.since, cursor.until, cursor.error
-    if not same:
-        view.outdate()
-    return view
-
-
 def _typed(columns: list[list[str]]) -> tuple[Column, ...]:
     return tuple(Column(name, type) for name, type in columns)
 
@@ -302,19 +337,6 @@ def _typed(columns: list[list[str]]) -> tuple[Column, ...]:
 def _of_table(table: Table) -> Definition:
     facts = {"columns": _columns(table), "constraints": table.constraints.to_json()}
     return Definition(table.id, table.name, "table", facts, 0)
-
-
-def _of_view(id: int, view: View) -> Definition:
-    return Definition(id, view.name, "view", {"query": view.query, "columns": list(view.named)}, 0)
-
-
-def _of_stored(id: int, view: StoredView) -> Definition:
-    facts = {"query": view.view.query, "columns": list(view.view.named), "strict": view.strict}
-    return Definition(id, view.name, "stored", facts, view.since)
-
-
-def _of_kept(table: Table, view: StoredView) -> Definition:
-    return Definition(table.id, table.name, "kept", {"columns": _columns(table)}, view.since)
 
 
 def _columns(table: Table) -> list[list[str]]:
