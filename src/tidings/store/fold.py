@@ -114,6 +114,22 @@ def run(backend: Backend, job: Job) -> Base:
             backend.unload(more)
 
 
+@dataclass(frozen=True, slots=True)
+class TableStatus:
+    """How the rows of a table, a stored view or a grouping kept for one are held."""
+
+    name: str
+    rows: int
+    logged: int
+    """Changed rows since its base."""
+    history_since: int
+    """The instant its history reaches back to."""
+    folding: bool
+    """Whether it is being folded."""
+    error: str | None
+    """Why it cannot be read, or why its last fold failed."""
+
+
 class Folder:
     """The thread that folds, and its engine."""
 
@@ -165,7 +181,7 @@ class Folder:
 
 
 @dataclass(slots=True)
-class Upkeep:
+class Folding:
     """Keeps the logs of one database short: starts folds, adopts them, forgets what is too old."""
 
     storage: Storage
@@ -209,9 +225,19 @@ class Upkeep:
             self._folder = None
             self._running.clear()
 
-    def folding(self) -> set[str]:
-        """The tables that are being folded."""
-        return {job.target.name for job in self._running.values()}
+    def status(self) -> tuple[TableStatus, ...]:
+        """How tables, stored views and what is kept for them stand."""
+        return tuple(
+            TableStatus(
+                t.name,
+                t.size(t.last),
+                t.since_base(),
+                t.forgotten,
+                t.id in self._running,
+                str(t.damage) if t.damage is not None else self.failures.get(t.name),
+            )
+            for t in self.storage.tables()
+        )
 
     def _is_due(self, table: Table) -> bool:
         if table.id in self._running or table.damage is not None:

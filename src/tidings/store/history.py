@@ -26,6 +26,16 @@ from tidings.store.table import Table
 TIME_TYPES = ("timestamp", "timestamp_ntz", "date", "bigint")
 """What a column of instants may be; a number counts microseconds since the epoch."""
 
+LATE = ("refuse", "present")
+
+
+def entries(given: list[tuple[Table, Any]], *, after: int, present: int, late: str) -> list[tuple[Table, pa.Table]]:
+    """Log entries of the histories of some tables, checked before any is logged."""
+    if late not in LATE:
+        raise InvalidRow(row=1, table=given[0][0].name, reason=f"late is one of {', '.join(LATE)}, not {late!r}")
+    made = [(table, entry(table, data, after=after, present=present, late=late)) for table, data in given]
+    return [(table, found) for table, found in made if found.num_rows]
+
 
 def entry(table: Table, data: Any, *, after: int, present: int, late: str) -> pa.Table:
     """A log entry of rows at the instants they bring, in order; ``late`` rows are refused or take the ``present``."""
@@ -71,7 +81,10 @@ def _by_name(table: Table, data: pa.Table) -> pa.Table | None:
 def instants(table: Table, rows: pa.Table) -> pa.ChunkedArray:
     """The instants of rows, in microseconds since the epoch."""
     name = table.constraints.time_column
-    column = next(c for c in table.columns if name is not None and c.name.lower() == name.lower())
+    if name is None:
+        hint = "make it WITH (append_only, time = column)"
+        raise InvalidRow(None, hint, row=1, table=table.name, reason="the table does not say where instants are")
+    column = next(c for c in table.columns if c.name.lower() == name.lower())
     values = rows.column(column.name)
     if column.type not in TIME_TYPES:
         reason = f"instants cannot be taken from {column.name}, which is {column.type}"
