@@ -5,9 +5,9 @@ A database opened here lives in memory: definitions and logs in Python, base row
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Condition, RLock
 from types import TracebackType
@@ -43,8 +43,11 @@ from tidings.network.views import Views, as_table
 from tidings.network.waves import Waves
 from tidings.result import Delta, Result
 from tidings.rewrite.pipeline import normalise
+from tidings.store.fold import Folding, Policy
+from tidings.store.history import entries
 from tidings.store.storage import Storage, in_memory, opened
-from tidings.store.table import Table
+from tidings.store.table import Table, span
+from tidings.store.vacuum import GRACE, Vacuumed, vacuum
 from tidings.store.view import StoredView, View
 from tidings.transaction import NetChange, Transaction
 
@@ -61,6 +64,7 @@ def open(
     strategy: str = "auto",
     catalog: str | None = None,
     read_only: bool = False,
+    retention: timedelta | None = timedelta(days=7),
 ) -> Database:
     """Open a database in a folder, made if it is not there; without a path, a new one in memory.
 
@@ -71,12 +75,16 @@ def open(
     local mode.  ``clock`` gives commit times; :class:`tidings.ManualClock` is one that is driven by hand.  ``strategy``
     says how changes are found: ``"auto"`` chooses per view and batch, ``"differential"`` never recomputes,
     ``"recompute"`` always does, to compare.
+
+    ``retention`` says for how long changes are kept: that far back reach ``query(as_of=…)`` and ``changes(since=…)``.
+    None keeps them all.
     """
     if strategy not in _STRATEGIES:
         raise UnknownStrategy(name=strategy)
     backend = _backend(engine, spark)
     storage = in_memory(backend) if path is None else opened(backend, Path(path), catalog, read_only=read_only)
-    return Database(storage, clock or SystemClock(), _STRATEGIES[strategy])
+    kept = None if retention is None else retention // timedelta(microseconds=1)
+    return Database(storage, clock or SystemClock(), _STRATEGIES[strategy], Policy(retention=kept))
 
 
 _STRATEGIES = {"auto": None, "differential": Strategy.DIFFERENTIAL, "recompute": Strategy.RECOMPUTE}
@@ -97,8 +105,11 @@ def _backend(engine: str, session: Any) -> Backend:
 class Database:
     """Tables, views and their history."""
 
-    def __init__(self, storage: Storage, clock: Clock, only: Strategy | None = None) -> None:
+    def __init__(
+        self, storage: Storage, clock: Clock, only: Strategy | None = None, policy: Policy | None = None
+    ) -> None:
         self._storage = storage
+        self._folding = Folding(storage, clock, policy or Policy())
         self._backend = storage.backend
         self._runner = Runner(storage.backend)
         self._clock = clock
@@ -200,12 +211,22 @@ class Database:
         """Begin a transaction; use it in a ``with`` block."""
         return Transaction(self._catalog.table, self._commit)
 
-    def load(self, table: str, data: Any, *, sorted_by: str | None = None) -> None:
+    def load(
+        self, table: str | Mapping[str, Any], data: Any = None, *, sorted_by: str | None = None, late: str = "refuse"
+    ) -> None:
         """Give an empty table its first rows at once: an Arrow table, or a Spark DataFrame with the Spark engine.
 
         They count as having been there before the first transaction.  They are kept sorted by one column, the first
         unless told otherwise; choose the one by which views look rows up.
+
+        A table made ``WITH (append_only, time = column)`` need not be empty: its rows take their instants from that
+        column and count as the transactions they were.  They must be later than anything that is settled; earlier ones
+        are refused or, with ``late="present"``, take the present.  Histories that overlap are loaded together, as a
+        mapping from tables to rows.
         """
+        if not isinstance(table, str) or self._catalog.table(table).constraints.time_column is not None:
+            self._load_history({table: data} if isinstance(table, str) else table, late)
+            return
         target = self._catalog.table(table)
         if target.base is not None or target.times(-1, self._time):
             raise InvalidRow(row=1, table=target.name, reason="only a table without rows can be loaded")
@@ -213,19 +234,29 @@ class Database:
         key = next((n for n in names if n.lower() == (sorted_by or names[0]).lower()), None)
         if key is None:
             raise UnknownColumn(None, closest(str(sorted_by), names), name=sorted_by)
-        self._storage.load(target, data, key)
-        for view in self._catalog.stored():
-            if target.name in influents(view.plan, self._catalog.definitions()):
-                view.outdate()
+        definitions = self._catalog.definitions()
+        readers = [v for v in self._catalog.stored() if target.name in influents(v.plan, definitions)]
+        self._storage.load(target, data, key, readers)
+
+    def _load_history(self, data: Mapping[str, Any], late: str) -> None:
+        after = max(self._time, self._told)
+        given = [(self._catalog.table(name), rows) for name, rows in data.items()]
+        changes = entries(given, after=after, present=max(after + 1, self._clock.now()), late=late)
+        if changes:
+            last = max(span(entry)[1] for _, entry in changes)
+            with self._at(last):
+                self._storage.record(changes, lambda: self._waves.follow(last))
+            self._folding.step()
 
     def _commit(self, changes: list[NetChange]) -> int:
         """Check all changes, then log them all at one instant."""
         for change in changes:
             self._check_present(change)
         time = max(self._time + 1, self._told + 1, self._clock.now())
-        entries = [(c.table, c.table.entry(time, c.rows, c.weights)) for c in changes]
+        logged = [(c.table, c.table.entry(time, c.rows, c.weights)) for c in changes]
         with self._at(time):
-            self._storage.commit(time, entries, lambda: self._waves.follow(time))
+            self._storage.commit(time, logged, lambda: self._waves.follow(time))
+        self._folding.step()
         return time
 
     @contextmanager
@@ -269,6 +300,7 @@ class Database:
 
     def query(self, text: str, as_of: Instant | None = None) -> Result:
         """The rows of a query or view, now or as they were at an earlier instant."""
+        self._folding.step()
         plan = self._plan(text)
         present = self._present(plan)
         at = present if as_of is None else _time(as_of)
@@ -290,6 +322,7 @@ class Database:
         By default what lies between the two states; with ``per_commit`` every change at its own instant.  ``strict``
         refuses to recompute where that would read fewer rows.
         """
+        self._folding.step()
         start = 0 if since is None else _time(since)
         present = self._present(self._plan(text))
         end = max(start, present) if until is None else _time(until)
@@ -309,6 +342,7 @@ class Database:
         """
         at = max([self._time, *(self._present(v.plan) for v in self._catalog.stored())])
         self._waves.advance(at)
+        self._folding.step()
         return at
 
     def refresh(self, view: str) -> int:
@@ -321,6 +355,20 @@ class Database:
     def status(self) -> Status:
         """How the stored views stand: position, lag, and what went wrong."""
         return status(self._waves, self._time)
+
+    # upkeep
+
+    def fold(self) -> int:
+        """Fold the logs of all tables and stored views into their bases now; how many there were.
+
+        This happens by itself, in the background, when a log has grown long.
+        """
+        return self._folding.fold()
+
+    def vacuum(self, grace: timedelta = GRACE) -> Vacuumed:
+        """Remove files that nobody names and that no reader opened within the last while can be reading."""
+        self._folding.step()
+        return vacuum(self._storage, grace)
 
     def explain(self, text: str, since: Instant | None = None, until: Instant | None = None) -> str:
         """How a query or view is maintained, as text for a terminal.
@@ -398,7 +446,8 @@ class Database:
         return "result" if found is None else found.name
 
     def close(self) -> None:
-        """Let go of the engine's resources and of the folder."""
+        """Let go of the engine's resources and of the folder; a fold that is under way is waited for."""
+        self._folding.close()
         self._storage.close()
         self._backend.close()
 

@@ -262,7 +262,7 @@ class Folding:
         if self._folder is None:
             self._folder = Folder(storage.backend.sibling())
         snapshot = storage.snapshots.get(table.id)
-        target = Target(table.id, table.name, table.columns, table.key_column, storage.folder)
+        target = Target(table.id, table.name, table.columns, table.sort_column, storage.folder)
         base = None if snapshot is None else snapshot.base
         job = Job(table, target, base, table.fills, table.unfolded(), table.last)
         self._running[table.id] = job

@@ -76,6 +76,7 @@ class Base:
     files: tuple[File, ...]
     forgotten: int = 0
     """The log of the relation reaches back to this instant."""
+    sorted_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,14 +144,16 @@ class Journal:
 
     def __post_init__(self) -> None:
         self._engine = _engine(self.url)
+        if self.read_only:
+            with self._reading() as connection:
+                schema.check(connection)
+            return
         with self._failures(), self._engine.begin() as connection:
-            if not self.read_only:
-                schema.prepare(connection)
-                self.epoch = self._epoch(connection) + 1
-                self._revision = self._fact(connection, "revision")
-                connection.execute(
-                    update(schema.meta).where(schema.meta.c.key == "epoch").values(value=str(self.epoch))
-                )
+            schema.prepare(connection)
+            self.epoch = self._epoch(connection) + 1
+            self._revision = self._fact(connection, "revision")
+            of = schema.meta.c.key == "epoch"
+            connection.execute(update(schema.meta).where(of).values(value=str(self.epoch)))
 
     def close(self) -> None:
         self._engine.dispose()
@@ -395,14 +398,17 @@ class Journal:
                 low, high = json.loads(r.bounds)
                 files.setdefault(r.relation, []).append(File(r.file, r.rows, r.bytes, low, high))
         return {
-            b.relation: Base(b.relation, b.time, b.rows, b.folder, tuple(files.get(b.relation, [])), b.forgotten)
+            b.relation: Base(
+                b.relation, b.time, b.rows, b.folder, tuple(files.get(b.relation, [])), b.forgotten, b.sorted_by
+            )
             for b in bases
         }
 
-    def rebase(self, base: Base) -> None:
-        """Replace a relation's snapshot; the log stays."""
+    def rebase(self, base: Base, outdated: Iterable[int] = ()) -> None:
+        """Replace a relation's snapshot; the log stays.  The rows of ``outdated`` views do not count any more."""
         with self._writing() as connection:
             self._set_base(connection, base)
+            self._outdate(connection, list(outdated))
             point("fold.written")
         point("fold.done")
 
@@ -410,7 +416,7 @@ class Journal:
         self._drop_base(connection, schema.base_file.c.relation == base.relation)
         connection.execute(delete(schema.base).where(schema.base.c.relation == base.relation))
         values = {"relation": base.relation, "time": base.time, "rows": base.rows, "folder": base.folder}
-        connection.execute(insert(schema.base).values(**values, forgotten=base.forgotten))
+        connection.execute(insert(schema.base).values(**values, forgotten=base.forgotten, sorted_by=base.sorted_by))
         for f in base.files:
             bounds = json.dumps([f.low, f.high])
             facts = {"relation": base.relation, "file": f.path, "rows": f.rows, "bytes": f.bytes, "bounds": bounds}

@@ -22,7 +22,7 @@ from sqlalchemy import (
     select,
 )
 
-from tidings.errors import CatalogTooNew
+from tidings.errors import CatalogFailed, CatalogTooNew
 
 VERSION = 1
 
@@ -80,6 +80,7 @@ base = Table(
     Column("rows", BigInteger, nullable=False),
     Column("folder", Text, nullable=False),
     Column("forgotten", BigInteger, nullable=False),
+    Column("sorted_by", Text, nullable=False),
 )
 """The newest snapshot of a relation: as of when, how many rows, and the instant to which the log still reaches back."""
 
@@ -141,9 +142,20 @@ def prepare(connection: Connection) -> None:
         connection.execute(meta.insert().values(key="epoch", value="0"))
         connection.execute(meta.insert().values(key="revision", value="0"))
         return
+    for version in range(_version(connection), VERSION):
+        MIGRATIONS[version](connection)
+    connection.execute(meta.update().where(meta.c.key == "version").values(value=str(VERSION)))
+
+
+def check(connection: Connection) -> None:
+    """Refuse a catalog that cannot be read as it is."""
+    found = _version(connection)
+    if found < VERSION:
+        raise CatalogFailed(reason=f"it is of version {found} and has to be opened for writing once")
+
+
+def _version(connection: Connection) -> int:
     found = int(connection.execute(select(meta.c.value).where(meta.c.key == "version")).scalar_one())
     if found > VERSION:
         raise CatalogTooNew(found=found, known=VERSION)
-    for version in range(found, VERSION):
-        MIGRATIONS[version](connection)
-    connection.execute(meta.update().where(meta.c.key == "version").values(value=str(VERSION)))
+    return found

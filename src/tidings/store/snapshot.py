@@ -75,7 +75,7 @@ def described(relation: int, time: int, root: Path, folder: str, key: str) -> Ba
         if other.suffix != ".parquet":
             other.unlink()
     sync_folder(path)
-    return Base(relation, time, sum(f.rows for f in files), folder, tuple(files))
+    return Base(relation, time, sum(f.rows for f in files), folder, tuple(files), sorted_by=key)
 
 
 def _bounds(found: pq.FileMetaData, key: str) -> tuple[Any, Any]:

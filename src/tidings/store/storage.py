@@ -195,13 +195,22 @@ class Storage:
         """Log the transactions of a stretch of history, each table's as one entry."""
         self.commit(max(span(entry)[1] for _, entry in changes), changes, follow)
 
-    def load(self, table: Table, data: Any, key: str) -> None:
-        """Give an empty table the rows it begins with."""
+    def load(self, table: Table, data: Any, key: str, readers: list[StoredView]) -> None:
+        """Give an empty table the rows it begins with; stored views that read it begin anew."""
+        self.require_writer()
         table.rest_on(table.name, self.backend.load(table.name, table.columns, data, key))
-        if self.journal is not None:
-            base = self.written(table, 0, key)
-            self.journal.rebase(base)
-            self.rest_on(table, base)
+        table.sorted_by = key
+        try:
+            if self.journal is not None:
+                base = self.written(table, 0)
+                self.journal.rebase(base, [v.rows.id for v in readers])
+                self.rest_on(table, base)
+        except BaseException:
+            self.backend.unload(table.name)
+            table.rest_on(None, 0)
+            raise
+        for view in readers:
+            view.outdate()
 
     # snapshots
 
@@ -214,7 +223,7 @@ class Storage:
         text = text_of(self.backend, table.name, table.source(Version.CURRENT, 0, at))
         rows = self.backend.fetch(text, table.columns)
         name = f"{table.name}@{at}"
-        size = self.backend.load(name, table.columns, rows, table.key_column)
+        size = self.backend.load(name, table.columns, rows, table.sort_column)
         if table.base not in (None, name):
             self.backend.unload(str(table.base))
         table.rest_on(name, size, at)
@@ -243,10 +252,10 @@ class Storage:
         kept = [t for view in self.catalog.stored() for t in view.tables.values()]
         return [*(t for n in self.catalog.names() if isinstance(t := self.catalog.find(n), Table)), *kept]
 
-    def written(self, table: Table, at: int, key: str | None = None) -> Base:
+    def written(self, table: Table, at: int) -> Base:
         """A table's rows at an instant as files that are durable, not yet named by the catalog."""
         assert self.folder is not None
-        target = Target(table.id, table.name, table.columns, key or table.key_column, self.folder)
+        target = Target(table.id, table.name, table.columns, table.sort_column, self.folder)
         text = text_of(self.backend, table.name, table.source(Version.CURRENT, 0, at))
         return written(self.backend, target, text, at)
 
@@ -301,6 +310,7 @@ class Storage:
         table.restore(journal.logged(found.id), journal.entries_of(found.id), base.forgotten if base else 0)
         self.touched[table.id] = table
         if base is not None:
+            table.sorted_by = base.sorted_by
             try:
                 self.rest_on(table, base)
             except DamagedFile as damage:
@@ -315,9 +325,10 @@ def in_memory(backend: Backend) -> Storage:
 
 def opened(backend: Backend, folder: Path, catalog: str | None, *, read_only: bool) -> Storage:
     """A database in a folder, which is made if it is not there; its writer locks it."""
-    url = catalog or f"sqlite:///{folder / 'catalog.sqlite'}"
+    file = folder / "catalog.sqlite"
+    url = catalog or f"sqlite:///{file}"
     if read_only:
-        if not folder.is_dir():
+        if not folder.is_dir() or (catalog is None and not file.is_file()):
             raise DatabaseMissing(path=str(folder))
         return Storage(backend, Catalog(), folder, Journal(folder, url, read_only=True))
     folder.mkdir(parents=True, exist_ok=True)

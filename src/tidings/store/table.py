@@ -42,6 +42,8 @@ class Table:
     base_time: int = 0
     constraints: Constraints = NONE
     id: int = 0
+    sorted_by: str = ""
+    """The column its base was asked to be sorted by."""
     damage: TidingsError | None = None
     """Why its rows cannot be read."""
     _log: Log = field(default_factory=Log)
@@ -55,11 +57,16 @@ class Table:
 
     @property
     def key_column(self) -> str:
-        """The column its base is sorted by; maps have no order."""
+        """The column its rows are looked up by; maps have no order."""
         if self.constraints.key:
             return self.constraints.key[0]
         plain = (c.name for c in self.columns if not types.is_nested(c.type))
         return next(plain, self.columns[0].name)
+
+    @property
+    def sort_column(self) -> str:
+        """The column its base is sorted by."""
+        return self.sorted_by if any(c.name == self.sorted_by for c in self.columns) else self.key_column
 
     def rest_on(self, base: str | None, size: int, time: int = 0) -> None:
         """Take what the engine holds under a name as the rows at an instant, before any transaction unless told."""
