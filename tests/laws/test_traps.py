@@ -431,3 +431,12 @@ def test_collected_constants_leave_nulls_out(db: tidings.Database) -> None:
     query = "SELECT size(collect_list(NULLIF(1, 1))) AS n, size(collect_list(7)) AS m FROM t"
     since = commit(db, ("t", [], [(1, 1), (1, 1)]))
     assert changes(db, query, since) == [{(0, 0): -1, (0, 2): 1}]
+
+
+# names
+
+
+def test_a_name_of_the_list_comes_before_the_query_around(db: tidings.Database) -> None:
+    query = "SELECT a FROM t WHERE b IN (SELECT c FROM (SELECT x AS b, b + 1 AS c FROM u) AS q)"
+    since = commit(db, ("t", [], [(1, 8), (2, 2)]), ("u", [], [(7, 0)]))
+    assert changes(db, query, since) == [{(1,): 1}]

@@ -32,7 +32,7 @@ def _bound(ctx: Context, node: Expression, scope: Scope, named: Mapping[str, Exp
         if not isinstance(part, exp.Column):
             return part
         names, at = [p.name for p in part.parts], ctx.place(part)
-        if names[0].lower() in named and scope.find(names, at) is None:
+        if names[0].lower() in named and scope.own(names, at) is None:
             found = named[names[0].lower()]
             for name in names[1:]:
                 found = exp.Dot(this=found.copy(), expression=exp.to_identifier(name, quoted=True))
