@@ -440,3 +440,14 @@ def test_a_name_of_the_list_comes_before_the_query_around(db: tidings.Database) 
     query = "SELECT a FROM t WHERE b IN (SELECT c FROM (SELECT x AS b, b + 1 AS c FROM u) AS q)"
     since = commit(db, ("t", [], [(1, 8), (2, 2)]), ("u", [], [(7, 0)]))
     assert changes(db, query, since) == [{(1,): 1}]
+
+
+# DuckDB
+
+
+def test_two_conditions_on_one_column_of_a_limit(db: tidings.Database) -> None:
+    """DuckDB's optimizer fails on the semi join of such a subquery."""
+    db.sql("CREATE VIEW v AS SELECT a FROM t WHERE b IS NULL ORDER BY 1 LIMIT 2")
+    since = commit(db, ("t", [], [(1, None), (2, None), (3, None)]))
+    query = "SELECT z.a FROM v AS z WHERE z.a IN (SELECT y.a FROM v AS y WHERE z.a = y.a)"
+    assert changes(db, query, since) == [{(1,): 1, (2,): 1}]
