@@ -124,9 +124,9 @@ class DuckDB:
         """The rows of a query; without the pass of DuckDB's optimizer that fails on it, if one does.
 
         DuckDB 1.5 loses columns when it reorders some joins of many restricted inputs under an OR over several of them
-        ("Failed to bind column reference").  The order of a delta plan, the delta first, is a good one already.  It also
-        loses one when it simplifies a semi join by two equalities with the same column of a window; others are ten
-        times faster for it.
+        ("Failed to bind column reference").  The order of a delta plan, the delta first, is a good one already.  It
+        also loses one when it simplifies a semi join by two equalities with the same column of a window; others are
+        ten times faster for it.
         """
         try:
             return self._connection.execute(text).to_arrow_table()
