@@ -368,7 +368,7 @@ class Database:
     def vacuum(self, grace: timedelta = GRACE) -> Vacuumed:
         """Remove files that nobody names and that no reader opened within the last while can be reading."""
         self._folding.step()
-        return vacuum(self._storage, grace)
+        return vacuum(self._storage, grace, self._folding.running)
 
     def explain(self, text: str, since: Instant | None = None, until: Instant | None = None) -> str:
         """How a query or view is maintained, as text for a terminal.

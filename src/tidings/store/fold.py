@@ -225,6 +225,11 @@ class Folding:
             self._folder = None
             self._running.clear()
 
+    @property
+    def running(self) -> frozenset[int]:
+        """The relations that are being folded, or have been and not been adopted."""
+        return frozenset(self._running)
+
     def status(self) -> tuple[TableStatus, ...]:
         """How tables, stored views and what is kept for them stand."""
         return tuple(

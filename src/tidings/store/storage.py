@@ -231,7 +231,9 @@ class Storage:
     def adopt(self, table: Table, base: Base) -> None:
         """Let a table rest on a snapshot that is written but not named yet."""
         assert self.journal is not None
+        assert self.folder is not None
         base = replace(base, forgotten=table.forgotten)
+        Snapshot(self.folder, base, table.columns, table.key_column).check()
         self.journal.rebase(base)
         self.rest_on(table, base)
 

@@ -38,8 +38,8 @@ class Vacuumed:
     """Files that nobody names but that may still be in use."""
 
 
-def vacuum(storage: Storage, grace: timedelta = GRACE) -> Vacuumed:
-    """Remove litter that is older than a while."""
+def vacuum(storage: Storage, grace: timedelta = GRACE, folding: frozenset[int] = frozenset()) -> Vacuumed:
+    """Remove litter that is older than a while; what was written for relations that are being folded is none yet."""
     storage.require_writer()
     if storage.journal is None or storage.folder is None:
         return Vacuumed()
@@ -53,14 +53,16 @@ def vacuum(storage: Storage, grace: timedelta = GRACE) -> Vacuumed:
         if name in named:
             continue
         found = path.stat()
-        if noted.get(name, found.st_mtime_ns // 1000) > before:
+        written = name not in noted and name.startswith(tuple(f"base/{relation}/" for relation in folding))
+        if written or noted.get(name, found.st_mtime_ns // 1000) > before:
             waiting += 1
             continue
         path.unlink()
         removed.append(name)
         freed += found.st_size
         point("vacuum.removed")
-    _remove_empty_folders(root, before)
+    if not folding:
+        _remove_empty_folders(root, before)
     gone = [name for name in noted if not (root / name).exists()]
     if gone:
         storage.journal.swept(gone)
