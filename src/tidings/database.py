@@ -15,41 +15,42 @@ from typing import Any, assert_never
 
 import pyarrow as pa
 
+from tidings import dml
 from tidings import explain as explanation
 from tidings.analysis.influents import CLOCK, influents
 from tidings.clock import Clock, SystemClock, micros
-from tidings.engine.arrow import arrow_schema
 from tidings.engine.backend import Backend
-from tidings.engine.plain import row_keys
 from tidings.engine.run import Runner
-from tidings.engine.source import Source
 from tidings.errors import (
     InvalidExpression,
     InvalidInterval,
     InvalidRow,
-    MissingRow,
     UnknownColumn,
     UnknownEngine,
     UnknownStrategy,
     closest,
 )
-from tidings.ir.expression import Expression, cast
-from tidings.ir.relation import Item, Project, Relation, Scan
+from tidings.ir.expression import Expression
+from tidings.ir.relation import Relation, Scan
 from tidings.lang.sql import statement
 from tidings.lang.sql.bind import bind
+from tidings.network import within
 from tidings.network.status import Status, status
 from tidings.network.strategy import Strategy
+from tidings.network.tables import Tables
 from tidings.network.views import Views, as_table
 from tidings.network.waves import Waves
 from tidings.result import Delta, Result
-from tidings.rewrite.pipeline import normalise
+from tidings.store.enforce import Enforcer
+from tidings.store.evaluate import Evaluator
+from tidings.store.find import Finder
 from tidings.store.fold import Folding, Policy
 from tidings.store.history import entries
 from tidings.store.storage import Storage, in_memory, opened
 from tidings.store.table import Table, span
 from tidings.store.vacuum import GRACE, Vacuumed, vacuum
 from tidings.store.view import StoredView, View
-from tidings.transaction import NetChange, Transaction
+from tidings.transaction import Access, NetChange, Transaction
 
 Instant = int | datetime
 """Microseconds since the epoch, or a datetime (UTC where it has no time zone)."""
@@ -116,6 +117,11 @@ class Database:
         self._catalog = storage.catalog
         self._waves = Waves(storage, self._runner, self._settled, only)
         self._views = Views(storage, self._waves, lambda: self._time, self._present, self._own_instant)
+        enforcer = Enforcer(Finder(storage, self._runner), Evaluator(self._runner))
+        self._tables = Tables(storage, enforcer.evaluator, self._views, self._now)
+        self._access = Access(
+            self._catalog, enforcer, self._plan, self._bind, self._answer_within, self._now, self._commit
+        )
         self._mutex = RLock()
         self._news = Condition(self._mutex)
         self._closed = False
@@ -147,25 +153,26 @@ class Database:
                 ):
                     pass
                 case statement.CreateTable():
-                    self._define(Table(read.name, read.columns))
+                    self._tables.create(read)
+                    self._forget_plans()
+                case statement.AddColumns() | statement.RenameColumn() | statement.RenameTable():
+                    self._tables.alter(read)
+                    self._forget_plans()
                 case statement.CreateView():
                     result = self._create_view(read)
                 case statement.RefreshView():
                     self.refresh(read.name)
                 case statement.Drop():
                     self._drop(read)
-                case statement.Insert():
-                    self._insert(read)
+                case statement.Insert() | statement.Update() | statement.Delete() | statement.Merge():
+                    with self.transaction() as tx:
+                        dml.run(tx, read)
                 case statement.Query():
                     plan = self._bind(read.query, read.text, own=read.own)
                     result = self._answer(plan, self._present(plan))
                 case _:
                     assert_never(read)
         return result
-
-    def _define(self, relation: Table | View | StoredView) -> None:
-        self._storage.define(relation)
-        self._forget_plans()
 
     def _forget_plans(self) -> None:
         self._plans.clear()
@@ -181,35 +188,17 @@ class Database:
         for name in read.names:
             if read.if_exists and self._catalog.find(name) is None:
                 continue
-            self._begin_anew(name)
-            self._storage.undefine(name, read.kind)
+            dropped = self._tables.to_drop(name, read.kind, cascade=read.cascade)
+            for relation in dropped:
+                self._begin_anew(relation.name)
+            self._tables.drop(dropped)
             self._forget_plans()
-
-    def _insert(self, read: statement.Insert) -> None:
-        table = self._catalog.table(read.table)
-        plan = self._bind(read.query, read.text)
-        names = read.columns or tuple(c.name for c in table.columns)
-        if len(names) != len(plan.fields):
-            raise InvalidExpression(
-                read.place, reason=f"{len(plan.fields)} values for {len(names)} columns of {table.name}"
-            )
-        types = {c.name.lower(): c for c in table.columns}
-        unknown = next((n for n in names if n.lower() not in types), None)
-        if unknown is not None:
-            raise UnknownColumn(read.place, closest(unknown, [c.name for c in table.columns]), name=unknown)
-        items = (
-            Item(types[n.lower()].name, types[n.lower()].type, cast(f.expression, types[n.lower()].type))
-            for n, f in zip(names, plan.fields, strict=True)
-        )
-        rows = self._answer(Project(plan, "inserted", tuple(items)), self._present(plan))
-        with self.transaction() as tx:
-            tx.insert(table.name, rows.to_arrow())
 
     # changes
 
     def transaction(self) -> Transaction:
         """Begin a transaction; use it in a ``with`` block."""
-        return Transaction(self._catalog.table, self._commit)
+        return Transaction(self._access)
 
     def load(
         self, table: str | Mapping[str, Any], data: Any = None, *, sorted_by: str | None = None, late: str = "refuse"
@@ -231,17 +220,19 @@ class Database:
         if target.base is not None or target.times(-1, self._time):
             raise InvalidRow(row=1, table=target.name, reason="only a table without rows can be loaded")
         names = [c.name for c in target.columns]
-        key = next((n for n in names if n.lower() == (sorted_by or names[0]).lower()), None)
+        key = next((n for n in names if n.lower() == (sorted_by or target.key_column).lower()), None)
         if key is None:
             raise UnknownColumn(None, closest(str(sorted_by), names), name=sorted_by)
         definitions = self._catalog.definitions()
         readers = [v for v in self._catalog.stored() if target.name in influents(v.plan, definitions)]
-        self._storage.load(target, data, key, readers)
+        self._storage.load(target, data, key, readers, lambda: self._access.enforcer.check_base(target))
 
     def _load_history(self, data: Mapping[str, Any], late: str) -> None:
         after = max(self._time, self._told)
         given = [(self._catalog.table(name), rows) for name, rows in data.items()]
         changes = entries(given, after=after, present=max(after + 1, self._clock.now()), late=late)
+        for table, entry in changes:
+            self._access.enforcer.check_history(table, entry)
         if changes:
             last = max(span(entry)[1] for _, entry in changes)
             with self._at(last):
@@ -251,8 +242,11 @@ class Database:
     def _commit(self, changes: list[NetChange]) -> int:
         """Check all changes, then log them all at one instant."""
         for change in changes:
-            self._check_present(change)
+            self._access.enforcer.check(change)
         time = max(self._time + 1, self._told + 1, self._clock.now())
+        if not changes:
+            self._told = time
+            return time
         logged = [(c.table, c.table.entry(time, c.rows, c.weights)) for c in changes]
         with self._at(time):
             self._storage.commit(time, logged, lambda: self._waves.follow(time))
@@ -271,30 +265,6 @@ class Database:
             raise
         with self._news:
             self._news.notify_all()
-
-    def _check_present(self, change: NetChange) -> None:
-        """Refuse to delete what is not there."""
-        gone = [n for n, weight in enumerate(change.weights) if weight < 0]
-        if not gone:
-            return
-        keys = row_keys(change.rows)
-        short = [n for n in gone if change.table.logged(keys[n]) < -change.weights[n]]
-        in_base = self._count_in_base(change.table, change.rows.take(short)) if short else {}
-        for n in short:
-            if change.table.logged(keys[n]) + in_base.get(keys[n], 0) < -change.weights[n]:
-                (row,) = change.rows.slice(n, 1).to_pylist()
-                raise MissingRow(table=change.table.name, row=row)
-
-    def _count_in_base(self, table: Table, rows: pa.Table) -> dict[Any, int]:
-        """How often the base holds each of the given rows."""
-        if table.base is None:
-            return {}
-        source = Source(table.columns, table.base, arrow_schema(table.columns, versioned=True).empty_table())
-        found = self._runner.lookup(table.name, table.columns, source, rows)
-        counts: dict[Any, int] = {}
-        for key in row_keys(found):
-            counts[key] = counts.get(key, 0) + 1
-        return counts
 
     # answers
 
@@ -388,9 +358,18 @@ class Database:
 
     def _answer(self, plan: Relation, at: int) -> Result:
         """The rows of a plan at an instant."""
-        self._waves.catch_up(plan, at)
-        normal = normalise(plan, self._catalog.definitions(at, at))
-        return Result(self._runner.query(normal, self._waves.sources(0, at), at))
+        return Result(within.answer(self._waves, plan, at, {}))
+
+    def _answer_within(self, plan: Relation, now: int, changes: Mapping[str, pa.Table]) -> pa.Table:
+        """The rows of a plan inside a transaction that has made some changes."""
+        if not self._reads_clock(plan):
+            return within.answer(self._waves, plan, self._time, changes)
+        self._told = max(self._told, now)
+        return within.answer(self._waves, plan, now, changes)
+
+    def _now(self) -> int:
+        """The instant of a statement that changes rows; the transaction's own time is not before it."""
+        return max(self._time, self._told, self._clock.now())
 
     def _present(self, plan: Relation) -> int:
         """The instant an answer is about: the last commit, or now for what reads the clock.

@@ -207,12 +207,6 @@ class AmbiguousMerge(TidingsError):
     hint_template = "make the source have one row per row of the table, or the clauses more particular"
 
 
-class ViewsInTheWay(TidingsError):
-    """{table} cannot be altered like this: {dependents} would not be the same"""
-
-    hint_template = "drop those first and create them anew afterwards; a view that names its columns is in nobody's way"
-
-
 class UnknownTransactionState(TidingsError):
     """The transaction is over: {reason}"""
 
@@ -282,7 +276,7 @@ class SubscriptionExists(TidingsError):
 
 
 class BreaksViews(TidingsError):
-    """{name} cannot be replaced so: {dependents} would break: {reason}"""
+    """{name} cannot be replaced or altered so: {dependents} would break: {reason}"""
 
     hint_template = "keep the columns they read, or drop them first"
 

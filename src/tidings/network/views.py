@@ -160,12 +160,12 @@ class Views:
                 continue
             if again.columns != plain.columns:
                 broken[plain.name] = "its columns would be others"
-            found.append((reader, self._over_again(reader, again, trial) if isinstance(reader, StoredView) else again))
+            found.append((reader, self.over_again(reader, again, trial) if isinstance(reader, StoredView) else again))
         if broken:
             raise BreaksViews(name=view.name, dependents=", ".join(broken), reason="; ".join(broken.values()))
         return found
 
-    def _over_again(self, reader: StoredView, view: View, trial: Catalog) -> StoredView:
+    def over_again(self, reader: StoredView, view: View, trial: Catalog) -> StoredView:
         """A stored view bound again; its rows are those it had, as far as it has the same parts."""
         known = {show(node): name for name, node in reader.groupings.items()}
         new = self.kept(view, reader.strict, reader.refresh, known, trial)

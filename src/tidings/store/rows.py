@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -11,10 +12,29 @@ from tidings.engine.arrow import arrow_schema
 from tidings.errors import InvalidRow, closest
 from tidings.ir import types
 from tidings.ir.relation import Column
+from tidings.store.row_files import is_file_of_rows, read_file
 
 
-def read_rows(table: str, columns: tuple[Column, ...], data: Any) -> pa.Table:
-    """Arrow rows from dictionaries, tuples, an Arrow table or a pandas frame."""
+def read_rows(
+    table: str, columns: tuple[Column, ...], data: Any, defaults: Mapping[str, Any] | None = None
+) -> pa.Table:
+    """Arrow rows from whatever holds rows; a column that is not given has its default, else NULL."""
+    records = given(table, columns, data)
+    if isinstance(records, pa.Table):
+        fitting = _as_it_is(columns, records, defaults or {})
+        if fitting is not None:
+            return fitting
+        records = records.to_pylist()
+    rows = [_record(table, columns, number, record, defaults or {}) for number, record in enumerate(records, 1)]
+    schema = arrow_schema(columns)
+    arrays = [_array(table, column, schema.field(n).type, [row[n] for row in rows]) for n, column in enumerate(columns)]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def given(table: str, columns: tuple[Column, ...], data: Any) -> pa.Table | list[Any]:
+    """Rows as an Arrow table or as a list of records: dictionaries and tuples, frames, files."""
+    if isinstance(data, Path) or (isinstance(data, str) and is_file_of_rows(Path(data))):
+        return read_file(table, columns, Path(data))
     if hasattr(data, "to_arrow_table") or hasattr(data, "toArrow"):
         data = data.toArrow() if hasattr(data, "toArrow") else data.to_arrow_table()
     if isinstance(data, pa.RecordBatch):
@@ -23,15 +43,44 @@ def read_rows(table: str, columns: tuple[Column, ...], data: Any) -> pa.Table:
         data = pa.Table.from_pandas(data, preserve_index=False)
     if not isinstance(data, pa.Table | Iterable):
         raise InvalidRow(row=1, table=table, reason=f"{data!r} holds no rows")
-    records = data.to_pylist() if isinstance(data, pa.Table) else list(data)
-    rows = [_record(table, columns, number, record) for number, record in enumerate(records, 1)]
+    return data if isinstance(data, pa.Table) else list(data)
+
+
+def _as_it_is(columns: tuple[Column, ...], rows: pa.Table, defaults: Mapping[str, Any]) -> pa.Table | None:
+    """An Arrow table whose values need no look one by one, with a table's columns; None if they do."""
+    by_name = {name.lower(): name for name in rows.column_names}
+    if len(by_name) != rows.num_columns or set(by_name) - {c.name.lower() for c in columns}:
+        return None
     schema = arrow_schema(columns)
-    arrays = [_array(table, column, schema.field(n).type, [row[n] for row in rows]) for n, column in enumerate(columns)]
+    arrays = []
+    for column, field in zip(columns, schema, strict=True):
+        found = rows.column(by_name[column.name.lower()]) if column.name.lower() in by_name else None
+        if found is None:
+            found = pa.chunked_array([pa.repeat(pa.scalar(defaults.get(column.name), field.type), rows.num_rows)])
+        if not found.type.equals(field.type):
+            if not any(alike(found.type) and alike(field.type) for alike in _ALIKE):
+                return None
+            try:
+                found = found.cast(field.type)
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+                return None
+        arrays.append(found)
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _record(table: str, columns: tuple[Column, ...], number: int, record: Any) -> list[Any]:
-    """The values of one row in the order of the columns; a column that is not given is NULL."""
+_ALIKE = (
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_decimal,
+    lambda type: pa.types.is_string(type) or pa.types.is_large_string(type) or pa.types.is_string_view(type),
+)
+"""Types between which a value stays what it is, or the cast fails."""
+
+
+def _record(
+    table: str, columns: tuple[Column, ...], number: int, record: Any, defaults: Mapping[str, Any]
+) -> list[Any]:
+    """The values of one row in the order of the columns."""
     if isinstance(record, Mapping):
         by_name = {str(k).lower(): v for k, v in record.items()}
         known = {c.name.lower() for c in columns}
@@ -39,7 +88,7 @@ def _record(table: str, columns: tuple[Column, ...], number: int, record: Any) -
             if name not in known:
                 hint = closest(name, [c.name for c in columns])
                 raise InvalidRow(None, hint, row=number, table=table, reason=f"there is no column named {name}")
-        return [by_name.get(c.name.lower()) for c in columns]
+        return [by_name[c.name.lower()] if c.name.lower() in by_name else defaults.get(c.name) for c in columns]
     if isinstance(record, Iterable) and not isinstance(record, str | bytes):
         values = list(record)
         if len(values) == len(columns):

@@ -92,7 +92,7 @@ class Storage:
         match relation:
             case Table():
                 relation.id = self.next_id()
-                self._record([_of_table(relation)])
+                self._record([of_table(relation)])
                 if self.journal is not None:
                     relation.durable(self.journal.entries_of(relation.id))
             case View():
@@ -195,12 +195,16 @@ class Storage:
         """Log the transactions of a stretch of history, each table's as one entry."""
         self.commit(max(span(entry)[1] for _, entry in changes), changes, follow)
 
-    def load(self, table: Table, data: Any, key: str, readers: list[StoredView]) -> None:
+    def load(
+        self, table: Table, data: Any, key: str, readers: list[StoredView], check: Callable[[], None] | None = None
+    ) -> None:
         """Give an empty table the rows it begins with; stored views that read it begin anew."""
         self.require_writer()
         table.rest_on(table.name, self.backend.load(table.name, table.columns, data, key))
         table.sorted_by = key
         try:
+            if check is not None:
+                check()
             if self.journal is not None:
                 base = self.written(table, 0)
                 self.journal.rebase(base, [v.rows.id for v in readers])
@@ -347,7 +351,8 @@ def _typed(columns: list[list[str]]) -> tuple[Column, ...]:
     return tuple(Column(name, type) for name, type in columns)
 
 
-def _of_table(table: Table) -> Definition:
+def of_table(table: Table) -> Definition:
+    """A table as a record."""
     facts = {"columns": _columns(table), "constraints": table.constraints.to_json()}
     return Definition(table.id, table.name, "table", facts, 0)
 

@@ -145,8 +145,8 @@ def read_create_table(tree: exp.Create, text: str) -> CreateTable:
         raise InvalidSyntax(place(text, tree), reason="a table needs columns")
     check_names([c.name for c in found.columns], place(text, tree.this))
     key = tuple(found.known(k, tree.this) for k in found.key)
-    for column in (c for c in found.columns if c.name in key and types.is_nested(c.type)):
-        raise UnsupportedType(place(text, tree.this), "a key has columns of simple types", type=column.type)
+    for column in (c for c in found.columns if c.name in key and not _may_be_key(c.type)):
+        raise UnsupportedType(place(text, tree.this), "a key has columns of exact types", type=column.type)
     append_only, time = _options(tree, found)
     required = tuple(dict.fromkeys([*key, *found.required]))
     return CreateTable(
@@ -161,6 +161,10 @@ def read_create_table(tree: exp.Create, text: str) -> CreateTable:
         append_only,
         time,
     )
+
+
+def _may_be_key(type: str) -> bool:
+    return type in types.EXACT or types.decimal(type) is not None
 
 
 def _options(tree: exp.Create, found: _Demands) -> tuple[bool, str | None]:
@@ -182,8 +186,8 @@ def _options(tree: exp.Create, found: _Demands) -> tuple[bool, str | None]:
         kind = next(c.type for c in found.columns if c.name == time)
         if not append_only:
             raise InvalidSyntax(place(found.text, tree.this), reason="time = column is for append_only tables")
-        if kind not in ("timestamp", "timestamp_ntz", "date"):
-            raise InvalidSyntax(place(found.text, tree.this), reason=f"{time} is {kind}, not a timestamp or date")
+        if kind not in ("timestamp", "timestamp_ntz", "date", "bigint"):
+            raise InvalidSyntax(place(found.text, tree.this), reason=f"{time} is {kind}, which is no instant")
     return append_only, time
 
 

@@ -1,0 +1,223 @@
+"""INSERT, UPDATE, DELETE and MERGE: found out what they mean for rows, and handed to a transaction.
+
+An UPDATE or DELETE whose WHERE fixes the primary key finds its rows in this process, and computes its new values there
+if the engines agree on them (:mod:`tidings.store.agreed`).  Everything else is a query, bound like any other and
+answered by the engine: the old rows, and beside them their new values.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, Any, assert_never
+
+import pyarrow as pa
+from sqlglot import exp
+
+from tidings import merge
+from tidings.errors import InvalidExpression, UnknownColumn, UnknownRelation, closest
+from tidings.ir.expression import Expression, cast, conjuncts
+from tidings.ir.relation import Column, Item, Project
+from tidings.lang.sql.dml import Change, Delete, Insert, Merge, Update
+from tidings.lang.sql.instant import at
+from tidings.store.agreed import NO_VALUE, agreed, constant
+from tidings.store.net import table_of
+from tidings.store.rows import read_rows
+from tidings.store.table import Table
+from tidings.work import Work, is_default, named
+
+if TYPE_CHECKING:
+    from tidings.transaction import Transaction
+
+KEYS = 10_000
+"""Up to this many keys are looked up one by one."""
+
+
+def run(tx: Transaction, change: Change) -> None:
+    """Do what a statement says."""
+    now = tx.access.instant()
+    work = Work(tx, target(tx, change), change, now)
+    match change:
+        case Insert():
+            _insert(work, change)
+        case Update():
+            _update(work, change)
+        case Delete():
+            _delete(work, change)
+        case Merge():
+            merge.run(work, change)
+        case _:
+            assert_never(change)
+
+
+def target(tx: Transaction, change: Change) -> Table:
+    """The table a statement changes."""
+    try:
+        return tx.target(change.table)
+    except UnknownRelation as unknown:
+        raise UnknownRelation(change.place, unknown.hint, name=change.table) from None
+
+
+# insert
+
+
+def _insert(work: Work, read: Insert) -> None:
+    table, tx = work.table, work.tx
+    columns = [_named_column(work, name) for name in read.columns] or list(table.columns)
+    defaults = tx.access.enforcer.evaluator.defaults(table, work.now)
+    constants = _constants(work, read.query, columns)
+    if constants is None:
+        query = _with_defaults(work, read.query, columns)
+        plan = tx.access.bind(query, read.text)
+        if len(columns) != len(plan.fields):
+            reason = f"{len(plan.fields)} values for {len(columns)} columns of {table.name}"
+            raise InvalidExpression(read.place, reason=reason)
+        items = (Item(c.name, c.type, cast(f.expression, c.type)) for c, f in zip(columns, plan.fields, strict=True))
+        rows: Any = tx.answer(Project(plan, "inserted", tuple(items)), work.now)
+    else:
+        rows = [dict(zip((c.name for c in columns), row, strict=True)) for row in constants]
+    tx.add(table, read_rows(table.name, table.columns, rows, defaults), 1)
+
+
+def _named_column(work: Work, name: str) -> Column:
+    found = next((c for c in work.table.columns if c.name.lower() == name.lower()), None)
+    if found is None:
+        hint = closest(name, [c.name for c in work.table.columns])
+        raise UnknownColumn(work.change.place, hint, name=name)
+    return found
+
+
+def _constants(work: Work, query: Expression, columns: list[Column]) -> list[list[Any]] | None:
+    """The rows of VALUES, if they are constants of the columns' own types."""
+    if not isinstance(query, exp.Values):
+        return None
+    rows = []
+    for record in query.expressions:
+        nodes = record.expressions if isinstance(record, exp.Tuple) else [record]
+        if len(nodes) != len(columns):
+            return None
+        row = [constant(work.value(node, c), c.type) for node, c in zip(nodes, columns, strict=True)]
+        if any(value is NO_VALUE for value in row):
+            return None
+        rows.append(row)
+    return rows
+
+
+def _with_defaults(work: Work, query: Expression, columns: list[Column]) -> Expression:
+    """A query with DEFAULT filled in where VALUES say it, and the clock everywhere."""
+    if isinstance(query, exp.Values):
+        query = query.copy()
+        for record in query.expressions:
+            nodes = record.expressions if isinstance(record, exp.Tuple) else [record]
+            for node, column in zip(nodes, columns, strict=False):
+                if is_default(node, work.table):
+                    node.replace(cast(work.value(node, column), column.type))
+    return at(query, work.now)
+
+
+# update and delete
+
+
+def _update(work: Work, read: Update) -> None:
+    settings = work.settings(read.settings, read.alias)
+    where = at(read.where, work.now) if read.where is not None else None
+    changed = _update_by_key(work, read, settings, where) or _update_by_query(work, read, settings, where)
+    old, new = changed
+    work.tx.add(work.table, old, -1)
+    work.tx.add(work.table, new, 1)
+
+
+def _update_by_key(
+    work: Work, read: Update, settings: list[tuple[Column, Expression]], where: Expression | None
+) -> tuple[pa.Table, pa.Table] | None:
+    values = [(agreed(v, work.table.columns, frozenset({read.alias.lower()})), c.type) for c, v in settings]
+    fitting = [(value, type) for value, type in values if value is not None and value.fits(type)]
+    if len(fitting) < len(values):
+        return None
+    old = _by_key(work, read.alias, where)
+    new = None if old is None else work.tx.access.enforcer.evaluator.values(fitting, old)
+    if old is None or new is None:
+        return None
+    return old, work.rows(old, {c.name: new.column(n) for n, (c, _) in enumerate(settings)})
+
+
+def _update_by_query(
+    work: Work, read: Update, settings: list[tuple[Column, Expression]], where: Expression | None
+) -> tuple[pa.Table, pa.Table]:
+    items = named([*work.own(read.alias), *(value for _, value in settings)])
+    query = exp.select(*items).from_(work.source(read.alias))
+    found = work.answer(
+        query.where(where) if where is not None else query, [*work.table.columns, *(c for c, _ in settings)]
+    )
+    width = len(work.table.columns)
+    new = {c.name: found.column(width + n) for n, (c, _) in enumerate(settings)}
+    return work.rows(found), work.rows(found, new)
+
+
+def _delete(work: Work, read: Delete) -> None:
+    where = at(read.where, work.now) if read.where is not None else None
+    old = _by_key(work, read.alias, where)
+    if old is None:
+        query = exp.select(*named(work.own(read.alias))).from_(work.source(read.alias))
+        found = work.answer(query.where(where) if where is not None else query, list(work.table.columns))
+        old = work.rows(found)
+    work.tx.add(work.table, old, -1)
+
+
+def _by_key(work: Work, alias: str, where: Expression | None) -> pa.Table | None:
+    """The rows a condition selects, if it fixes the primary key and leaves nothing to the engine."""
+    table, enforcer = work.table, work.tx.access.enforcer
+    if where is None or not table.constraints.key:
+        return None
+    fixed, rest = _fixed(table, alias, where)
+    columns = [c for k in table.constraints.key for c in table.columns if c.name == k]
+    count = 1
+    for column in columns:
+        count *= len(fixed.get(column.name, ()))
+    if any(c.name not in fixed for c in columns) or count > KEYS:
+        return None
+    conditions = [agreed(part, table.columns, frozenset({alias.lower()})) for part in rest]
+    agreeing = [(part, "boolean") for part in conditions if part is not None and part.kind in ("boolean", "null")]
+    if len(agreeing) < len(conditions):
+        return None
+    keys = list(dict.fromkeys(product(*(fixed[c.name] for c in columns))))
+    found = enforcer.finder.by_key(table, keys, work.tx.pending(table)) if keys else {}
+    rows = table_of(table.columns, [row for held in found.values() for row in held])
+    if not agreeing:
+        return rows
+    verdicts = enforcer.evaluator.values(agreeing, rows)
+    if verdicts is None:
+        return None
+    kept = [all(v is True for v in row.values()) for row in verdicts.to_pylist()]
+    return rows.filter(pa.array(kept, pa.bool_()))
+
+
+def _fixed(table: Table, alias: str, where: Expression) -> tuple[dict[str, list[Any]], list[Expression]]:
+    """The values a condition allows for columns of the key, and what it says beyond that."""
+    fixed: dict[str, list[Any]] = {}
+    rest = []
+    for part in conjuncts(where):
+        found = _fixes(table, alias, part.unnest())
+        if found is None or found[0] in fixed:
+            rest.append(part)
+        else:
+            fixed[found[0]] = found[1]
+    return fixed, rest
+
+
+def _fixes(table: Table, alias: str, part: Expression) -> tuple[str, list[Any]] | None:
+    match part:
+        case exp.EQ():
+            sides = [(part.left, [part.right]), (part.right, [part.left])]
+        case exp.In() if part.expressions and not part.args.get("query"):
+            sides = [(part.this, part.expressions)]
+        case _:
+            return None
+    for node, values in sides:
+        if not isinstance(node, exp.Column) or (node.table and node.table.lower() != alias.lower()):
+            continue
+        column = next((c for c in table.columns if c.name.lower() == node.name.lower()), None)
+        if column is not None and column.name in table.constraints.key:
+            found = [constant(v, column.type) for v in values]
+            if not any(v is NO_VALUE for v in found):
+                return column.name, [v for v in found if v is not None]
+    return None
