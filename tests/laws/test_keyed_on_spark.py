@@ -1,10 +1,12 @@
 """The first law for the keyed operators on Spark: the delta is the difference of its own recomputes, at every instant.
 
-The cases are smaller than those for DuckDB, and keep to what Spark can run by itself.
+The cases are smaller than those for DuckDB, and keep to what Spark can run by itself.  Most of a case is planning in
+the JVM, on one thread; so two cases run at a time, each in sessions of its own.
 """
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -17,12 +19,17 @@ from tests.laws.seeds import chunks
 pytestmark = pytest.mark.spark
 
 
-@pytest.mark.parametrize("seeds", chunks(60, quick=5, size=5))
+@pytest.mark.parametrize("seeds", chunks(200, quick=10, size=10))
 def test_keyed_delta_is_difference_of_recomputes_on_spark(seeds: range, spark: Any) -> None:
-    for seed in seeds:
-        it = keyed_case(seed, transactions=2, depth=2, operators=2, portable=True)
-        answers = oracle.recompute_on_spark(it, spark)
-        with replayed(it, engine="spark", spark=spark) as db:
-            delta = db.changes(it.view, per_commit=True).to_arrow()
-            oracle.assert_same(it, it.view, oracle.changes(delta), answers.between(0, it.instants[-1]))
-            assert oracle.columns(delta.schema) == answers.columns, it
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        for checked in [pool.submit(check, seed, spark) for seed in seeds]:
+            checked.result()
+
+
+def check(seed: int, spark: Any) -> None:
+    it = keyed_case(seed, transactions=2, depth=2, operators=2, portable=True)
+    answers = oracle.recompute_on_spark(it, spark)
+    with replayed(it, engine="spark", spark=spark) as db:
+        delta = db.changes(it.view, per_commit=True).to_arrow()
+        oracle.assert_same(it, it.view, oracle.changes(delta), answers.between(0, it.instants[-1]))
+        assert oracle.columns(delta.schema) == answers.columns, it

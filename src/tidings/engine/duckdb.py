@@ -190,7 +190,11 @@ def _with_types(query: exp.Query) -> exp.Query:
             return exp.Cast(this=exp.Case(ifs=[never]), to=node.args["to"])
         return node
 
-    return query.transform(unknown) if query.find(exp.Null) is not None else query
+    if query.find(exp.Null) is None:
+        return query
+    typed = query.transform(unknown)
+    assert isinstance(typed, exp.Query)
+    return typed
 
 
 def _spark_type(type: str) -> str:
