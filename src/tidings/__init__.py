@@ -3,8 +3,22 @@
 from tidings import errors
 from tidings.clock import ManualClock
 from tidings.database import Database, open
+from tidings.network.status import Status, ViewStatus
+from tidings.network.subscribe import ChangeBatch, Subscription
 from tidings.result import Delta, Result
 from tidings.transaction import Transaction
 
-__all__ = ["Database", "Delta", "ManualClock", "Result", "Transaction", "errors", "open"]
+__all__ = [
+    "ChangeBatch",
+    "Database",
+    "Delta",
+    "ManualClock",
+    "Result",
+    "Status",
+    "Subscription",
+    "Transaction",
+    "ViewStatus",
+    "errors",
+    "open",
+]
 __version__ = "0.1.0"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from threading import Condition, RLock
 from types import TracebackType
@@ -27,9 +28,11 @@ from tidings.errors import (
     InvalidRow,
     UnknownColumn,
     UnknownEngine,
+    UnknownRelation,
     UnknownStrategy,
     closest,
 )
+from tidings.exclusive import exclusive
 from tidings.ir.expression import Expression
 from tidings.ir.relation import Relation, Scan
 from tidings.lang.sql import statement
@@ -37,6 +40,7 @@ from tidings.lang.sql.bind import bind
 from tidings.network import within
 from tidings.network.status import Status, status
 from tidings.network.strategy import Strategy
+from tidings.network.subscribe import Feed, Subscription, named_position
 from tidings.network.tables import Tables
 from tidings.network.views import Views, as_table
 from tidings.network.waves import Waves
@@ -109,6 +113,10 @@ class Database:
     def __init__(
         self, storage: Storage, clock: Clock, only: Strategy | None = None, policy: Policy | None = None
     ) -> None:
+        self._mutex = RLock()
+        self._news = Condition(self._mutex)
+        self._closed = False
+        self._has_subscribers = False
         self._storage = storage
         self._folding = Folding(storage, clock, policy or Policy())
         self._backend = storage.backend
@@ -122,9 +130,6 @@ class Database:
         self._access = Access(
             self._catalog, enforcer, self._plan, self._bind, self._answer_within, self._now, self._commit
         )
-        self._mutex = RLock()
-        self._news = Condition(self._mutex)
-        self._closed = False
         self._plans: dict[str, Relation] = {}
         self._time = 0
         self._before = 0
@@ -142,6 +147,7 @@ class Database:
 
     # definitions and statements
 
+    @exclusive
     def sql(self, text: str) -> Result | None:
         """Run statements; the rows of the last one if it is a query."""
         result = None
@@ -156,6 +162,7 @@ class Database:
                     self._tables.create(read)
                     self._forget_plans()
                 case statement.AddColumns() | statement.RenameColumn() | statement.RenameTable():
+                    self._begin_anew(read.table)
                     self._tables.alter(read)
                     self._forget_plans()
                 case statement.CreateView():
@@ -167,6 +174,8 @@ class Database:
                 case statement.Insert() | statement.Update() | statement.Delete() | statement.Merge():
                     with self.transaction() as tx:
                         dml.run(tx, read)
+                case statement.Vacuum():
+                    result = Result(self.vacuum().to_arrow())
                 case statement.Query():
                     plan = self._bind(read.query, read.text, own=read.own)
                     result = self._answer(plan, self._present(plan))
@@ -200,6 +209,7 @@ class Database:
         """Begin a transaction; use it in a ``with`` block."""
         return Transaction(self._access)
 
+    @exclusive
     def load(
         self, table: str | Mapping[str, Any], data: Any = None, *, sorted_by: str | None = None, late: str = "refuse"
     ) -> None:
@@ -225,6 +235,8 @@ class Database:
             raise UnknownColumn(None, closest(str(sorted_by), names), name=sorted_by)
         definitions = self._catalog.definitions()
         readers = [v for v in self._catalog.stored() if target.name in influents(v.plan, definitions)]
+        if self._time or self._has_subscribers:
+            self._begin_anew(target.name)
         self._storage.load(target, data, key, readers, lambda: self._access.enforcer.check_base(target))
 
     def _load_history(self, data: Mapping[str, Any], late: str) -> None:
@@ -239,6 +251,7 @@ class Database:
                 self._storage.record(changes, lambda: self._waves.follow(last))
             self._folding.step()
 
+    @exclusive
     def _commit(self, changes: list[NetChange]) -> int:
         """Check all changes, then log them all at one instant."""
         for change in changes:
@@ -268,6 +281,7 @@ class Database:
 
     # answers
 
+    @exclusive
     def query(self, text: str, as_of: Instant | None = None) -> Result:
         """The rows of a query or view, now or as they were at an earlier instant."""
         self._folding.step()
@@ -278,6 +292,7 @@ class Database:
             raise InvalidInterval(since=at, until=at, reason="it lies in the future")
         return self._answer(plan, at)
 
+    @exclusive
     def changes(
         self,
         text: str,
@@ -304,6 +319,54 @@ class Database:
         rows = self._waves.delta(self._named(text), plan, start, end, net=not per_commit, strict=strict)
         return Delta(rows) if per_commit else Delta(rows).net()
 
+    @exclusive
+    def subscribe(
+        self,
+        text: str,
+        since: Instant | None = None,
+        *,
+        follow: bool = False,
+        timeout: float | None = None,
+        name: str | None = None,
+    ) -> Subscription:
+        """The rows of a table, view or query, and then every change of them, batch by batch, one per instant.
+
+        ``since`` is the position of a reader who has everything up to then: the time of the last batch it had.  Without
+        it the first batch is a snapshot.  The iterator ends at the present; with ``follow`` it waits for commits of
+        this process, and ends after ``timeout`` seconds without any.
+
+        With a ``name`` the position is kept in the catalog.  A batch is acknowledged by its ``ack()``, or by asking for
+        the next one; after a crash the subscription goes on behind the last one that was.
+        """
+        self._plan(text)
+        self._has_subscribers = True
+        position = None if since is None else _time(since)
+        keep = None
+        if name is not None:
+            position = named_position(self._storage, name, text, position)
+            keep = partial(self._storage.move_subscription, name)
+        feed = Feed(
+            text,
+            partial(self._subscribed, text, self._catalog.find(text) is not None),
+            self._waves,
+            self._storage,
+            self._present,
+            lambda plan, at: self._answer(plan, at).to_arrow(),
+        )
+        return Subscription(feed, position, self._news, lambda: self._closed, follow, timeout, keep)
+
+    def _subscribed(self, text: str, is_name: bool) -> Relation:
+        """What a subscription reads; refused if it was dropped."""
+        if is_name and self._catalog.find(text) is None:
+            raise UnknownRelation(name=text)
+        return self._plan(text)
+
+    @exclusive
+    def unsubscribe(self, name: str) -> None:
+        """End a named subscription: its position is forgotten."""
+        self._storage.subscribe(name, None)
+
+    @exclusive
     def advance(self) -> int:
         """Bring stored views up to the present, all in one batch, and say which instant that is.
 
@@ -315,6 +378,7 @@ class Database:
         self._folding.step()
         return at
 
+    @exclusive
     def refresh(self, view: str) -> int:
         """Bring one stored view up to the present, and say which instant that is."""
         found = self._views.stored(view)
@@ -322,12 +386,15 @@ class Database:
         self._waves.refresh(found, at)
         return at
 
+    @exclusive
     def status(self) -> Status:
         """How the stored views stand: position, lag, and what went wrong."""
         return status(self._waves, self._time)
 
     # upkeep
 
+    @exclusive
+    @exclusive
     def fold(self) -> int:
         """Fold the logs of all tables and stored views into their bases now; how many there were.
 
@@ -335,11 +402,14 @@ class Database:
         """
         return self._folding.fold()
 
+    @exclusive
+    @exclusive
     def vacuum(self, grace: timedelta = GRACE) -> Vacuumed:
         """Remove files that nobody names and that no reader opened within the last while can be reading."""
         self._folding.step()
         return vacuum(self._storage, grace, self._folding.running)
 
+    @exclusive
     def explain(self, text: str, since: Instant | None = None, until: Instant | None = None) -> str:
         """How a query or view is maintained, as text for a terminal.
 
@@ -360,6 +430,7 @@ class Database:
         """The rows of a plan at an instant."""
         return Result(within.answer(self._waves, plan, at, {}))
 
+    @exclusive
     def _answer_within(self, plan: Relation, now: int, changes: Mapping[str, pa.Table]) -> pa.Table:
         """The rows of a plan inside a transaction that has made some changes."""
         if not self._reads_clock(plan):
@@ -399,6 +470,7 @@ class Database:
 
     # plans
 
+    @exclusive
     def _plan(self, text: str) -> Relation:
         """The bound plan of a query or of a relation's name."""
         if text not in self._plans:
@@ -417,6 +489,7 @@ class Database:
             raise InvalidExpression(reason="one query is expected here, or the name of a table or view")
         return self._bind(read[0].query, text, own=read[0].own)
 
+    @exclusive
     def _bind(self, query: Expression, text: str, name: str = "result", own: str | None = None) -> Relation:
         return bind(query, text, self._catalog, self._backend, name, own)
 
@@ -426,9 +499,12 @@ class Database:
 
     def close(self) -> None:
         """Let go of the engine's resources and of the folder; a fold that is under way is waited for."""
-        self._folding.close()
-        self._storage.close()
-        self._backend.close()
+        with self._news:
+            self._closed = True
+            self._news.notify_all()
+            self._folding.close()
+            self._storage.close()
+            self._backend.close()
 
     def __enter__(self) -> Database:
         return self

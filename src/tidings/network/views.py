@@ -40,7 +40,7 @@ AnyView = View | StoredView
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one part of a view that was replaced: the view, a grouping kept for it, or a view that reads it."""
+    """What became of a part of a view that was replaced: itself, a grouping kept for it, or a view that reads it."""
 
     relation: str
     outcome: str

@@ -29,8 +29,8 @@ from tidings.engine.source import Source, Sources
 from tidings.errors import EngineFailed, HistoryGone, RecomputeRefused, TidingsError
 from tidings.ir.relation import Aggregate, Filter, Join, Project, Relation, Scan, Union, Unnest, Values, Version
 from tidings.ir.traverse import walk
-from tidings.network.strategy import Choice, Strategy, choose
 from tidings.network.progress import steps
+from tidings.network.strategy import Choice, Strategy, choose
 from tidings.rewrite.accumulate import grows_only
 from tidings.rewrite.pipeline import normalise
 from tidings.store import upkeep

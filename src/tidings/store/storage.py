@@ -20,7 +20,7 @@ from tidings.errors import DamagedFile, DatabaseMissing, ReadOnly
 from tidings.ir.relation import Column, Version
 from tidings.store.catalog import Catalog
 from tidings.store.constraints import Constraints
-from tidings.store.journal import Base, Batch, Definition, Entry, Journal
+from tidings.store.journal import Base, Batch, Definition, Entry, Journal, Named
 from tidings.store.kept import again, in_order, known_groupings, of_kept, of_stored, of_view
 from tidings.store.lock import WriterLock
 from tidings.store.pending import Pending
@@ -55,6 +55,7 @@ class Storage:
     _ids: int = 0
     _views: dict[str, int] = field(default_factory=dict)
     _pending: Pending | None = None
+    _subscriptions: dict[str, Named] = field(default_factory=dict)
 
     @property
     def writes(self) -> bool:
@@ -70,6 +71,26 @@ class Storage:
         """Refuse to change what was opened for reading only."""
         if self.is_reader:
             raise ReadOnly()
+
+    def subscriptions(self) -> dict[str, Named]:
+        """The named subscriptions."""
+        return self._subscriptions if self.journal is None else self.journal.subscriptions()
+
+    def subscribe(self, name: str, named: Named | None) -> None:
+        """Make a named subscription, or move it, or with None remove it."""
+        self.require_writer()
+        if self.journal is not None:
+            self.journal.subscribe(name, named)
+        elif named is None:
+            self._subscriptions.pop(name, None)
+        else:
+            self._subscriptions[name] = named
+
+    def move_subscription(self, name: str, to: int) -> None:
+        """Move a named subscription on; it never goes back, and one that was ended stays so."""
+        known = self.subscriptions().get(name)
+        if known is not None and (known.position is None or known.position < to):
+            self.subscribe(name, Named(known.query, to))
 
     def begin(self, name: str, at: int) -> None:
         """Note that a name means something else from an instant on."""
@@ -192,8 +213,9 @@ class Storage:
                 follow()
 
     def record(self, changes: Changes, follow: Callable[[], None] | None = None) -> None:
-        """Log the transactions of a stretch of history, each table's as one entry."""
-        self.commit(max(span(entry)[1] for _, entry in changes), changes, follow)
+        """Log the transactions of a stretch of history, each table's as one entry in the order of instants."""
+        last = max(span(entry)[1] for _, entry in changes)
+        self.commit(last, [(table, table.spanning(entry)) for table, entry in changes], follow)
 
     def load(
         self, table: Table, data: Any, key: str, readers: list[StoredView], check: Callable[[], None] | None = None
