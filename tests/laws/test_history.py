@@ -28,10 +28,7 @@ from tests.laws.schema import arrow, quote
 from tests.laws.seeds import chunks
 from tidings import Database, ManualClock
 from tidings.errors import HistoryGone
-from tidings.ir.relation import Column
-from tidings.store.constraints import Constraints
 from tidings.store.fold import Policy
-from tidings.store.table import Table
 
 
 class Life:
@@ -171,12 +168,9 @@ VIEWS = {
 }
 
 
-COLUMNS = (Column("who", "string"), Column("v", "int"), Column("at", "timestamp"))
-
-
 def described(db: Database) -> None:
     for name in ("events", "seen"):
-        db._define(Table(name, COLUMNS, constraints=Constraints(append_only=True, time_column="at")))
+        db.sql(f"CREATE TABLE {name} (who STRING, v INT, at TIMESTAMP) WITH (append_only, time = at)")
     for name, query in VIEWS.items():
         kind = "MATERIALIZED VIEW" if name in ("busy", "alone") else "VIEW"
         db.sql(f"CREATE {kind} {name} AS {query}")

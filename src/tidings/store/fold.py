@@ -31,6 +31,7 @@ from tidings.engine.arrow import arrow_schema
 from tidings.engine.backend import Backend
 from tidings.engine.source import Source
 from tidings.errors import TidingsError
+from tidings.ir import types
 from tidings.ir.expression import TIME, WEIGHT
 from tidings.store.journal import Base
 from tidings.store.snapshot import Snapshot, Target, text_of, written
@@ -90,28 +91,50 @@ class Outcome:
 
 def run(backend: Backend, job: Job) -> Base:
     """Write the snapshot a job asks for."""
-    target, log = job.target, job.log()
-    base, more = f"{target.name}@fold", f"{target.name}@more"
-    nothing = arrow_schema(target.columns, versioned=True).empty_table()
+    target = job.target
+    names = [f"{target.name}@{part}" for part in ("base", "came", "went")]
     with tempfile.TemporaryDirectory(prefix="tidings-fold-") as folder:
         try:
-            texts = []
-            adds = log.num_rows and pc.all(pc.equal(log.column(WEIGHT), 1)).as_py()
             if job.base is not None:
-                job.snapshot(job.base).load_into(backend, base)
-                source = Source(target.columns, base, nothing if adds else log)
-                texts.append(text_of(backend, f"{target.name} base", source))
-            elif not adds:
-                texts.append(text_of(backend, f"{target.name} base", Source(target.columns, None, log)))
-            if adds:
-                path = Path(folder) / "more.parquet"
-                pq.write_table(log.drop_columns([TIME, WEIGHT]), path)
-                backend.load_files(more, target.columns, [path])
-                texts.append(text_of(backend, f"{target.name} more", Source(target.columns, more, nothing)))
-            return written(backend, target, " UNION ALL ".join(texts), job.at)
+                job.snapshot(job.base).load_into(backend, names[0])
+            return written(backend, target, _text(backend, job, names, Path(folder)), job.at)
         finally:
-            backend.unload(base)
-            backend.unload(more)
+            for name in names:
+                backend.unload(name)
+
+
+def _text(backend: Backend, job: Job, names: list[str], folder: Path) -> str:
+    """A query for the rows after a fold: the base and what came, less what went.
+
+    What came and went need not be netted first: rows that cancel do so here, as bags.  Only maps cannot be compared
+    by an engine, so rows that may hold some are netted in this process.
+    """
+    columns, log = job.target.columns, job.log()
+    base = names[0] if job.base is not None else None
+    if any(types.is_nested(c.type) for c in columns):
+        return text_of(backend, names[0], Source(columns, base, log))
+    nothing = arrow_schema(columns, versioned=True).empty_table()
+    came, went = _repeated(log, 1), _repeated(log, -1)
+    parts = [text_of(backend, names[0], Source(columns, base, nothing))]
+    for name, rows in zip(names[1:], (came, went), strict=True):
+        if rows.num_rows:
+            path = folder / f"{name == names[1]}.parquet"
+            pq.write_table(rows, path)
+            backend.load_files(name, columns, [path])
+            parts.append(text_of(backend, name, Source(columns, name, nothing)))
+    if not went.num_rows:
+        return " UNION ALL ".join(parts)
+    return f"({' UNION ALL '.join(parts[:-1])}) EXCEPT ALL {parts[-1]}"
+
+
+def _repeated(log: pa.Table, sign: int) -> pa.Table:
+    """The rows whose weights have a sign, each as often as its weight says."""
+    weights = pc.multiply(log.column(WEIGHT), sign)
+    rows = log.drop_columns([TIME, WEIGHT]).filter(pc.greater(weights, 0))
+    counts = weights.filter(pc.greater(weights, 0))
+    if pc.all(pc.equal(counts, 1)).as_py() is not False:
+        return rows
+    return rows.take(pa.array([n for n, count in enumerate(counts.to_pylist()) for _ in range(count)], pa.int64()))
 
 
 @dataclass(frozen=True, slots=True)

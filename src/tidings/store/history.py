@@ -30,7 +30,7 @@ LATE = ("refuse", "present")
 
 
 def entries(given: list[tuple[Table, Any]], *, after: int, present: int, late: str) -> list[tuple[Table, pa.Table]]:
-    """Log entries of the histories of some tables, checked before any is logged."""
+    """The histories of some tables as changes, checked before any is logged; in the order they were given."""
     if late not in LATE:
         raise InvalidRow(row=1, table=given[0][0].name, reason=f"late is one of {', '.join(LATE)}, not {late!r}")
     made = [(table, entry(table, data, after=after, present=present, late=late)) for table, data in given]
@@ -38,7 +38,7 @@ def entries(given: list[tuple[Table, Any]], *, after: int, present: int, late: s
 
 
 def entry(table: Table, data: Any, *, after: int, present: int, late: str) -> pa.Table:
-    """A log entry of rows at the instants they bring, in order; ``late`` rows are refused or take the ``present``."""
+    """Changes of rows at the instants they bring; ``late`` ones are refused or take the ``present``."""
     rows = typed(table, data)
     times = instants(table, rows)
     for bad, reason in ((pc.is_null(times), "it has no time"), (pc.greater(times, present), "it lies in the future")):
@@ -53,7 +53,7 @@ def entry(table: Table, data: Any, *, after: int, present: int, late: str) -> pa
             raise LateRow(row=number + 1, table=table.name, time=at.isoformat(" "), last=last.isoformat(" "))
         times = pc.if_else(is_late, pa.scalar(present, pa.int64()), times)
     ones = pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows)
-    return table.spanning(rows.append_column(TIME, times).append_column(WEIGHT, ones))
+    return rows.append_column(TIME, times).append_column(WEIGHT, ones)
 
 
 def typed(table: Table, data: Any) -> pa.Table:

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
+import pyarrow as pa
+
 from tidings.store.fault import point
 from tidings.store.storage import Storage
 
@@ -36,6 +38,11 @@ class Vacuumed:
     bytes: int = 0
     waiting: int = 0
     """Files that nobody names but that may still be in use."""
+
+    def to_arrow(self) -> pa.Table:
+        """The numbers, as one row."""
+        facts = {"files": len(self.files), "bytes": self.bytes, "waiting": self.waiting}
+        return pa.table({name: pa.array([number], pa.int64()) for name, number in facts.items()})
 
 
 def vacuum(storage: Storage, grace: timedelta = GRACE, folding: frozenset[int] = frozenset()) -> Vacuumed:

@@ -34,6 +34,7 @@ __all__ = [
     "RenameTable",
     "Statement",
     "Update",
+    "Vacuum",
     "read",
 ]
 
@@ -73,6 +74,11 @@ class Drop:
 
 
 @dataclass(frozen=True, slots=True)
+class Vacuum:
+    """``VACUUM``."""
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """A query to be answered now."""
 
@@ -93,6 +99,7 @@ Statement: TypeAlias = (
     | Update
     | Delete
     | Merge
+    | Vacuum
     | Query
 )
 
@@ -124,6 +131,8 @@ def _statement(tree: Expression, text: str, own: str) -> Statement:
             return read_merge(tree, text)
         case exp.Refresh() if str(tree.args.get("kind")) == "MATERIALIZED VIEW":
             return RefreshView(relation_name(tree.this, text))
+        case exp.Command() if str(tree.this).upper() == "VACUUM" and not tree.expression:
+            return Vacuum()
         case exp.Query() | exp.Values():
             return Query(tree, text, own)
         case _:

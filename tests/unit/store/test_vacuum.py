@@ -1,0 +1,129 @@
+"""Vacuum removes what nobody names, after a while, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+import tidings
+from tidings import Database, ManualClock
+from tidings.errors import UnsupportedStatement
+from tidings.store.vacuum import Vacuumed
+
+NOW = timedelta(0)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "t.tidings"
+
+
+@pytest.fixture
+def db(path: Path) -> Iterator[Database]:
+    with tidings.open(path, engine="duckdb", clock=ManualClock(1), retention=timedelta(0)) as database:
+        database.sql("CREATE TABLE t (x INT)")
+        yield database
+
+
+def put(db: Database, count: int) -> None:
+    with db.transaction() as tx:
+        tx.insert("t", [(n,) for n in range(count)])
+
+
+def files(path: Path) -> set[str]:
+    return {p.relative_to(path).as_posix() for d in ("log", "base") for p in (path / d).rglob("*") if p.is_file()}
+
+
+def named(db: Database) -> set[str]:
+    assert db._storage.journal is not None
+    return db._storage.journal.files()
+
+
+def test_replaced_snapshots_and_forgotten_logs(db: Database, path: Path) -> None:
+    put(db, 20_000)
+    db.fold()
+    put(db, 1)
+    db.fold()
+    litter = files(path) - named(db)
+    assert len(litter) == 2
+    assert db.vacuum() == Vacuumed((), 0, 2)
+    assert files(path) >= litter
+    size = sum((path / f).stat().st_size for f in litter)
+    assert db.vacuum(NOW) == Vacuumed(tuple(sorted(litter)), size, 0)
+    assert files(path) == named(db)
+    assert db.vacuum(NOW) == Vacuumed()
+    assert len(db.query("t")) == 20_001
+
+
+def test_since_when_a_file_is_not_named_counts_and_not_when_it_was_written(db: Database, path: Path) -> None:
+    put(db, 1)
+    db.fold()
+    (old,) = named(db)
+    os.utime(path / old, (0, 0))
+    put(db, 1)
+    db.fold()
+    assert db.vacuum().waiting == 1
+    assert (path / old).exists()
+
+
+def test_a_dropped_table(db: Database, path: Path) -> None:
+    put(db, 20_000)
+    db.fold()
+    db.sql("DROP TABLE t")
+    assert len(db.vacuum(NOW).files) == 2
+    assert files(path) == set()
+
+
+def test_what_a_crash_left(db: Database, path: Path) -> None:
+    put(db, 20_000)
+    left = [path / "log" / "1" / "left.parquet", path / "base" / "1" / "left" / "_temporary" / "part"]
+    for file in left:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("half a file")
+    assert db.vacuum().waiting == 2
+    hours_ago = time.time() - 7200
+    os.utime(left[0], (hours_ago, hours_ago))
+    assert db.vacuum().files == ("log/1/left.parquet",)
+    assert len(db.vacuum(NOW).files) == 1
+    assert files(path) == named(db)
+    assert not (path / "base" / "1" / "left").exists()
+
+
+def test_files_of_others_stay(db: Database, path: Path) -> None:
+    mine = path / "notes.txt"
+    mine.write_text("mine")
+    db.vacuum(NOW)
+    assert mine.exists()
+    assert (path / "catalog.sqlite").exists()
+
+
+def test_a_reader_of_the_last_hour_reads_on(db: Database, path: Path) -> None:
+    put(db, 3)
+    db.fold()
+    with tidings.open(path, engine="duckdb", read_only=True) as reader:
+        put(db, 1)
+        db.fold()
+        db.vacuum()
+        assert len(reader.query("t", as_of=1)) == 3
+
+
+def test_in_sql(db: Database, path: Path) -> None:
+    put(db, 1)
+    db.fold()
+    put(db, 1)
+    db.fold()
+    result = db.sql("VACUUM")
+    assert result is not None
+    assert result.rows() == [{"files": 0, "bytes": 0, "waiting": 1}]
+    with pytest.raises(UnsupportedStatement):
+        db.sql("VACUUM t")
+
+
+def test_in_memory_there_is_nothing_to_do() -> None:
+    with tidings.open(engine="duckdb") as db:
+        assert db.vacuum(NOW) == Vacuumed()
