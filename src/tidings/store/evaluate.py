@@ -112,7 +112,7 @@ class Evaluator:
         return list(answer.column(0).to_pylist())
 
     def _bind(self, table: str, columns: tuple[Column, ...], condition: Expression, text: str) -> Project:
-        query = exp.select(condition.copy().as_("holds")).from_(exp.to_identifier(table, quoted=True))
+        query = exp.select(condition.copy().as_("holds")).from_(exp.Table(this=exp.to_identifier(table, quoted=True)))
         plan = bind(query, text, _Alone(table, columns), self.runner.backend)
         if not isinstance(plan, Project) or not isinstance(plan.input, Scan):
             raise InvalidExpression(place(text, condition), reason="a CHECK looks at one row and nothing else")
