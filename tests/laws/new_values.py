@@ -133,7 +133,9 @@ class NewValues(KeyedWriter):
         mine = ", ".join(full(*m) for m, _ in chosen)
         items = ", ".join(f"{full(*i)} AS {quote('ij'[n])}" for n, (_, i) in enumerate(chosen))
         equal = " AND ".join(f"{full(*m)} = {full(*i)}" for m, i in chosen)
-        inside = f"(TRUE IN (SELECT ({equal}) AS `equal` FROM {source}{where}))"
+        # DuckDB's own answer to TRUE IN (SELECT a = x AND b = y …) is wrong where they are arrays.
+        some = f"EXISTS (SELECT 1 FROM (SELECT ({equal}) AS `equal` FROM {source}{where}) AS e WHERE e.`equal`"
+        inside = f"CASE WHEN {some}) THEN TRUE WHEN {some} IS NULL) THEN NULL ELSE FALSE END"
         return twofold(f"({mine}) {negated}IN (SELECT {items} FROM {source}{where})", f"({negated}{inside})")
 
     def exists_by_inequality(self, source: str, own: _Columns, around: _Columns) -> str:
