@@ -6,6 +6,7 @@ The rows are found in this process (:mod:`tidings.store.find`), with what the tr
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -23,35 +24,53 @@ if TYPE_CHECKING:
 
 def delete(tx: Transaction, table: Table, data: Any) -> None:
     """Take rows out: those given whole as they are, the others by their key."""
-    whole, partial = _apart(table, given(table.name, table.columns, data))
-    tx.add(table, read_rows(table.name, table.columns, whole), -1)
-    for columns, records in partial:
-        for _, old in _found(tx, table, columns, records):
-            tx.add(table, table_of(table.columns, [old]), -1)
+    tx.add(table, to_delete(tx, table, data), -1)
+
+
+def to_delete(tx: Transaction, table: Table, data: Any) -> pa.Table:
+    """The rows that are named whole or by their key."""
+    groups = [_Group(table.columns, given(table.name, table.columns, data))]
+    if table.constraints.key:
+        groups = _grouped(table, groups[0].records, tuples_may_be_keys=True)
+    read = [(g, read_rows(table.name, g.columns, g.records)) for g in groups]
+    partial = [(g, rows) for g, rows in read if g.columns != table.columns]
+    held = _Held(tx, table, [key for _, rows in partial for key in _keys(table, rows)])
+    found = [rows for g, rows in read if g.columns == table.columns]
+    found += [table_of(table.columns, held.agreeing(g.columns, rows)) for g, rows in partial]
+    return pa.concat_tables([table.schema.empty_table(), *found])
 
 
 def update(tx: Transaction, table: Table, data: Any) -> None:
-    """Give rows other values in the columns that are given beside their key."""
+    """Give rows other values in the columns that are given beside their key; later ones build on earlier ones."""
     if not table.constraints.key:
         raise KeyNeeded(table=table.name)
     names = [c.name for c in table.columns]
-    key = {k.lower() for k in table.constraints.key}
+    steps: list[tuple[int, Row, tuple[Column, ...], Row]] = []
+    for group in _grouped(table, given(table.name, table.columns, data)):
+        rows = read_rows(table.name, group.columns, group.records)
+        parts = zip(group.numbers or range(rows.num_rows), _keys(table, rows), values(rows), strict=True)
+        steps += [(number, key, group.columns, record) for number, key, record in parts]
+    held = _Held(tx, table, [key for _, key, _, _ in steps])
     came, went = [], []
-    for columns, records in _grouped(table, given(table.name, table.columns, data)):
-        own = tuple(c for c in columns if c.name.lower() in key)
-        places = [names.index(c.name) for c in columns]
-        wanted = read_rows(table.name, columns, records)
-        held = _Held(tx, table, _keys(table, wanted))
-        for record, key_of in zip(values(wanted), _keys(table, wanted), strict=True):
-            old = held.one(key_of, dict(zip((c.name for c in own), key_of, strict=True)))
-            new = list(old)
-            for place, value in zip(places, record, strict=True):
-                new[place] = value
-            held.rows[key_of] = [tuple(new)]
-            went.append(old)
-            came.append(tuple(new))
+    for _, key, columns, record in sorted(steps, key=lambda step: step[0]):
+        old = held.one(key, dict(zip(table.constraints.key, key, strict=True)))
+        new = list(old)
+        for column, value in zip(columns, record, strict=True):
+            new[names.index(column.name)] = value
+        held.rows[key] = [tuple(new)]
+        went.append(old)
+        came.append(tuple(new))
     tx.add(table, table_of(table.columns, went), -1)
     tx.add(table, table_of(table.columns, came), 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Rows that have the same columns, and their places among those given."""
+
+    columns: tuple[Column, ...]
+    records: Any
+    numbers: list[int] = field(default_factory=list)
 
 
 class _Held:
@@ -67,45 +86,28 @@ class _Held:
             raise MissingRow(table=self.table.name, row=dict(shown))
         return found[0]
 
-
-def _found(
-    tx: Transaction, table: Table, columns: tuple[Column, ...], records: Any
-) -> Iterator[tuple[dict[str, Any], Row]]:
-    """The rows that agree with what is given of them, each with that."""
-    wanted = read_rows(table.name, columns, records)
-    keys = _keys(table, wanted)
-    held = _Held(tx, table, keys)
-    places = [[c.name for c in table.columns].index(c.name) for c in columns]
-    for record, key in zip(wanted.to_pylist(), keys, strict=True):
-        old = held.one(key, record)
-        if any(hashable(old[p]) != hashable(value) for p, value in zip(places, record.values(), strict=True)):
-            raise MissingRow(table=table.name, row=record)
-        held.rows[key] = held.rows[key][1:]
-        yield record, old
+    def agreeing(self, columns: tuple[Column, ...], wanted: pa.Table) -> Iterator[Row]:
+        """The rows that have what is given of them, each taken out of those that are held."""
+        places = [[c.name for c in self.table.columns].index(c.name) for c in columns]
+        for record, key in zip(wanted.to_pylist(), _keys(self.table, wanted), strict=True):
+            old = self.one(key, record)
+            if any(hashable(old[p]) != hashable(value) for p, value in zip(places, record.values(), strict=True)):
+                raise MissingRow(table=self.table.name, row=record)
+            self.rows[key] = self.rows[key][1:]
+            yield old
 
 
 def _keys(table: Table, rows: pa.Table) -> list[Row]:
     return row_keys(rows.select(list(table.constraints.key)))
 
 
-def _apart(table: Table, data: pa.Table | list[Any]) -> tuple[Any, list[tuple[tuple[Column, ...], Any]]]:
-    """Rows that are given whole, and those of which the key is; without a key all count as whole."""
-    if not table.constraints.key:
-        return data, []
-    groups = _grouped(table, data, tuples_may_be_keys=True)
-    whole = [records for columns, records in groups if columns == table.columns]
-    return (whole[0] if whole else []), [(c, r) for c, r in groups if c != table.columns]
-
-
-def _grouped(
-    table: Table, data: pa.Table | list[Any], *, tuples_may_be_keys: bool = False
-) -> list[tuple[tuple[Column, ...], Any]]:
+def _grouped(table: Table, data: pa.Table | list[Any], *, tuples_may_be_keys: bool = False) -> list[_Group]:
     """Rows by the columns they have, which include the key."""
     by_name = {c.name: c for c in table.columns}
     key = tuple(by_name[k] for k in table.constraints.key)
     if isinstance(data, pa.Table):
-        return [(_columns(table, data.column_names, 1), data)]
-    groups: dict[tuple[Column, ...], list[Any]] = {}
+        return [_Group(_columns(table, data.column_names, 1), data)]
+    groups: dict[tuple[Column, ...], _Group] = {}
     for number, record in enumerate(data, 1):
         if isinstance(record, Mapping):
             columns = _columns(table, [str(name) for name in record], number)
@@ -113,8 +115,10 @@ def _grouped(
             columns = key
         else:
             columns = table.columns
-        groups.setdefault(columns, []).append(record)
-    return list(groups.items())
+        group = groups.setdefault(columns, _Group(columns, []))
+        group.records.append(record)
+        group.numbers.append(number)
+    return list(groups.values())
 
 
 def _columns(table: Table, names: list[str], number: int) -> tuple[Column, ...]:

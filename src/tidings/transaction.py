@@ -96,8 +96,7 @@ class Transaction:
         A column that is not given has its DEFAULT, or NULL.
         """
         target = self.target(table)
-        defaults = self.access.enforcer.evaluator.defaults(target, self.access.instant())
-        self.add(target, read_rows(target.name, target.columns, rows, defaults), 1)
+        self.add(target, self._read(target, rows), 1)
 
     def delete(self, table: str, rows: Any) -> None:
         """Take rows out, each named by its primary key or by all its values; one occurrence per row given."""
@@ -110,8 +109,13 @@ class Transaction:
         if new is None:
             by_key.update(self, target, old)
         else:
-            self.delete(table, old)
-            self.insert(table, new)
+            came = self._read(target, new)
+            by_key.delete(self, target, old)
+            self.add(target, came, 1)
+
+    def _read(self, target: Table, rows: Any) -> pa.Table:
+        defaults = self.access.enforcer.evaluator.defaults(target, self.access.instant())
+        return read_rows(target.name, target.columns, rows, defaults)
 
     # changes and questions in SQL
 
