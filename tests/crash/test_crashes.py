@@ -119,8 +119,9 @@ def _text(view: str) -> str:
 
 
 def check_changes(db: tidings.Database, view: str, since: int, case: str) -> None:
-    """Old rows and changes make the new rows, over the last transaction and over the whole history there is."""
-    for start in (0, since):
+    """Old rows and changes make the new rows, over the last transaction and over the whole history that is kept."""
+    begins = max(t.forgotten for t in db._storage.tables())
+    for start in (begins, since):
         rows = bag(db, _text(view), as_of=start)
         for change in db.changes(view, since=start, per_commit=True).rows():
             rows[tuple(change.row.values())] += change.weight

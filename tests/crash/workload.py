@@ -7,7 +7,8 @@ Every transaction inserts its own number into ``done``; how far a life came is t
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -66,7 +67,7 @@ def steps(seed: int, length: int = 14) -> list[Step]:
 def live(folder: Path, seed: int, acknowledged: Path, catalog: str | None = None) -> None:
     """Live through a seed's steps, telling a file of each transaction once it is committed."""
     clock = tidings.ManualClock(1)
-    db = tidings.open(folder, engine="duckdb", clock=clock, catalog=catalog)
+    db = opened(folder, clock, catalog)
     with acknowledged.open("a") as told:
         for definition in DEFINITIONS:
             db.sql(definition)
@@ -80,19 +81,25 @@ def live(folder: Path, seed: int, acknowledged: Path, catalog: str | None = None
                 case "advance":
                     db.advance()
                 case "fold":
-                    for table in ("t", "u", "done"):
-                        db._storage.fold(db._catalog.table(table))
+                    db.fold()
                 case "view":
                     db.sql(EXTRA)
                 case "drop":
                     db.sql(f"{EXTRA}; DROP VIEW extra")
                 case "vacuum":
-                    assert db._storage.journal is not None
-                    db._storage.journal.forget(0)
+                    db.vacuum(timedelta(0))
                 case "reopen":
                     db.close()
-                    db = tidings.open(folder, engine="duckdb", clock=clock, catalog=catalog)
+                    db = opened(folder, clock, catalog)
     db.close()
+
+
+def opened(folder: Path, clock: tidings.ManualClock, catalog: str | None) -> tidings.Database:
+    """A database that keeps the changes of the last few steps, and folds large commits in the background."""
+    kept = timedelta(microseconds=300)
+    db = tidings.open(folder, engine="duckdb", clock=clock, catalog=catalog, retention=kept)
+    db._folding.policy = replace(db._folding.policy, rows=5_000)
+    return db
 
 
 def commit(db: tidings.Database, step: Step, number: int) -> None:
