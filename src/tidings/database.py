@@ -32,7 +32,7 @@ from tidings.errors import (
     UnknownStrategy,
     closest,
 )
-from tidings.exclusive import exclusive
+from tidings.exclusive import exclusive, reading
 from tidings.ir.expression import Expression
 from tidings.ir.relation import Relation, Scan
 from tidings.lang.sql import statement
@@ -49,6 +49,7 @@ from tidings.store.enforce import Enforcer
 from tidings.store.evaluate import Evaluator
 from tidings.store.find import Finder
 from tidings.store.fold import Folding, Policy
+from tidings.store.following import follow, has_news
 from tidings.store.history import entries
 from tidings.store.storage import Storage, in_memory, opened
 from tidings.store.table import Table, span
@@ -150,9 +151,12 @@ class Database:
     @exclusive
     def sql(self, text: str) -> Result | None:
         """Run statements; the rows of the last one if it is a query."""
+        self.reload()
         result = None
         for read in statement.read(text):
             result = None
+            if not isinstance(read, statement.Query):
+                self._storage.require_writer()
             match read:
                 case statement.CreateTable() | statement.CreateView() if read.if_absent and self._catalog.find(
                     read.name
@@ -281,7 +285,7 @@ class Database:
 
     # answers
 
-    @exclusive
+    @reading
     def query(self, text: str, as_of: Instant | None = None) -> Result:
         """The rows of a query or view, now or as they were at an earlier instant."""
         self._folding.step()
@@ -292,7 +296,7 @@ class Database:
             raise InvalidInterval(since=at, until=at, reason="it lies in the future")
         return self._answer(plan, at)
 
-    @exclusive
+    @reading
     def changes(
         self,
         text: str,
@@ -343,6 +347,7 @@ class Database:
         position = None if since is None else _time(since)
         keep = None
         if name is not None:
+            self._storage.require_writer()
             position = named_position(self._storage, name, text, position)
             keep = partial(self._storage.move_subscription, name)
         feed = Feed(
@@ -352,6 +357,7 @@ class Database:
             self._storage,
             self._present,
             lambda plan, at: self._answer(plan, at).to_arrow(),
+            self.reload,
         )
         return Subscription(feed, position, self._news, lambda: self._closed, follow, timeout, keep)
 
@@ -386,12 +392,25 @@ class Database:
         self._waves.refresh(found, at)
         return at
 
-    @exclusive
+    @reading
     def status(self) -> Status:
         """How the stored views stand: position, lag, and what went wrong."""
         return status(self._waves, self._time)
 
     # upkeep
+
+    @exclusive
+    def reload(self) -> int:
+        """Take in what the writer has committed, where this database was opened for reading; when that was.
+
+        Every question does so by itself.
+        """
+        if has_news(self._storage):
+            self._before = self._time
+            self._time, redefined = follow(self._storage, self._views.bound, self._views.kept)
+            if redefined:
+                self._forget_plans()
+        return self._time
 
     @exclusive
     @exclusive
@@ -400,6 +419,7 @@ class Database:
 
         This happens by itself, in the background, when a log has grown long.
         """
+        self._storage.require_writer()
         return self._folding.fold()
 
     @exclusive
@@ -409,7 +429,7 @@ class Database:
         self._folding.step()
         return vacuum(self._storage, grace, self._folding.running)
 
-    @exclusive
+    @reading
     def explain(self, text: str, since: Instant | None = None, until: Instant | None = None) -> str:
         """How a query or view is maintained, as text for a terminal.
 

@@ -263,6 +263,12 @@ class ReadOnly(TidingsError):
     hint_template = "open it without read_only to change it"
 
 
+class ReaderBehind(TidingsError):
+    """The writer has forgotten what was to be read since this reader last looked"""
+
+    hint_template = "ask again"
+
+
 class MustRefetch(TidingsError):
     """The changes of {name} since {since} cannot be told any more: {reason}"""
 

@@ -124,7 +124,13 @@ ELSEWHERE = {
     errors.CatalogFailed: "tests/unit/store/test_storage.py",
     errors.DatabaseLocked: "tests/unit/store/test_storage.py",
     errors.DatabaseMissing: "tests/unit/store/test_storage.py",
-    errors.StaleWriter: "tests/unit/store/test_storage.py",
+    errors.StaleWriter: "tests/unit/store/test_following.py",
+    errors.ReadOnly: "tests/unit/store/test_following.py",
+    errors.ReaderBehind: "tests/unit/store/test_following.py",
+    errors.MustRefetch: "tests/unit/network/test_subscribe.py",
+    errors.SubscriptionExists: "tests/unit/network/test_subscribe.py",
+    errors.BreaksViews: "tests/unit/network/test_views.py",
+    errors.CircularView: "tests/unit/network/test_views.py",
 }
 
 

@@ -63,6 +63,8 @@ class Feed:
     last: Callable[[Relation], int]
     """The instant up to which changes can be told now."""
     rows: Callable[[Relation, int], pa.Table]
+    look: Callable[[], object]
+    """Takes in what another process has committed."""
 
     def began(self) -> int:
         """Since when the query means what it means."""
@@ -70,6 +72,8 @@ class Feed:
         return max(self.storage.began.get(name.lower(), 0) for name in names)
 
     def present(self) -> int:
+        """The instant up to which everything can be told now."""
+        self.look()
         return max(self.last(self.plan()), self.began())
 
     def polls(self) -> bool:

@@ -66,6 +66,11 @@ class Catalog:
         self.remove(found)
         return found
 
+    def clear(self) -> None:
+        """Know of nothing."""
+        self._tables.clear()
+        self._views.clear()
+
     def copy(self) -> Catalog:
         """The same relations, to try something."""
         return Catalog(dict(self._tables), dict(self._views))

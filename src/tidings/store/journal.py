@@ -343,12 +343,13 @@ class Journal:
 
     # the log
 
-    def logged(self, relation: int) -> list[Facts]:
-        """The log entries of a relation in order, without their rows."""
+    def logged(self, relation: int, after: int = -1) -> list[Facts]:
+        """The log entries of a relation that end after an instant, in order, without their rows."""
         entry = schema.entry
+        of = entry.c.relation == relation
         wanted = select(entry.c.first, entry.c.time, entry.c.rows, entry.c.growth, entry.c.loses)
         with self._reading() as connection:
-            rows = connection.execute(wanted.where(entry.c.relation == relation).order_by(entry.c.time)).all()
+            rows = connection.execute(wanted.where(of, entry.c.time > after).order_by(entry.c.time)).all()
         return [Facts(r.first, r.time, r.rows, r.growth, bool(r.loses)) for r in rows]
 
     def entries(self, relation: int, after: int, until: int) -> list[pa.Table]:

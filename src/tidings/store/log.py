@@ -22,6 +22,7 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidings.errors import ReaderBehind
 from tidings.ir.expression import TIME, WEIGHT
 
 Load: TypeAlias = Callable[[int, int], list[pa.Table]]
@@ -193,7 +194,10 @@ class Log:
         if missing:
             assert self.load is not None, "only a database in a folder lets go of rows"
             low, high = missing[0], missing[-1]
-            self._rows[low : high + 1] = self.load(self._lasts[low] - 1, self._lasts[high])
+            found = self.load(self._lasts[low] - 1, self._lasts[high])
+            if len(found) != high + 1 - low:
+                raise ReaderBehind()
+            self._rows[low : high + 1] = found
 
 
 def in_order(delta: pa.Table) -> pa.Table:

@@ -8,7 +8,6 @@ from tidings.store.storage import Storage
 from tidings.store.table import Table
 from tidings.store.view import StoredView, View
 
-
 AnyView = View | StoredView
 
 

@@ -52,6 +52,10 @@ class Storage:
     """Tables whose logs have grown since somebody looked."""
     began: dict[str, int] = field(default_factory=dict)
     """Since when names, in small letters, mean what they mean, where they meant something else before."""
+    revision: int = 0
+    """That of the catalog when this process last looked."""
+    definitions: list[Definition] = field(default_factory=list)
+    """What the catalog defined when it was read."""
     _ids: int = 0
     _views: dict[str, int] = field(default_factory=dict)
     _pending: Pending | None = None
@@ -307,29 +311,42 @@ class Storage:
         """Bring back what the catalog knows; views are bound again from their texts."""
         assert self.journal is not None
         with self.journal.frozen():
+            self.revision = self.journal.revision()
             self._restore(self.journal, bind, keep)
+
+    def restore_again(self, bind: Bind, keep: Keep) -> None:
+        """Let go of everything and bring back what the catalog knows now."""
+        assert self.journal is not None
+        for table in self.tables():
+            if table.base is not None:
+                self.backend.unload(table.base)
+        self.catalog.clear()
+        self.snapshots.clear()
+        self._views.clear()
+        self._restore(self.journal, bind, keep)
 
     def _restore(self, journal: Journal, bind: Bind, keep: Keep) -> None:
         bases, cursors, self.began = journal.bases(), journal.cursors(), journal.began()
-        definitions = in_order(journal.definitions())
+        self.definitions = definitions = in_order(journal.definitions())
         self._ids = max((d.id for d in definitions), default=0)
-        kept = {d.name: self._table(d, _typed(d.definition["columns"]), bases) for d in definitions if d.kind == "kept"}
+        kept = {d.name: self.table(d, _typed(d.definition["columns"]), bases) for d in definitions if d.kind == "kept"}
         for found in definitions:
             facts = found.definition
             match found.kind:
                 case "table":
-                    self.catalog.add(self._table(found, _typed(facts["columns"]), bases))
+                    self.catalog.add(self.table(found, _typed(facts["columns"]), bases))
                 case "view":
                     self._views[found.name] = found.id
                     self.catalog.add(bind(found.name, facts["query"], tuple(facts["columns"])))
                 case "stored":
                     view = bind(found.name, facts["query"], tuple(facts["columns"]))
-                    rows = kept | {view.name: self._table(found, view.columns, bases)}
+                    rows = kept | {view.name: self.table(found, view.columns, bases)}
                     known = known_groupings(definitions, view.name)
                     refresh = Refresh(facts.get("refresh", Refresh.ON_ADVANCE))
                     self.catalog.add(again(keep(view, facts["strict"], refresh, known), rows, cursors[found.id]))
 
-    def _table(self, found: Definition, columns: tuple[Column, ...], bases: dict[int, Base]) -> Table:
+    def table(self, found: Definition, columns: tuple[Column, ...], bases: dict[int, Base]) -> Table:
+        """A table, or the rows of a stored view, as the catalog has them."""
         constraints = Constraints.from_json(found.definition.get("constraints", {}))
         table = Table(found.name, columns, constraints=constraints, id=found.id)
         journal = self.journal

@@ -95,6 +95,12 @@ class Table:
         for facts in logged:
             self._log.add(facts, None)
 
+    def learn(self, logged: Iterable[Facts]) -> None:
+        """Know of more log entries, after all others."""
+        for facts in logged:
+            self._log.add(facts, None)
+            self._net = None
+
     def durable(self, load: Load) -> None:
         """Say where the rows of log entries are found again."""
         if self._log.load is None:
