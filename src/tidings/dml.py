@@ -60,13 +60,28 @@ def target(tx: Transaction, change: Change) -> Table:
 # insert
 
 
+def _named(query: Expression, columns: list[Column]) -> Expression:
+    """A SELECT whose unnamed items go by the names of the columns they fill, so that none is called like another."""
+    stars = isinstance(query, exp.Select) and any(i.is_star for i in query.expressions)
+    if not isinstance(query, exp.Select) or stars or len(query.expressions) != len(columns):
+        return query
+    given = {i.alias.lower() for i in query.expressions if isinstance(i, exp.Alias)}
+    if given & {c.name.lower() for c in columns}:
+        return query
+    tree, named = query.copy(), []
+    for item, column in zip(tree.expressions, columns, strict=True):
+        named.append(item if isinstance(item, exp.Alias) else item.copy().as_(column.name, quoted=True))
+    tree.set("expressions", named)
+    return tree
+
+
 def _insert(work: Work, read: Insert) -> None:
     table, tx = work.table, work.tx
     columns = [_named_column(work, name) for name in read.columns] or list(table.columns)
     defaults = tx.access.enforcer.evaluator.defaults(table, work.now)
     constants = _constants(work, read.query, columns)
     if constants is None:
-        query = _with_defaults(work, read.query, columns)
+        query = _named(_with_defaults(work, read.query, columns), columns)
         plan = tx.access.bind(query, read.text)
         if len(columns) != len(plan.fields):
             reason = f"{len(plan.fields)} values for {len(columns)} columns of {table.name}"

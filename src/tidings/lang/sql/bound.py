@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tidings.ir.relation import Aggregate, Item, Relation
+from tidings.ir.expression import literal
+from tidings.ir.relation import Aggregate, Column, Item, Relation, Values
 from tidings.lang.sql.context import Context
 
 
@@ -20,6 +21,11 @@ class Bound(NamedTuple):
     @staticmethod
     def of(plan: Relation) -> Bound:
         return Bound(plan, tuple(f.name for f in plan.fields))
+
+
+def one_row(ctx: Context) -> Values:
+    """What a SELECT without FROM reads: a row, with a column so that it has something to be named by."""
+    return Values(ctx.alias("one"), (Column("one", "int"),), ((literal(1),),))
 
 
 def distinct_rows(ctx: Context, rows: Relation, name: str) -> Aggregate:

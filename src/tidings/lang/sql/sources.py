@@ -15,8 +15,8 @@ from sqlglot import exp
 from tidings.analysis import functions
 from tidings.errors import DuplicateAlias
 from tidings.ir.expression import Expression, conjuncts, refs, show_name, typed_null
-from tidings.ir.relation import Filter, Item, Project, Relation, Values
-from tidings.lang.sql.bound import Bound
+from tidings.ir.relation import Filter, Item, Project, Relation
+from tidings.lang.sql.bound import Bound, one_row
 from tidings.lang.sql.expression import bind_expression, for_analysis
 from tidings.lang.sql.generators import Generator, unnested
 from tidings.lang.sql.joins import join_sources
@@ -51,7 +51,7 @@ def bind_from(
     """The sources in scope, their join, and the analyzer's stand-in for the clause."""
     clause, analysed = node.args.get("from_"), exp.Select()
     if clause is None:
-        return Scope(outer=outer), Values(binder.ctx.alias("one"), (), ((),)), analysed
+        return Scope(outer=outer), one_row(binder.ctx), analysed
     part, mirrors = _joined(binder, clause.this, node.args.get("joins") or [], ctes, outer)
     for view in node.args.get("laterals") or []:
         mirrors.append(_generated(binder, view, part, outer=bool(view.args.get("outer"))))
@@ -95,7 +95,7 @@ def _first(
     """The first operand of a clause, and what the analyzer sees joined with it."""
     if _function(node) is None:
         return _part(binder, node, ctes, outer, None), []
-    one = Values(binder.ctx.alias("one"), (), ((),))
+    one = one_row(binder.ctx)
     part = Part(Scope(), one, exp.select(exp.Literal.number(1).as_("one")).subquery("one"))
     return part, [_generated(binder, node, part)]
 
