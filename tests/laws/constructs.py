@@ -193,6 +193,7 @@ OTHERS = """
 SELECT a, b FROM t WHERE b > ALL (SELECT z FROM (SELECT y AS z FROM u WHERE u.x > t.a) AS q WHERE q.z < t.b + 3)
 SELECT a FROM t WHERE a IN (SELECT q.x FROM (SELECT x, y FROM u WHERE y > t.b) AS q JOIN u v ON q.x = v.x)
 SELECT a, b FROM t WHERE a IN (VALUES (1), (3))
+SELECT a, b FROM t WHERE named_struct('i', a, 'j', b) IN (SELECT named_struct('i', x, 'j', y) FROM u)
 SELECT a, b FROM t WHERE a NOT IN (VALUES (1), (NULL))
 SELECT t.a, u.y FROM t RIGHT JOIN u ON t.a = u.x AND u.y > ANY (SELECT b FROM t)
 SELECT t.a, u.y FROM t FULL JOIN u ON t.a = u.x AND u.y > (SELECT max(b) FROM t v WHERE v.a = u.x) - t.b

@@ -25,7 +25,7 @@ from tests.laws.views import Relation
 DEPTH = 4
 """How deep queries are nested."""
 
-_ROOMS = [0, 0, 0, 0, 0, 1, 1, 2, 3, 3, 3]
+_ROOMS = [0, 0, 0, 0, 1, 1, 2, 3, 3, 3, 3]
 _OPERATOR = re.compile(
     r"GROUP BY|DISTINCT|(?i:UNION)(?! ALL| all)|EXCEPT|INTERSECT|(?:LEFT|RIGHT|FULL)(?: \w+)? JOIN|OVER \(|LIMIT"
     r"|EXISTS|IN \(SELECT|(?:ANY|SOME|ALL) \(SELECT|LATERAL \(|PIVOT \(|ROLLUP|SETS|CUBE"

@@ -153,6 +153,8 @@ class Subqueries:
         ctx, number = self.binder.ctx, len(self.found)
         domain = f"{_DOMAIN}{number}"
         bound, outer = bind_dependent(self.binder, tree, f"subquery{number + 1}", self.scope, self.ctes, domain)
+        if kind == "in" and len(bound.names) == 1 and isinstance(node.this.unnest(), exp.Struct):  # one struct
+            wanted = [node.this]
         if kind == "scalar" and len(bound.names) != 1:
             raise ctx.unsupported("a subquery of several columns in an expression", node)
         if kind == "in" and len(bound.names) != len(wanted):
