@@ -145,6 +145,14 @@ class DuckDB:
     def sibling(self) -> DuckDB:
         return DuckDB()
 
+    def over(self, name: str, rows: pa.Table, text: str) -> pa.Table:
+        """The answer of a query that reads nothing but some rows, by a name, one by one; they are not copied."""
+        self._connection.register(name, rows)
+        try:
+            return self.fetch(text)
+        finally:
+            self._connection.unregister(name)
+
     def close(self) -> None:
         self._connection.close()
 

@@ -164,10 +164,9 @@ class Evaluator:
         columns = tuple(Column(f"c{n}", type) for n, (_, type) in enumerate(wanted))
         own = (scalar(a.expression, "duckdb", True, {}, type) for a, type in wanted)
         items = ", ".join(f"{value} AS {c.name}" for value, c in zip(own, columns, strict=True))
-        held = tuple(Column(n, "") for n in rows.column_names)
+        text = f'SELECT {items} FROM "{_HELD}" AS {quoted(ROWS, "duckdb")}'
         try:
-            self.process.versioned(_HELD, Source(held, None, _versioned(rows)))
-            answer = self.process.fetch(f'SELECT {items} FROM "{_HELD}" AS {quoted(ROWS, "duckdb")}')
+            answer = self.process.over(_HELD, rows, text)
         except EngineFailed:
             return None
         return conform(answer, arrow_schema(columns))

@@ -122,6 +122,8 @@ class Snapshot:
     """What its rows have in columns that were added after it was written."""
     _open: dict[str, pq.ParquetFile] = field(default_factory=dict)
     _groups: dict[str, list[_Bounds | None]] = field(default_factory=dict)
+    _last: tuple[pa.Array, pa.Table] | None = None
+    """What was looked up last: an update finds its rows, and then the commit looks whether they are there."""
 
     def check(self) -> None:
         """Refuse files that are missing or cut off."""
@@ -140,6 +142,11 @@ class Snapshot:
 
     def lookup(self, wanted: pa.Array) -> pa.Table:
         """The rows whose key is among some values; NULL is found too."""
+        if self._last is None or not self._last[0].equals(wanted):
+            self._last = wanted, self._looked_up(wanted)
+        return self._last[1]
+
+    def _looked_up(self, wanted: pa.Array) -> pa.Table:
         parts = [self._in_file(file, wanted) for file in self.base.files]
         found = [p for p in parts if p is not None]
         schema = arrow_schema(self.columns)
@@ -162,8 +169,10 @@ class Snapshot:
         groups = [g for g, found in enumerate(known) if _may_hold(found, values, wanted.null_count > 0)]
         if not groups:
             return None
-        rows = opened.read_row_groups(groups)
-        return rows.filter(pc.is_in(rows.column(place).cast(wanted.type), value_set=wanted))
+        name = opened.schema_arrow.names[place]
+        keys = opened.read_row_groups(groups, columns=[name], use_threads=False).column(0)
+        found = pc.is_in(keys.cast(wanted.type), value_set=wanted)
+        return opened.read_row_groups(groups, use_threads=False).filter(found) if pc.any(found).as_py() else None
 
     def _opened(self, file: File) -> pq.ParquetFile:
         if file.path not in self._open:
