@@ -394,8 +394,8 @@ class Database:
 
     @reading
     def status(self) -> Status:
-        """How the stored views stand: position, lag, and what went wrong."""
-        return status(self._waves, self._time)
+        """How the stored views stand and how rows are held: position, lag, length of logs, and what went wrong."""
+        return status(self._waves, self._time, self._folding.status())
 
     # upkeep
 

@@ -151,7 +151,7 @@ def test_in_memory(seeds: range) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("seeds", chunks(8, quick=2, size=2))
+@pytest.mark.parametrize("seeds", chunks(4, quick=1, size=1))
 def test_on_spark(seeds: range, spark: Any, folders: Iterator[Path]) -> None:
     for seed in seeds:
         it = grouped_case(seed)

@@ -124,6 +124,8 @@ ELSEWHERE = {
     errors.CatalogFailed: "tests/unit/store/test_storage.py",
     errors.DatabaseLocked: "tests/unit/store/test_storage.py",
     errors.DatabaseMissing: "tests/unit/store/test_storage.py",
+    errors.DamagedFile: "tests/unit/store/test_storage.py",
+    errors.LateRow: "tests/unit/store/test_history.py",
     errors.StaleWriter: "tests/unit/store/test_following.py",
     errors.ReadOnly: "tests/unit/store/test_following.py",
     errors.ReaderBehind: "tests/unit/store/test_following.py",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tidings.analysis.influents import CLOCK, influents
 from tidings.errors import HistoryGone
 from tidings.network.waves import Waves
+from tidings.store.fold import TableStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +32,21 @@ class ViewStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The state of a database: the last commit and its stored views."""
+    """The state of a database: the last commit, its stored views, and how rows are held."""
 
     time: int
     views: tuple[ViewStatus, ...]
+    tables: tuple[TableStatus, ...] = ()
+    """Tables, stored views and what is kept for them."""
 
     def view(self, name: str) -> ViewStatus:
         """The state of one view."""
         return next(v for v in self.views if v.name.lower() == name.lower())
 
 
-def status(waves: Waves, time: int) -> Status:
+def status(waves: Waves, time: int, tables: tuple[TableStatus, ...] = ()) -> Status:
     """How the stored views stand at the time of the last commit."""
-    return Status(time, tuple(_of(waves, name, time) for name in [v.name for v in waves.catalog.stored()]))
+    return Status(time, tuple(_of(waves, name, time) for name in [v.name for v in waves.catalog.stored()]), tables)
 
 
 def _of(waves: Waves, name: str, time: int) -> ViewStatus:

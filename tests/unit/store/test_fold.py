@@ -185,7 +185,7 @@ def test_a_fold_that_fails_is_told_and_tried_again_later(
         put(db, 1, 2, 3)
         db._folding._settle()
     assert "t could not be folded" in caplog.text
-    (status,) = db._folding.status()
+    (status,) = db.status().tables
     assert "the disk is full" in (status.error or "")
     put(db, 4)
     assert not db._folding.running, "not again at once"
@@ -194,7 +194,7 @@ def test_a_fold_that_fails_is_told_and_tried_again_later(
     assert db._folding.running
     db._folding._settle()
     assert db.fold() == 1
-    (status,) = db._folding.status()
+    (status,) = db.status().tables
     assert (status.error, status.logged, status.rows) == (None, 0, 6)
 
 

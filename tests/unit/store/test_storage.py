@@ -212,7 +212,7 @@ def test_a_damaged_snapshot_file_is_named(path: Path, harm: Callable[[Path], Non
         with pytest.raises(errors.DamagedFile):
             put(db, 5)
         assert numbers(db, "u") == [1]
-        assert {s.name: bool(s.error) for s in db._folding.status()} == {"t": True, "u": False}
+        assert {s.name: bool(s.error) for s in db.status().tables} == {"t": True, "u": False}
 
 
 def test_older_catalogs_become_newer_ones(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
