@@ -26,6 +26,7 @@ from tidings.errors import (
 )
 from tidings.ir import types
 from tidings.ir.dialect import DIALECT
+from tidings.ir.expression import Expression
 from tidings.ir.relation import Column
 from tidings.lang.sql import statement
 from tidings.lang.sql.instant import at
@@ -66,7 +67,7 @@ class Tables:
         constraints = Constraints(
             key=read.key,
             required=read.required,
-            checks=tuple(c.sql(DIALECT, comments=False) for c in read.checks),
+            checks=tuple(_unqualified(c, read) for c in read.checks),
             defaults=tuple((name, v.sql(DIALECT, comments=False)) for name, v in read.defaults),
             append_only=read.append_only,
             time_column=read.time_column,
@@ -161,6 +162,16 @@ class Tables:
         if broken:
             raise BreaksViews(name=table.name, dependents=", ".join(broken), reason="; ".join(broken.values()))
         return found
+
+
+def _unqualified(condition: Expression, read: statement.CreateTable) -> str:
+    """A condition's text, in which columns go without the table's name: that may change."""
+    names = {c.name.lower() for c in read.columns}
+    tree = condition.copy()
+    for node in tree.find_all(exp.Column):
+        if node.table.lower() == read.name.lower() and node.name.lower() in names:
+            node.set("table", None)
+    return str(tree.sql(DIALECT, comments=False))
 
 
 def _renamed(table: Table, read: statement.RenameColumn) -> tuple[tuple[Column, ...], Constraints]:
