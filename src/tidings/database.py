@@ -167,6 +167,9 @@ class Database:
                     self._forget_plans()
                 case statement.AddColumns() | statement.RenameColumn() | statement.RenameTable():
                     self._begin_anew(read.table)
+                    if isinstance(read, statement.RenameTable):
+                        self._begin_anew(read.table)
+                        self._begin_anew(read.new)
                     self._tables.alter(read)
                     self._forget_plans()
                 case statement.CreateView():
