@@ -80,9 +80,9 @@ class _Demands:
     def column(self, definition: Expression) -> None:
         """A column and what it demands."""
         at = place(self.text, definition)
-        if isinstance(definition, exp.Identifier):
+        if isinstance(definition, exp.Identifier) or definition.args.get("kind", definition) is None:
             raise InvalidSyntax(at, reason="every column of a table needs a type")
-        if not isinstance(definition, exp.ColumnDef):
+        if not isinstance(definition, exp.ColumnDef) or not isinstance(definition.args.get("kind"), exp.DataType):
             raise _refused(definition, self.text)
         type = types.canonical(definition.args["kind"])
         if not types.is_supported(type):
