@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -99,6 +100,7 @@ def check(folder: Path, seed: int, case: str, catalog: str | None = None) -> Non
         for table, rows in want.items():
             assert bag(db, table) == rows, f"{case}: {table}"
         check_views(db, case)
+        check_follower(db, case)
         since = db.time
         with db.transaction() as tx:
             tx.insert("t", [(1, 1), (2, None)])
@@ -112,6 +114,24 @@ def check_views(db: tidings.Database, case: str) -> None:
     """Every view has the rows of its query, asked for directly."""
     for view in VIEWS:
         assert bag(db, view) == bag(db, _text(view)), f"{case}: {view}"
+
+
+def check_follower(db: tidings.Database, case: str) -> None:
+    """A named subscription goes on from a position that is known, or is told to begin anew, and then has everything."""
+    begins = max(t.forgotten for t in db._storage.tables())
+    known = db._storage.subscriptions().get("follower")
+    position = None if known is None else known.position
+    rows: Counter[tuple[object, ...]] = Counter()
+    if position is not None and position >= begins:
+        rows = bag(db, _text("totals"), as_of=position)
+    elif position is not None:
+        with pytest.raises(tidings.errors.MustRefetch):
+            list(db.subscribe("totals", name="follower"))
+        db.unsubscribe("follower")
+    for batch in db.subscribe("totals", name="follower"):
+        for change in batch.changes.rows():
+            rows[tuple(change.row.values())] += change.weight
+    assert +rows == bag(db, "totals"), f"{case}: the follower from {position}"
 
 
 def _text(view: str) -> str:

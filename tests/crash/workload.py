@@ -45,9 +45,7 @@ def steps(seed: int, length: int = 14) -> list[Step]:
     held: dict[str, list[Row]] = {"t": [], "u": []}
     out = []
     for _ in range(length):
-        kind = rng.choice(
-            ["commit", "commit", "commit", "commit", "advance", "fold", "vacuum", "view", "drop", "reopen"]
-        )
+        kind = rng.choice(["commit"] * 4 + "advance fold vacuum view drop reopen replace subscribe".split())
         if kind != "commit":
             out.append(Step(kind))
             continue
@@ -71,6 +69,7 @@ def live(folder: Path, seed: int, acknowledged: Path, catalog: str | None = None
     with acknowledged.open("a") as told:
         for definition in DEFINITIONS:
             db.sql(definition)
+        list(db.subscribe("totals", name="follower"))
         for number, step in enumerate(steps(seed), 1):
             clock.set(number * 100)
             match step.kind:
@@ -86,6 +85,11 @@ def live(folder: Path, seed: int, acknowledged: Path, catalog: str | None = None
                     db.sql(EXTRA)
                 case "drop":
                     db.sql(f"{EXTRA}; DROP VIEW extra")
+                case "replace":
+                    query = f"SELECT x FROM t WHERE k > {number % 4}"
+                    db.sql(f"{EXTRA}; CREATE OR REPLACE MATERIALIZED VIEW extra AS {query}")
+                case "subscribe":
+                    list(db.subscribe("totals", name="follower"))
                 case "vacuum":
                     db.vacuum(timedelta(0))
                 case "reopen":
