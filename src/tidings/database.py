@@ -265,7 +265,7 @@ class Database:
             self._access.enforcer.check(change)
         time = max(self._time + 1, self._told + 1, self._clock.now())
         if not changes:
-            self._told = time
+            self._before, self._time = self._time, time
             return time
         logged = [(c.table, c.table.entry(time, c.rows, c.weights)) for c in changes]
         with self._at(time):
