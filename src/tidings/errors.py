@@ -143,7 +143,7 @@ class UnsupportedStatement(TidingsError):
     """The statement {statement} is not known to Tidings"""
 
     hint_template = (
-        "known statements: CREATE, ALTER and DROP TABLE, CREATE and DROP VIEW, INSERT, UPDATE, DELETE, MERGE and queries"
+        "known statements: CREATE, ALTER, DROP TABLE, CREATE and DROP VIEW, INSERT, UPDATE, DELETE, MERGE, queries"
     )
 
 

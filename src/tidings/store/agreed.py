@@ -145,7 +145,7 @@ class _Judge:
 
     def _only(self, kind: str, *nodes: Expression) -> str | None:
         """The kind, if all nodes are of it."""
-        return kind if all([self.kind(n) in (kind, "null") for n in nodes]) else None
+        return kind if all(self.kind(n) in (kind, "null") for n in nodes) else None
 
     def _alike(self, result: str | None, *nodes: Expression) -> str | None:
         """A result from values of one kind; without one given, a value of that kind."""
@@ -181,7 +181,7 @@ class _Judge:
 
     def _case(self, node: exp.Case) -> str | None:
         ifs, default = node.args["ifs"], node.args.get("default")
-        if not all([self.kind(i.this) in ("boolean", "null") for i in ifs]):
+        if not all(self.kind(i.this) in ("boolean", "null") for i in ifs):
             return None
         return self._alike(None, *(i.args["true"] for i in ifs), *([default] if default is not None else []))
 

@@ -60,9 +60,13 @@ def _json(columns: tuple[Column, ...], path: Path) -> pa.Table:
         first = json.loads(next(lines, "{}") or "{}")
     written = {str(name).lower(): str(name) for name in first}
     known = [(written.get(c.name.lower(), c.name), _text_type(c)) for c in columns]
-    schema = pa.schema([(name, type) for name, type in known if type is not None])
+    days = [name for name, type in known if type == pa.date32()]
+    schema = pa.schema([(n, pa.string() if n in days else type) for n, type in known if type is not None])
     rows = jsonl.read_json(path, parse_options=jsonl.ParseOptions(explicit_schema=schema))
     absent = [n for n in rows.column_names if n not in first and rows.column(n).null_count == rows.num_rows]
+    for name in set(days) - set(absent):
+        place = rows.column_names.index(name)
+        rows = rows.set_column(place, name, rows.column(place).cast(pa.date32()))
     return rows.drop_columns(absent)
 
 

@@ -51,8 +51,7 @@ def rows(db: Database, table: str = "stock") -> list[tuple[Any, ...]]:
 def refused(db: Database, error: type[TidingsError], *statements: str) -> dict[str, Any]:
     before = {t: rows(db, t) for t in ("stock", "pairs", "events")}
     with pytest.raises(error) as found, db.transaction() as tx:
-        for text in statements:
-            tx.sql(text)
+        tx.sql("; ".join(statements))
     assert {t: rows(db, t) for t in ("stock", "pairs", "events")} == before
     return dict(found.value.parameters)
 
