@@ -44,6 +44,7 @@ class Life:
         retention = None if self.kept is None else timedelta(microseconds=self.kept)
         db = tidings.open(self.path, clock=self.clock, retention=retention, **self.options)
         db._folding.policy = Policy(self.rng.choice([0, 2, 5, 1000]), 0.0, retention=self.kept)
+        db._storage.many = self.rng.choice([1, 2, 8])
         return db
 
     def happen(self) -> None:

@@ -5,6 +5,9 @@ and hands back a snapshot that is durable and that nobody names.  The owner's th
 one transaction of the catalog, then memory.  Commits go on meanwhile; what they log is after the instant of the fold
 and stays in the log.
 
+A log of many entries becomes one entry at the same time, so that what a database has to know of its history when it is
+opened does not follow the number of its transactions.
+
 A fold that fails leaves the table as it was.  The reason is kept and logged, and the table is tried again once its log
 has grown by as much again.  A fold whose table has gone or has begun anew is thrown away.
 
@@ -21,6 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -33,9 +37,9 @@ from tidings.engine.source import Source
 from tidings.errors import TidingsError
 from tidings.ir import types
 from tidings.ir.expression import TIME, WEIGHT
-from tidings.store.journal import Base
+from tidings.store.journal import Base, Journal
 from tidings.store.snapshot import Snapshot, Target, text_of, written
-from tidings.store.storage import Storage
+from tidings.store.storage import Storage, merged
 from tidings.store.table import Table
 
 _logger = logging.getLogger("tidings.store")
@@ -69,6 +73,8 @@ class Job:
     fills: Mapping[str, pa.Scalar]
     entries: Callable[[], list[pa.Table]]
     at: int
+    journal: Journal | None = None
+    """Where the log is to become one entry, if it is many."""
 
     def log(self) -> pa.Table:
         """What was logged since the base."""
@@ -86,6 +92,7 @@ class Outcome:
 
     job: Job
     made: Base | None
+    merged: dict[str, Any] | None
     failure: TidingsError | OSError | None
 
 
@@ -192,15 +199,18 @@ class Folder:
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
             made: Base | None = None
+            log: dict[str, Any] | None = None
             failure: TidingsError | OSError | None = None
             try:
                 made = run(self._backend, job)
+                if job.journal is not None:
+                    log = merged(job.journal, job.target.relation, job.entries())
             except (TidingsError, OSError) as error:
                 failure = error
             except Exception as error:
                 failure = OSError(f"{type(error).__name__}: {error}")
                 _logger.exception("folding %s failed", job.target.name)
-            self._outcomes.put(Outcome(job, made, failure))
+            self._outcomes.put(Outcome(job, made if failure is None else None, log, failure))
 
 
 @dataclass(slots=True)
@@ -292,7 +302,8 @@ class Folding:
         snapshot = storage.snapshots.get(table.id)
         target = Target(table.id, table.name, table.columns, table.sort_column, storage.folder)
         base = None if snapshot is None else snapshot.base
-        job = Job(table, target, base, table.fills, table.unfolded(), table.last)
+        journal = storage.journal if table.entries() > storage.many else None
+        job = Job(table, target, base, table.fills, table.unfolded(), table.last, journal)
         self._running[table.id] = job
         self._folder.request(job)
 
@@ -312,7 +323,7 @@ class Folding:
                 shutil.rmtree(job.target.root / outcome.made.folder, ignore_errors=True)
             else:
                 try:
-                    self.storage.adopt(table, outcome.made)
+                    self.storage.adopt(table, outcome.made, outcome.merged)
                 except TidingsError as failure:
                     self._failed(table, failure)
                     continue

@@ -293,7 +293,7 @@ class Journal:
 
     def record(self, batch: Batch) -> None:
         """Record a transaction, or what a wave made of stored views, or both at once."""
-        rows = [self._stored(e) for e in batch.entries]
+        rows = [self.stored(e) for e in batch.entries]
         point("commit.files")
         with self._writing() as connection:
             if batch.committed is not None:
@@ -320,7 +320,8 @@ class Journal:
     def _set_cursor(self, connection: Connection, relation: int, **values: Any) -> None:
         connection.execute(update(schema.cursor).where(schema.cursor.c.relation == relation).values(**values))
 
-    def _stored(self, entry: Entry) -> dict[str, Any]:
+    def stored(self, entry: Entry) -> dict[str, Any]:
+        """A log entry as a row of the catalog; what is large is in a file then, and durable."""
         known = Facts.of(entry.rows, entry.time if entry.first is None else entry.first, entry.time)
         facts = {
             "relation": entry.relation,
@@ -352,11 +353,11 @@ class Journal:
             rows = connection.execute(wanted.where(of, entry.c.time > after).order_by(entry.c.time)).all()
         return [Facts(r.first, r.time, r.rows, r.growth, bool(r.loses)) for r in rows]
 
-    def entries(self, relation: int, after: int, until: int) -> list[pa.Table]:
-        """The rows of the log entries that end in ``(after, until]``, in order."""
+    def entries(self, relation: int, first: int, last: int) -> list[pa.Table]:
+        """The rows of the log entries that have some from one instant to another, in order."""
         entry = schema.entry
         wanted = select(entry.c.inline, entry.c.file).where(
-            entry.c.relation == relation, entry.c.time > after, entry.c.time <= until
+            entry.c.relation == relation, entry.c.time >= first, entry.c.first <= last
         )
         with self._reading() as connection:
             found = connection.execute(wanted.order_by(entry.c.time)).all()
@@ -364,7 +365,7 @@ class Journal:
 
     def entries_of(self, relation: int) -> Load:
         """Where the rows of one relation's log entries are found."""
-        return lambda after, until: self.entries(relation, after, until)
+        return lambda first, last: self.entries(relation, first, last)
 
     def forget(self, horizons: dict[int, int]) -> None:
         """Remove the log entries of relations up to an instant each, which a snapshot must hold."""
@@ -405,11 +406,21 @@ class Journal:
             for b in bases
         }
 
-    def rebase(self, base: Base, outdated: Iterable[int] = ()) -> None:
-        """Replace a relation's snapshot; the log stays.  The rows of ``outdated`` views do not count any more."""
+    def rebase(self, base: Base, outdated: Iterable[int] = (), merged: dict[str, Any] | None = None) -> None:
+        """Replace a relation's snapshot; the log stays.  The rows of ``outdated`` views do not count any more.
+
+        ``merged`` is one entry, :meth:`stored` already, to stand for all those between its first instant and its last.
+        """
         with self._writing() as connection:
             self._set_base(connection, base)
             self._outdate(connection, list(outdated))
+            if merged is not None:
+                entry = schema.entry
+                old = (entry.c.relation == base.relation) & entry.c.time.between(merged["first"], merged["time"])
+                self._drop_entries(connection, old)
+                connection.execute(insert(entry), [merged])
+                past = schema.committed.c.time < select(func.max(schema.committed.c.time)).scalar_subquery()
+                connection.execute(delete(schema.committed).where(past))
             point("fold.written")
         point("fold.done")
 

@@ -13,7 +13,7 @@ Trap: a place does not outlive :meth:`Log.forget`, which takes blocks away from 
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
@@ -26,7 +26,7 @@ from tidings.errors import ReaderBehind
 from tidings.ir.expression import TIME, WEIGHT
 
 Load: TypeAlias = Callable[[int, int], list[pa.Table]]
-"""The rows of the blocks that end in ``(after, until]``, one table per block."""
+"""The rows of all blocks that have some from one instant to another, one table per block."""
 
 Place: TypeAlias = tuple[int, int]
 """Whole blocks before it, and rows of the block it cuts."""
@@ -76,21 +76,48 @@ class Log:
         self._losses.append(self._losses[-1] + facts.loses)
 
     def horizon(self, before: int) -> int | None:
-        """The end of the last block that ends at an instant or earlier."""
+        """How far the log would reach back without what happened up to an instant; None if no less far than it does."""
         number = bisect_right(self._lasts, before)
-        return self._lasts[number - 1] if number else None
+        if number < len(self._facts) and self._facts[number].first <= before:
+            found = before
+        else:
+            found = self._lasts[number - 1] if number else 0
+        return found if found > self.forgotten else None
 
     def forget(self, before: int) -> bool:
-        """Take away the blocks that end at an instant or earlier; whether there were any."""
-        number = bisect_right(self._lasts, before)
-        if not number:
+        """Forget what happened up to an instant; whether that is more than was forgotten already.
+
+        A block that goes on after the instant stays as it is; what it has from before is not asked for any more.
+        """
+        found = self.horizon(before)
+        if found is None:
             return False
-        self.forgotten = self._lasts[number - 1]
-        self._facts, self._rows, self._lasts = self._facts[number:], self._rows[number:], self._lasts[number:]
+        self.forgotten = found
+        self._replace(0, bisect_right(self._lasts, before), [])
+        return True
+
+    def merge(self, after: int, until: int) -> None:
+        """Take the blocks that end in ``(after, until]`` as one, whose rows are loaded when somebody asks."""
+        low, high = bisect_right(self._lasts, after), bisect_right(self._lasts, until)
+        if high - low > 1:
+            old = self._facts[low:high]
+            rows, growth = self._counts[high] - self._counts[low], self._growth[high] - self._growth[low]
+            one = Facts(min(f.first for f in old), old[-1].last, rows, growth, any(f.loses for f in old))
+            self._replace(low, high, [one])
+
+    def _replace(self, low: int, high: int, facts: list[Facts]) -> None:
+        """Put blocks whose rows are not here in the place of others."""
+        self._facts[low:high] = facts
+        self._rows[low:high] = [None] * len(facts)
+        self._lasts[low:high] = [f.last for f in facts]
         self._counts = [0, *accumulate(f.rows for f in self._facts)]
         self._growth = [0, *accumulate(f.growth for f in self._facts)]
         self._losses = [0, *accumulate(int(f.loses) for f in self._facts)]
-        return True
+
+    def learn(self, facts: Facts) -> None:
+        """Know of a block that another process has written; it may stand for several that are known."""
+        self.cut(bisect_left(self._lasts, facts.first))
+        self.add(facts, None)
 
     def rewrite(self, row_form: Callable[[pa.Table], pa.Table]) -> None:
         """Give the rows that are here another form."""
@@ -194,10 +221,24 @@ class Log:
         if missing:
             assert self.load is not None, "only a database in a folder lets go of rows"
             low, high = missing[0], missing[-1]
-            found = self.load(self._lasts[low] - 1, self._lasts[high])
-            if len(found) != high + 1 - low:
-                raise ReaderBehind()
-            self._rows[low : high + 1] = found
+            found = self.load(self._facts[low].first, self._lasts[high])
+            self._rows[low : high + 1] = _by_block(found, self._facts[low : high + 1])
+
+
+def _by_block(found: list[pa.Table], wanted: list[Facts]) -> list[pa.Table]:
+    """The rows of each block; the writer may have made one of several since a reader came to know of them."""
+    if [t.num_rows for t in found] == [f.rows for f in wanted]:
+        return found
+    if not found:
+        raise ReaderBehind()
+    rows, parts = pa.concat_tables(found), []
+    times = rows.column(TIME).to_pylist()
+    for facts in wanted:
+        low, high = bisect_left(times, facts.first), bisect_right(times, facts.last)
+        if high - low != facts.rows:
+            raise ReaderBehind()
+        parts.append(rows.slice(low, high - low))
+    return parts
 
 
 def in_order(delta: pa.Table) -> pa.Table:

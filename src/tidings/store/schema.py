@@ -53,7 +53,7 @@ committed = Table(
     metadata,
     Column("time", BigInteger, primary_key=True, autoincrement=False),
 )
-"""The commit times of transactions."""
+"""The commit times of transactions, as far back as nothing was folded; the last one is always there."""
 
 entry = Table(
     "entry",

@@ -50,6 +50,8 @@ class Storage:
     snapshots: dict[int, Snapshot] = field(default_factory=dict)
     touched: dict[int, Table] = field(default_factory=dict)
     """Tables whose logs have grown since somebody looked."""
+    many: int = 8
+    """Log entries of more than this number become one when they are folded."""
     began: dict[str, int] = field(default_factory=dict)
     """Since when names, in small letters, mean what they mean, where they meant something else before."""
     revision: int = 0
@@ -248,7 +250,7 @@ class Storage:
         """Let a table's present rows be its base; reading it then costs nothing for its history."""
         at = table.last
         if self.journal is not None:
-            self.adopt(table, self.written(table, at))
+            self.adopt(table, self.written(table, at), self._merged(table))
             return
         text = text_of(self.backend, table.name, table.source(Version.CURRENT, 0, at))
         rows = self.backend.fetch(text, table.columns)
@@ -258,14 +260,22 @@ class Storage:
             self.backend.unload(str(table.base))
         table.rest_on(name, size, at)
 
-    def adopt(self, table: Table, base: Base) -> None:
-        """Let a table rest on a snapshot that is written but not named yet."""
+    def _merged(self, table: Table) -> dict[str, Any] | None:
+        """The log entries since the base as one, if they are many."""
+        assert self.journal is not None
+        return merged(self.journal, table.id, table.unfolded()()) if table.entries() > self.many else None
+
+    def adopt(self, table: Table, base: Base, merged: dict[str, Any] | None = None) -> None:
+        """Let a table rest on a snapshot that is written but not named yet; so may be one entry for its whole log."""
         assert self.journal is not None
         assert self.folder is not None
         base = replace(base, forgotten=table.forgotten)
         Snapshot(self.folder, base, table.columns, table.key_column).check()
-        self.journal.rebase(base)
+        since = table.base_time if table.base is not None else -1
+        self.journal.rebase(base, merged=merged)
         self.rest_on(table, base)
+        if merged is not None:
+            table.merge(since)
 
     def forget(self, before: int) -> None:
         """Forget what snapshots hold of the log up to an instant, but nothing a stored view has still to read."""
@@ -361,6 +371,13 @@ class Storage:
             except DamagedFile as damage:
                 table.base_size, table.base_time, table.damage = base.rows, base.time, damage
         return table
+
+
+def merged(journal: Journal, relation: int, entries: list[pa.Table]) -> dict[str, Any]:
+    """Log entries as one, durable if it is a file, not yet in the catalog."""
+    rows = pa.concat_tables(entries).combine_chunks()
+    first, last = span(rows)
+    return journal.stored(Entry(relation, last, rows, first))
 
 
 def in_memory(backend: Backend) -> Storage:

@@ -98,8 +98,9 @@ class Table:
     def learn(self, logged: Iterable[Facts]) -> None:
         """Know of more log entries, after all others."""
         for facts in logged:
-            self._log.add(facts, None)
+            self._log.learn(facts)
             self._net = None
+            self._clear()
 
     def durable(self, load: Load) -> None:
         """Say where the rows of log entries are found again."""
@@ -155,6 +156,15 @@ class Table:
             first, last = span(entry)
             self.log(last, entry, first)
 
+    def merge(self, since: int) -> None:
+        """Take the entries between an earlier base and the present one as one, as the catalog does."""
+        self._log.merge(since, self.base_time)
+        self._clear()
+
+    def entries(self) -> int:
+        """The number of log entries that are not in the base."""
+        return self._log.end[0] - self._log.place(self.base_time)[0]
+
     def mark(self) -> int:
         """Where the log ends, to go back to."""
         return self._log.end[0]
@@ -189,12 +199,12 @@ class Table:
 
     def unfolded(self) -> Callable[[], list[pa.Table]]:
         """How to get the entries after the base, from any thread: what is not in memory is loaded."""
-        after, until, load = self.base_time, self.last, self._log.load
-        found = self._log.at_hand(self._log.place(after), self._log.end)
+        start, until, load = self.base_time + 1, self.last, self._log.load
+        found = self._log.at_hand(self._log.place(self.base_time), self._log.end)
         if found is not None:
             return lambda: found
         assert load is not None, "what is nowhere else is in memory"
-        return lambda: load(after, until)
+        return lambda: load(start, until)
 
     # what is known about it
 

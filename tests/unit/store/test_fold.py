@@ -207,6 +207,34 @@ def test_rows_of_folded_entries_are_let_go(db: Database) -> None:
     assert len(db.changes("t")) == 3
 
 
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_log_of_many_entries_becomes_one(path: Path, at_once: bool) -> None:
+    clock = ManualClock(1)
+    with tidings.open(path, engine="duckdb", clock=clock) as db:
+        db.sql("CREATE TABLE t (x INT, s STRING)")
+        with tidings.open(path, engine="duckdb", read_only=True) as reader:
+            for number in range(1, 21):
+                if number == 20 and not at_once:
+                    db._folding.policy = Policy(2, 0.0)
+                clock.set(number)
+                put(db, number)
+                if number == 10:
+                    assert numbers(reader) == list(range(1, 11))
+            db.fold() if at_once else db._folding._settle()
+            assert numbers(reader) == list(range(1, 21))
+            assert [len(reader.query("t", as_of=n)) for n in range(21)] == list(range(21))
+        journal = db._storage.journal
+        assert journal is not None
+        (facts,) = journal.logged(table(db).id)
+        assert (facts.first, facts.last, facts.rows, facts.growth, facts.loses) == (1, 20, 20, 20, False)
+        put(db, 21)
+    with tidings.open(path, engine="duckdb", clock=clock) as db:
+        assert [len(db.query("t", as_of=n)) for n in range(22)] == list(range(22))
+        changes = db.changes("t", since=5, until=9, per_commit=True).rows()
+        assert [(c.row["x"], c.time) for c in changes] == [(n, n) for n in range(6, 10)]
+        assert db.time == 21
+
+
 def test_rows_come_from_the_catalog_after_opening(path: Path) -> None:
     with tidings.open(path, engine="duckdb", clock=ManualClock(1)) as db:
         db.sql("CREATE TABLE t (x INT, s STRING)")

@@ -105,9 +105,9 @@ def test_a_catalog_of_a_later_version(made: Path) -> None:
     with sqlite3.connect(made / "catalog.sqlite") as catalog:
         catalog.execute("UPDATE meta SET value = '99' WHERE key = 'version'")
     catalog.close()
-    for options in ({}, {"read_only": True}):
+    for read_only in (False, True):
         with pytest.raises(errors.CatalogTooNew) as refused:
-            opened(made, **options)
+            opened(made, read_only=read_only)
         assert refused.value.parameters == {"found": 99, "known": schema.VERSION}
 
 
