@@ -345,6 +345,7 @@ class Database:
         With a ``name`` the position is kept in the catalog.  A batch is acknowledged by its ``ack()``, or by asking for
         the next one; after a crash the subscription goes on behind the last one that was.
         """
+        self.reload()
         self._plan(text)
         self._has_subscribers = True
         position = None if since is None else _time(since)
@@ -358,7 +359,7 @@ class Database:
             partial(self._subscribed, text, self._catalog.find(text) is not None),
             self._waves,
             self._storage,
-            self._present,
+            lambda plan: self._settled() if self._storage.is_reader else self._present(plan),
             lambda plan, at: self._answer(plan, at).to_arrow(),
             self.reload,
         )
@@ -476,8 +477,10 @@ class Database:
         return self._told
 
     def _settled(self) -> int:
-        """The instant up to which nothing more can be committed; a reader knows of commits only."""
-        return self._time if self._storage.is_reader else max(self._time, self._told)
+        """The instant up to which nothing more can be committed; a reader knows only what the writer has recorded."""
+        if self._storage.is_reader:
+            return max([self._time, *(v.until for v in self._catalog.stored())])
+        return max(self._time, self._told)
 
     def _own_instant(self) -> int:
         """An instant at which nothing is committed, after all others."""

@@ -184,7 +184,7 @@ class Subscription:
     def _check(self, since: int, present: int) -> None:
         if since < self.feed.began():
             self._refetch(since, "it means something else since then")
-        if since > present:
+        if since > max(present, self.feed.waves.settled()):
             self._refetch(since, "it lies after all that is known here, as when a database was restored")
 
     def _refetch(self, since: int, reason: str) -> None:

@@ -141,6 +141,7 @@ class Journal:
     _engine: Engine = field(init=False)
     _revision: int = 0
     _held: Connection | None = None
+    _in_doubt: bool = False
 
     def __post_init__(self) -> None:
         self._engine = _engine(self.url)
@@ -163,7 +164,9 @@ class Journal:
         """A transaction of the writer, who must still be the writer."""
         if self.read_only:
             raise ReadOnly()
-        with self._failures(), self._engine.begin() as connection:
+        if self._in_doubt:
+            raise CatalogFailed(reason="whether it took the last transaction is not known; open the database again")
+        with self._failures(), self._engine.connect() as connection, connection.begin() as transaction:
             found = self._epoch(connection)
             if found != self.epoch:
                 raise StaleWriter(epoch=self.epoch, present=found)
@@ -171,6 +174,19 @@ class Journal:
             self._revision += 1
             of = schema.meta.c.key == "revision"
             connection.execute(update(schema.meta).where(of).values(value=str(self._revision)))
+            try:
+                transaction.commit()
+            except SQLAlchemyError:
+                if not self._landed():
+                    raise
+
+    def _landed(self) -> bool:
+        """Whether the catalog took a transaction though its answer was lost; until that is known nothing is written."""
+        self._in_doubt = True
+        with self._engine.connect().execution_options(reading=True) as connection:
+            found = self._fact(connection, "revision")
+        self._in_doubt = False
+        return found == self._revision
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:

@@ -210,6 +210,16 @@ def test_a_position_from_the_future(db: Database) -> None:
     refused(db, "t", 99)
 
 
+def test_a_position_of_a_transaction_that_changed_nothing(db: Database) -> None:
+    db.sql("INSERT INTO t VALUES (1, 1)")
+    with db.transaction() as tx:
+        pass
+    assert tx.time is not None
+    assert list(db.subscribe("t", since=tx.time)) == []
+    db.sql("INSERT INTO t VALUES (2, 1)")
+    assert [b.time for b in db.subscribe("t", since=tx.time)] == [db.time]
+
+
 @pytest.mark.parametrize("definition", [f"CREATE MATERIALIZED VIEW v AS {CAST}", f"CREATE VIEW v AS {CAST}"])
 def test_a_view_that_had_no_answer_on_the_way(db: Database, definition: str) -> None:
     db.sql(definition)

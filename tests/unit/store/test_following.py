@@ -12,9 +12,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from sqlalchemy.engine.base import RootTransaction
+from sqlalchemy.exc import OperationalError
 
 import tidings
 from tidings import Database, ManualClock, errors
+from tidings.store.journal import Journal
 from tidings.store.storage import opened
 
 PER_K = "SELECT k, count(*) AS n, sum(x) AS s FROM t GROUP BY k"
@@ -176,6 +179,25 @@ def test_a_reader_may_subscribe(writer: Database, reader: Database) -> None:
     assert next(follower).time == 4
 
 
+def test_time_passes_for_a_reader_as_the_writer_records_it(
+    writer: Database, reader: Database, clock: ManualClock
+) -> None:
+    writer.sql("CREATE TABLE due (k INT, ts TIMESTAMP)")
+    writer.sql("CREATE MATERIALIZED VIEW overdue AS SELECT k FROM due WHERE ts <= now()")
+    writer.sql("INSERT INTO due VALUES (1, TIMESTAMP '1970-01-01 00:00:10')")
+    subscription = reader.subscribe("overdue")
+    assert next(subscription).snapshot
+    clock.set(20_000_000)
+    assert list(subscription) == []
+    clock.set(15_000_000)
+    writer.sql("INSERT INTO due VALUES (2, TIMESTAMP '1970-01-01 00:00:12')")
+    assert [b.time for b in subscription] == [10_000_000, 15_000_000]
+    writer.sql("INSERT INTO due VALUES (3, TIMESTAMP '1970-01-01 00:00:18')")
+    clock.set(20_000_000)
+    writer.advance()
+    assert [b.time for b in subscription] == [18_000_000]
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_whatever_the_writer_does(path: Path, seed: int) -> None:
     rng, clock = random.Random(seed), ManualClock(0)
@@ -201,6 +223,49 @@ def test_whatever_the_writer_does(path: Path, seed: int) -> None:
                 if rng.random() < 0.6:
                     for text in ("t", "v"):
                         assert rows(reader, text) == rows(writer, text), (seed, step, act)
+
+
+# answers that are lost
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_an_answer_of_the_catalog_that_is_lost(
+    writer: Database, monkeypatch: pytest.MonkeyPatch, recorded: bool
+) -> None:
+    commit = RootTransaction.commit
+
+    def lost(self: RootTransaction) -> None:
+        commit(self) if recorded else self.rollback()
+        raise OperationalError("COMMIT", {}, OSError("the connection is gone"))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RootTransaction, "commit", lost)
+        if recorded:
+            writer.sql("INSERT INTO t VALUES (1, 1)")
+        else:
+            with pytest.raises(errors.CatalogFailed):
+                writer.sql("INSERT INTO t VALUES (1, 1)")
+    writer.sql("INSERT INTO t VALUES (2, 2)")
+    assert rows(writer, "t") == ([(1, 1)] if recorded else []) + [(2, 2)]
+
+
+def test_nothing_is_written_while_it_is_not_known_what_was(
+    writer: Database, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(self: RootTransaction) -> None:
+        raise OperationalError("COMMIT", {}, OSError("the connection is gone"))
+
+    def gone(self: object, connection: object, key: str) -> int:
+        raise OperationalError("SELECT", {}, OSError("the server is gone"))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RootTransaction, "commit", lost)
+        patched.setattr(Journal, "_fact", gone)
+        with pytest.raises(errors.CatalogFailed):
+            writer.sql("INSERT INTO t VALUES (1, 1)")
+    with pytest.raises(errors.CatalogFailed):
+        writer.sql("INSERT INTO t VALUES (2, 2)")
+    assert rows(writer, "t") == []
 
 
 # one writer
