@@ -70,7 +70,8 @@ class Finder:
         if table.base is None or not wanted.num_rows:
             return arrow_schema(table.columns).empty_table()
         snapshot = self.storage.snapshots.get(table.id)
-        if snapshot is not None and snapshot.key in wanted.column_names:
+        listed = snapshot is not None and snapshot.key in wanted.column_names
+        if snapshot is not None and listed and not pa.types.is_nested(wanted.column(snapshot.key).type):
             return snapshot.lookup(pc.unique(wanted.column(snapshot.key)))
         return self._by_engine(table, wanted)
 
