@@ -118,6 +118,7 @@ class Snapshot:
     base: Base
     columns: tuple[Column, ...]
     key: str
+    """The column by which rows are looked up; empty if there is none."""
     fills: Mapping[str, pa.Scalar] = field(default_factory=dict)
     """What its rows have in columns that were added after it was written."""
     _open: dict[str, pq.ParquetFile] = field(default_factory=dict)

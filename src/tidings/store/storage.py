@@ -306,7 +306,7 @@ class Storage:
         assert self.folder is not None
         assert self.journal is not None
         table.durable(self.journal.entries_of(table.id))
-        snapshot = Snapshot(self.folder, base, table.columns, table.key_column, table.fills)
+        snapshot = Snapshot(self.folder, base, table.columns, table.lookup_column, table.fills)
         snapshot.check()
         name = f"{table.name}@{base.folder.rpartition('/')[2]}"
         snapshot.load_into(self.backend, name)

@@ -56,8 +56,14 @@ class Table:
         return arrow_schema(self.columns)
 
     @property
+    def lookup_column(self) -> str:
+        """The column its rows are looked up by; none if all are nested."""
+        nested = {c.name for c in self.columns if types.is_nested(c.type)}
+        return "" if self.key_column in nested else self.key_column
+
+    @property
     def key_column(self) -> str:
-        """The column its rows are looked up by; maps have no order."""
+        """The column its rows are in the order of, unless told otherwise; maps have no order."""
         if self.constraints.key:
             return self.constraints.key[0]
         plain = (c.name for c in self.columns if not types.is_nested(c.type))
