@@ -82,7 +82,7 @@ def lines(text: str) -> list[str]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_code_of_page_runs(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = tidings.open
-    monkeypatch.setattr(tidings, "open", lambda **options: opened(**{"engine": "duckdb"} | options))
+    monkeypatch.setattr(tidings, "open", lambda *path, **options: opened(*path, **{"engine": "duckdb"} | options))
     run_page(page)
 
 
