@@ -41,6 +41,7 @@ from tidings.store.journal import Base, Journal
 from tidings.store.snapshot import Snapshot, Target, text_of, written
 from tidings.store.storage import Storage, merged
 from tidings.store.table import Table
+from tidings.store.upkeep import outdate
 
 _logger = logging.getLogger("tidings.store")
 
@@ -349,5 +350,13 @@ class Folding:
         self._not_before.pop(table.id, None)
 
     def _forget(self) -> None:
-        if self.policy.retention is not None:
-            self.storage.forget(self.clock.now() - self.policy.retention)
+        """Forget what is too old; a view that has failed and would still need it has to begin anew."""
+        if self.policy.retention is None:
+            return
+        storage = self.storage
+        storage.forget(self.clock.now() - self.policy.retention)
+        failed = [v for v in storage.catalog.stored() if v.error is not None and not v.is_outdated]
+        begins = {t.name: t.forgotten for t in storage.tables()}
+        late = [v for v in failed if any(begins.get(n, 0) > v.until for n in storage.catalog.below(v.plan))]
+        if late:
+            outdate(storage, late)

@@ -279,6 +279,25 @@ def test_what_views_have_still_to_read_is_not_forgotten(path: Path) -> None:
         assert [c.row["x"] for c in db.changes("v", since=40).rows()] == [50]
 
 
+def test_a_failed_view_does_not_hold_history_up(path: Path) -> None:
+    clock = ManualClock(10)
+    with tidings.open(path, engine="duckdb", clock=clock, retention=timedelta(0)) as db:
+        db.sql("CREATE TABLE t (x INT, s STRING); CREATE MATERIALIZED VIEW v AS SELECT CAST(s AS INT) AS n FROM t")
+        with db.transaction() as tx:
+            tx.insert("t", [(1, "one")])
+        db.advance()
+        assert db.status().view("v").failed
+        clock.set(20)
+        put(db, 2)
+        db.fold()
+        assert table(db).forgotten == 20
+        db.sql("DELETE FROM t WHERE s = 'one'")
+    with tidings.open(path, engine="duckdb", clock=clock, retention=timedelta(0)) as db:
+        db.advance()
+        assert not db.status().view("v").failed
+        assert db.query("v").rows() == [{"n": 2}]
+
+
 def test_sorted_by_lasts(path: Path) -> None:
     import pyarrow as pa
 
