@@ -70,9 +70,10 @@ class Finder:
         if table.base is None or not wanted.num_rows:
             return arrow_schema(table.columns).empty_table()
         snapshot = self.storage.snapshots.get(table.id)
-        listed = snapshot is not None and snapshot.key in wanted.column_names
-        if snapshot is not None and listed and not pa.types.is_nested(wanted.column(snapshot.key).type):
-            return snapshot.lookup(pc.unique(wanted.column(snapshot.key)))
+        if snapshot is not None and snapshot.key in wanted.column_names:
+            sought = wanted.column(snapshot.key)
+            if _is_found_by_value(sought):
+                return snapshot.lookup(pc.unique(sought))
         return self._by_engine(table, wanted)
 
     def _by_engine(self, table: Table, wanted: pa.Table) -> pa.Table:
@@ -93,6 +94,14 @@ class Finder:
                 plan = SemiJoin(scan, keys, (read(f"held.{name} <=> wanted.{name}"),))
                 sources[_WANTED] = Source(keys.columns, None, _added(pa.table({by.name: sought})))
         return self.runner.query(plan, lambda relation, _version: sources[relation])
+
+
+def _is_found_by_value(values: pa.ChunkedArray) -> bool:
+    """Whether equal values are the same value; the two zeros are not, and NaN is in no minimum and maximum."""
+    if pa.types.is_floating(values.type):
+        doubtful = pc.or_(pc.is_nan(values), pc.equal(values, pa.scalar(0.0, values.type)))
+        return not pc.any(doubtful).as_py()
+    return not pa.types.is_nested(values.type)
 
 
 def _added(rows: pa.Table) -> pa.Table:
