@@ -70,9 +70,8 @@ def agreed(expression: Expression, columns: tuple[Column, ...], aliases: frozens
 
     ``aliases`` are the names, in lower case, by which it may call the row.
 
-    >>> from tidings.ir.expression import show
-    >>> show(agreed(exp.maybe_parse("Qty + 1 > 2"), (Column("qty", "int"),)).expression)
-    'rows.qty + 1 > 2'
+    >>> agreed(exp.maybe_parse("Qty + 1 > 2"), (Column("qty", "int"),)).expression.sql()
+    '"rows"."qty" + 1 > 2'
     >>> agreed(exp.maybe_parse("qty / 2 > 2"), (Column("qty", "int"),)) is None
     True
     """

@@ -1,4 +1,4 @@
-"""Which expressions may be evaluated in this process; tests/spark/test_agreed.py holds the engines against each other."""
+"""Which expressions may be evaluated in this process; tests/spark/test_agreed.py compares the engines on them."""
 
 from __future__ import annotations
 
