@@ -103,6 +103,7 @@ def opened(folder: Path, clock: tidings.ManualClock, catalog: str | None) -> tid
     kept = timedelta(microseconds=300)
     db = tidings.open(folder, engine="duckdb", clock=clock, catalog=catalog, retention=kept)
     db._folding.policy = replace(db._folding.policy, rows=5_000)
+    db._storage.many = 2
     return db
 
 
