@@ -6,7 +6,7 @@ goes again breaks nothing.  The first row found wanting refuses the whole transa
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ from tidings.ir.expression import TIME, WEIGHT, show_name
 from tidings.store.constraints import NONE
 from tidings.store.evaluate import Evaluator, parsed
 from tidings.store.find import Finder
-from tidings.store.net import Key
+from tidings.store.net import Key, table_of
 from tidings.store.table import Table
 
 
@@ -73,20 +73,25 @@ class Enforcer:
 
     def check_base(self, table: Table) -> None:
         """Refuse a base whose rows the table would not take; the engine looks for the first that is not right."""
-        demands = table.constraints
+        demands, own = table.constraints, show_name(table.name)
         names = {c.name: show_name(c.name) for c in table.columns}
         wrong = [f"{names[n]} IS NULL" for n in demands.required] + [f"NOT ({c})" for c in demands.checks]
-        for condition in wrong:
-            self._check_rows(table, self.evaluator.where(table, condition))
+        if wrong:
+            conditions = " OR ".join(f"({c})" for c in wrong)
+            self._check_rows(table, self.evaluator.in_base(table, f"SELECT * FROM {own} WHERE {conditions}"))
         if demands.key:
             listed = ", ".join(names[k] for k in demands.key)
-            found = self.evaluator.where(table, f"count(*) OVER (PARTITION BY {listed}) > 1", "QUALIFY")
-            self._check_rows(table, found)
+            text = f"SELECT {listed} FROM {own} GROUP BY {listed} HAVING count(*) > 1"
+            keys = row_keys(self.evaluator.in_base(table, text))
+            if keys:
+                self._check_rows(table, table_of(table.columns, self.finder.by_key(table, keys)[keys[0]]))
 
     def _check_rows(self, table: Table, rows: pa.Table) -> None:
+        """Say of some rows that are loaded already what is wrong with them."""
         if rows.num_rows:
-            alone = Table(table.name, table.columns, constraints=replace(table.constraints, append_only=False))
-            Enforcer(self.finder, self.evaluator).check(NetChange(alone, rows, [1] * rows.num_rows))
+            self.check(
+                NetChange(Table(table.name, table.columns, constraints=table.constraints), rows, [1] * len(rows))
+            )
 
     def check_present(self, change: NetChange) -> None:
         """Refuse to delete what is not there."""

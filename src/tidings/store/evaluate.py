@@ -21,7 +21,7 @@ from tidings.engine.scalar import quoted, scalar
 from tidings.engine.source import Source
 from tidings.errors import EngineFailed, InvalidExpression
 from tidings.ir.dialect import DIALECT
-from tidings.ir.expression import TIME, WEIGHT, Expression, cast, column, refs, show_name
+from tidings.ir.expression import TIME, WEIGHT, Expression, cast, column, refs
 from tidings.ir.relation import Column, Item, Project, Scan
 from tidings.lang.sql.bind import bind
 from tidings.lang.sql.instant import at, reads_clock
@@ -118,13 +118,12 @@ class Evaluator:
             raise InvalidExpression(place(text, condition), reason="a CHECK looks at one row and nothing else")
         return plan
 
-    def where(self, table: Table, condition: str, clause: str = "WHERE", limit: int = 10) -> pa.Table:
-        """Some of the base rows of a table for which a condition holds."""
-        text = f"SELECT * FROM {show_name(table.name)} {clause} {condition}"
+    def in_base(self, table: Table, text: str) -> pa.Table:
+        """Some rows of a query over the base of a table."""
         (query,) = statements(text)
         plan = normalise(bind(query, text, _Alone(table.name, table.columns), self.runner.backend), {})
         source = Source(table.columns, table.base, arrow_schema(table.columns, versioned=True).empty_table())
-        return self.runner.query(plan, lambda _relation, _version: source).slice(0, limit)
+        return self.runner.query(plan, lambda _relation, _version: source).slice(0, 10)
 
     # values
 
