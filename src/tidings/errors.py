@@ -170,9 +170,9 @@ class InvalidRow(TidingsError):
 
 
 class MissingRow(TidingsError):
-    """A row to delete from {table} is not there: {row}"""
+    """A row of {table} that is to go or to change is not there: {row}"""
 
-    hint_template = "a delete names a row by all its values; read the table to see what it holds"
+    hint_template = "rows go by all their values or by their key; perhaps another transaction was there first"
 
 
 class NullNotAllowed(TidingsError):
