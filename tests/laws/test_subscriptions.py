@@ -127,9 +127,9 @@ def check(it: Case, path: Path | None, *, retention: int | None = None) -> int:
             if act < 0.2 and path is not None:
                 db.close()
                 db = opened()
-            elif act < 0.3:
+            elif act < 0.3 or (act < 0.6 and retention is not None):
                 db.fold()
-            elif act < 0.4:
+            elif act < 0.7:
                 db.advance()
             for subscriber in subscribers:
                 if rng.random() < 0.3:
