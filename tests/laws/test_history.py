@@ -222,3 +222,21 @@ def test_loaded_history_is_history(seeds: range, folders: Iterator[Path]) -> Non
         got = everything(life.db, 30)
         life.db.close()
         assert got == want, f"seed {seed}: {[k for k in want if got[k] != want[k]]}"
+
+
+@pytest.mark.spark
+def test_loaded_history_on_spark(spark: Any, tmp_path: Path) -> None:
+    rng = Random(7)
+    parts = [{"events": rows(rng, start), "seen": rows(rng, start)} for start in (0, 10)]
+    found = []
+    for engine, options in (("duckdb", {}), ("spark", {"spark": spark})):
+        life = Life(rng, tmp_path / engine, None, engine=engine, **options)
+        life.clock.set(20)
+        described(life.db)
+        for part in parts:
+            life.db.load({n: as_arrow(given, pa.timestamp("us", tz="UTC")) for n, given in part.items()})
+            life.db.fold()
+        told = {n: oracle.changes(life.db.changes(n, 0, 20, per_commit=True).to_arrow()) for n in VIEWS}
+        found.append((told, {n: oracle.bag(life.db.query(n, as_of=12).to_arrow()) for n in VIEWS}))
+        life.db.close()
+    assert found[0] == found[1]
