@@ -25,7 +25,7 @@ from tests.postgresql import schema, server
 SOURCE = Path(tidings.__file__).parent
 POINTS = sorted({p for path in SOURCE.rglob("*.py") for p in re.findall(r"\bpoint\(\"([\w.]+)\"\)", path.read_text())})
 LIVES = max(1, 3 * PERCENT // 100)
-TIMES = (1, 2, 5)
+TIMES = (1, 4)
 
 
 @pytest.fixture(scope="module")

@@ -208,13 +208,13 @@ class Life:
         return "\n".join(self.told)
 
 
-@pytest.mark.parametrize("seeds", chunks(60, quick=4, size=4))
+@pytest.mark.parametrize("seeds", chunks(32, quick=2, size=2))
 def test_a_database_in_a_folder_is_like_a_plain_one(seeds: range, tmp_path: Path) -> None:
     for seed in seeds:
         live(Life(Random(seed), tmp_path / str(seed)))
 
 
-@pytest.mark.parametrize("seeds", chunks(40, quick=4, size=4))
+@pytest.mark.parametrize("seeds", chunks(20, quick=2, size=2))
 def test_a_database_in_memory_is_like_a_plain_one(seeds: range) -> None:
     for seed in seeds:
         live(Life(Random(seed), None))

@@ -135,7 +135,7 @@ def folders(tmp_path: Path) -> Iterator[Path]:
     return (tmp_path / f"{n}.tidings" for n in count())
 
 
-@pytest.mark.parametrize("seeds", chunks(120, quick=10, size=10))
+@pytest.mark.parametrize("seeds", chunks(30, quick=5, size=5))
 def test_in_a_folder(seeds: range, folders: Iterator[Path]) -> None:
     refused = 0
     for seed in seeds:
@@ -144,7 +144,7 @@ def test_in_a_folder(seeds: range, folders: Iterator[Path]) -> None:
     assert refused, "nothing was ever forgotten"
 
 
-@pytest.mark.parametrize("seeds", chunks(60, quick=10, size=10))
+@pytest.mark.parametrize("seeds", chunks(30, quick=5, size=5))
 def test_in_memory(seeds: range) -> None:
     for seed in seeds:
         it = grouped_case(seed) if seed % 2 else case(seed)

@@ -88,14 +88,14 @@ def _scan(db: tidings.Database, name: str) -> Scan:
     return Scan(name, "kept", db._catalog.rows(name).columns)
 
 
-@pytest.mark.parametrize("seeds", chunks(150, quick=10, size=10))
+@pytest.mark.parametrize("seeds", chunks(60, quick=10, size=10))
 def test_keyed_views_stored(seeds: range) -> None:
     for seed in seeds:
         it = keyed_case(seed)
         check(it, oracle.recompute_on_duckdb(it)[it.view], engine="duckdb")
 
 
-@pytest.mark.parametrize("seeds", chunks(300, quick=30, size=30))
+@pytest.mark.parametrize("seeds", chunks(150, quick=30, size=30))
 def test_groupings_are_carried_on(seeds: range) -> None:
     merged = 0
     for seed in seeds:
@@ -104,14 +104,14 @@ def test_groupings_are_carried_on(seeds: range) -> None:
     assert merged * 2 > len(seeds), f"only {merged} of {len(seeds)} were merged"
 
 
-@pytest.mark.parametrize("seeds", chunks(60, quick=10, size=20))
+@pytest.mark.parametrize("seeds", chunks(30, quick=10, size=10))
 def test_recomputed_views_stored(seeds: range) -> None:
     for seed in seeds:
         it = grouped_case(seed)
         check(it, oracle.recompute_on_duckdb(it)[it.view], engine="duckdb", strategy="recompute")
 
 
-@pytest.mark.parametrize("seeds", chunks(150, quick=20, size=10))
+@pytest.mark.parametrize("seeds", chunks(60, quick=10, size=10))
 def test_stored_views_over_stored_views(seeds: range) -> None:
     """Some views of a network are stored, at some time; each of them says what its recompute says."""
     for seed in seeds:
@@ -142,7 +142,7 @@ def test_stored_views_over_stored_views(seeds: range) -> None:
             assert all(v.since == instant(made) for v in db._catalog.stored()), f"{it}\none had to begin anew"
 
 
-@pytest.mark.parametrize("seeds", chunks(150, quick=20, size=10))
+@pytest.mark.parametrize("seeds", chunks(60, quick=10, size=10))
 def test_timed_views_stored(seeds: range) -> None:
     """Time passes while a stored view is brought up to date, and while it is not."""
     for seed in seeds:
@@ -173,7 +173,7 @@ def test_timed_views_stored(seeds: range) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("seeds", chunks(20, quick=2, size=5))
+@pytest.mark.parametrize("seeds", chunks(8, quick=2, size=2))
 def test_on_spark(seeds: range, spark: Any) -> None:
     for seed in seeds:
         it = grouped_case(seed)

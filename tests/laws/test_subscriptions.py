@@ -167,19 +167,19 @@ def _case(seed: int) -> Case:
     return (grouped_case, keyed_case, case)[seed % 3](seed)
 
 
-@pytest.mark.parametrize("seeds", chunks(150, quick=10, size=5))
+@pytest.mark.parametrize("seeds", chunks(60, quick=5, size=5))
 def test_in_memory(seeds: range) -> None:
     for seed in seeds:
         check(_case(seed), None)
 
 
-@pytest.mark.parametrize("seeds", chunks(150, quick=5, size=5))
+@pytest.mark.parametrize("seeds", chunks(60, quick=5, size=5))
 def test_in_a_folder_that_is_opened_again(seeds: range, tmp_path: Path) -> None:
     for seed in seeds:
         check(_case(seed), tmp_path / str(seed))
 
 
-@pytest.mark.parametrize("seeds", chunks(90, quick=10, size=10))
+@pytest.mark.parametrize("seeds", chunks(40, quick=10, size=10))
 def test_changes_kept_for_a_while(seeds: range, tmp_path: Path) -> None:
     late = sum(check(_case(seed), tmp_path / str(seed), retention=15) for seed in seeds)
     assert late, "nobody came too late"

@@ -34,14 +34,14 @@ def check(seed: int, engine: str, session: Any = None) -> bool:
     return bool(want.keys() - {at for at, _ in case.commits})
 
 
-@pytest.mark.parametrize("seeds", chunks(400, quick=50, size=50))
+@pytest.mark.parametrize("seeds", chunks(200, quick=20, size=20))
 def test_rows_enter_and_leave_at_their_instants(seeds: range) -> None:
     by_time_alone = sum(check(seed, "duckdb") for seed in seeds)
     assert by_time_alone or len(seeds) < 10
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("seeds", chunks(24, quick=3, size=8))
+@pytest.mark.parametrize("seeds", chunks(10, quick=2, size=2))
 def test_on_spark(seeds: range, spark: Any) -> None:
     for seed in seeds:
         check(seed, "spark", spark)
