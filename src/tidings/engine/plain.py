@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tidings.ir.expression import TIME, WEIGHT
 
@@ -13,9 +14,12 @@ from tidings.ir.expression import TIME, WEIGHT
 def expanded(changes: pa.Table, *, net: bool) -> tuple[pa.Table, pa.Table]:
     """Rows to add to a base and rows to take from it; with ``net`` there is no base and rows cancel here."""
     rows = changes.drop_columns([TIME, WEIGHT])
+    weights = changes.column(WEIGHT)
+    if not pc.any(pc.less(weights, 0)).as_py():
+        return _repeated(rows, weights), rows.slice(0, 0)
     totals: Counter[Any] = Counter()
     where: dict[Any, int] = {}
-    for position, (row, weight) in enumerate(zip(row_keys(rows), changes.column(WEIGHT).to_pylist(), strict=True)):
+    for position, (row, weight) in enumerate(zip(row_keys(rows), weights.to_pylist(), strict=True)):
         totals[row] += weight
         where.setdefault(row, position)
     came = [where[r] for r, n in totals.items() for _ in range(n)]
@@ -23,6 +27,13 @@ def expanded(changes: pa.Table, *, net: bool) -> tuple[pa.Table, pa.Table]:
     if net and went:
         raise ValueError("a relation without a base has lost rows it never had")
     return rows.take(pa.array(came, pa.int64())), rows.take(pa.array(went, pa.int64()))
+
+
+def _repeated(rows: pa.Table, weights: pa.ChunkedArray) -> pa.Table:
+    """Each row as often as its weight says."""
+    if pc.all(pc.equal(weights, 1)).as_py():
+        return rows
+    return rows.take(pa.array([place for place, n in enumerate(weights.to_pylist()) for _ in range(n)], pa.int64()))
 
 
 def row_keys(rows: pa.Table) -> list[Any]:

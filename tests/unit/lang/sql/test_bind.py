@@ -57,7 +57,7 @@ def test_equal_aliases_in_different_blocks() -> None:
 def test_select_without_from() -> None:
     assert bound("SELECT 1 AS one, 'x' AS x") == plan("""
         project result [one int := 1, x string := 'x']
-          values one [] [()]
+          values one [one int] [(1)]
         """)
 
 
