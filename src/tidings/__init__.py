@@ -6,7 +6,7 @@ from tidings.database import Database, open
 from tidings.network.status import Status, ViewStatus
 from tidings.network.subscribe import ChangeBatch, Subscription
 from tidings.result import Delta, Result
-from tidings.transaction import Transaction
+from tidings.write.transaction import Transaction
 
 __all__ = [
     "ChangeBatch",

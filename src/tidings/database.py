@@ -1,6 +1,6 @@
 """The front door: open a database, define tables and views, change rows, ask what changed.
 
-A database opened here lives in memory: definitions and logs in Python, base rows in the engine.
+A thin front: ``store`` keeps rows and definitions, ``network`` finds what changed, ``write`` runs what changes rows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Any, assert_never
 
 import pyarrow as pa
 
-from tidings import dml
 from tidings import explain as explanation
 from tidings.analysis.influents import CLOCK, influents
 from tidings.clock import Clock, SystemClock, micros
@@ -55,7 +54,8 @@ from tidings.store.storage import Storage, in_memory, opened
 from tidings.store.table import Table, span
 from tidings.store.vacuum import GRACE, Vacuumed, vacuum
 from tidings.store.view import StoredView, View
-from tidings.transaction import Access, NetChange, Transaction
+from tidings.write import statements
+from tidings.write.transaction import Access, NetChange, Transaction
 
 Instant = int | datetime
 """Microseconds since the epoch, or a datetime (UTC where it has no time zone)."""
@@ -168,7 +168,6 @@ class Database:
                 case statement.AddColumns() | statement.RenameColumn() | statement.RenameTable():
                     self._begin_anew(read.table)
                     if isinstance(read, statement.RenameTable):
-                        self._begin_anew(read.table)
                         self._begin_anew(read.new)
                     self._tables.alter(read)
                     self._forget_plans()
@@ -180,7 +179,7 @@ class Database:
                     self._drop(read)
                 case statement.Insert() | statement.Update() | statement.Delete() | statement.Merge():
                     with self.transaction() as tx:
-                        dml.run(tx, read)
+                        statements.run(tx, read)
                 case statement.Vacuum():
                     result = Result(self.vacuum().to_arrow())
                 case statement.Query():
@@ -417,7 +416,6 @@ class Database:
         return self._time
 
     @exclusive
-    @exclusive
     def fold(self) -> int:
         """Fold the logs of all tables and stored views into their bases now; how many there were.
 
@@ -426,7 +424,6 @@ class Database:
         self._storage.require_writer()
         return self._folding.fold()
 
-    @exclusive
     @exclusive
     def vacuum(self, grace: timedelta = GRACE) -> Vacuumed:
         """Remove files that nobody names and that no reader opened within the last while can be reading."""

@@ -14,7 +14,7 @@ from sqlglot import exp
 import tidings
 from tests.tpc.aim import CALENDAR, FACTS, FEW, Aim, Row, aims, made
 from tests.tpc.benchmark import Query
-from tidings.transaction import Transaction
+from tidings.write.transaction import Transaction
 
 Bag = Counter[tuple[Any, ...]]
 

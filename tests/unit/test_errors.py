@@ -122,7 +122,7 @@ ELSEWHERE = {
     errors.CheckViolated: "tests/unit/store/test_enforce.py",
     errors.DuplicateKey: "tests/unit/store/test_enforce.py",
     errors.AppendOnly: "tests/unit/store/test_enforce.py",
-    errors.AmbiguousMerge: "tests/unit/test_dml.py",
+    errors.AmbiguousMerge: "tests/unit/write/test_statements.py",
     errors.JavaMissing: "tests/unit/engine/test_java.py",
     errors.RecomputeRefused: "tests/unit/network/test_strategy.py",
     errors.HistoryGone: "tests/unit/store/test_storage.py",

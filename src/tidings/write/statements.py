@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, assert_never
 import pyarrow as pa
 from sqlglot import exp
 
-from tidings import merge
 from tidings.errors import InvalidExpression, UnknownColumn, UnknownRelation, closest
 from tidings.ir.expression import Expression, cast, conjuncts
 from tidings.ir.relation import Column, Item, Project
@@ -23,10 +22,11 @@ from tidings.store.agreed import NO_VALUE, agreed, constant
 from tidings.store.net import table_of
 from tidings.store.rows import read_rows
 from tidings.store.table import Table
-from tidings.work import Work, is_default, named
+from tidings.write import merge
+from tidings.write.work import Work, is_default, named
 
 if TYPE_CHECKING:
-    from tidings.transaction import Transaction
+    from tidings.write.transaction import Transaction
 
 KEYS = 10_000
 """Up to this many keys are looked up one by one."""

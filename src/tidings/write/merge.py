@@ -20,7 +20,7 @@ from tidings.ir.relation import Column
 from tidings.lang.sql.dml import Clause, Merge
 from tidings.lang.sql.instant import at
 from tidings.store.rows import read_rows
-from tidings.work import Work, named
+from tidings.write.work import Work, named
 
 
 def run(work: Work, read: Merge) -> None:

@@ -19,7 +19,7 @@ from tidings.store.evaluate import parsed
 from tidings.store.table import Table
 
 if TYPE_CHECKING:
-    from tidings.transaction import Transaction
+    from tidings.write.transaction import Transaction
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from tidings import by_key, dml
 from tidings.engine.arrow import arrow_schema
 from tidings.errors import UnknownTransactionState, UnsupportedStatement
 from tidings.ir.expression import TIME, WEIGHT, Expression
@@ -25,6 +24,7 @@ from tidings.store.enforce import Enforcer, NetChange
 from tidings.store.net import Net, Row
 from tidings.store.rows import read_rows
 from tidings.store.table import Table
+from tidings.write import by_key, statements
 
 __all__ = ["Access", "NetChange", "Transaction"]
 
@@ -127,7 +127,7 @@ class Transaction:
             result = None
             match read:
                 case statement.Insert() | statement.Update() | statement.Delete() | statement.Merge():
-                    dml.run(self, read)
+                    statements.run(self, read)
                 case statement.Query():
                     result = Result(
                         self.answer(self.access.bind(read.query, read.text, own=read.own), self.access.instant())

@@ -19,7 +19,7 @@ from tidings.store.rows import given, read_rows
 from tidings.store.table import Table
 
 if TYPE_CHECKING:
-    from tidings.transaction import Transaction
+    from tidings.write.transaction import Transaction
 
 
 def delete(tx: Transaction, table: Table, data: Any) -> None:
