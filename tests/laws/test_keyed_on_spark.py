@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.laws import oracle
+from tests.laws.generate import Case
 from tests.laws.keyed_views import keyed_case
 from tests.laws.replay import replayed
 from tests.laws.seeds import chunks
@@ -26,9 +27,22 @@ def test_keyed_delta_is_difference_of_recomputes_on_spark(seeds: range, spark: A
             checked.result()
 
 
-def check(seed: int, spark: Any) -> None:
+def recomputed(seed: int, spark: Any) -> tuple[Case, oracle.Answers]:
+    """The case of a seed and Spark's own answers; those of another seed, if Spark lacks a construct or fails on it."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import AnalysisException
+
     it = keyed_case(seed, transactions=2, depth=2, operators=2, portable=True)
-    answers = oracle.recompute_on_spark(it, spark)
+    try:
+        return it, oracle.recompute_on_spark(it, spark)
+    except (AnalysisException, Py4JJavaError) as error:
+        if "[UNSUPPORTED_SUBQUERY_EXPRESSION" not in str(error) and "[INTERNAL_ERROR" not in str(error):
+            raise AssertionError(str(it)) from error
+        return recomputed(seed + 10_000, spark)
+
+
+def check(seed: int, spark: Any) -> None:
+    it, answers = recomputed(seed, spark)
     with replayed(it, engine="spark", spark=spark) as db:
         delta = db.changes(it.view, per_commit=True).to_arrow()
         oracle.assert_same(it, it.view, oracle.changes(delta), answers.between(0, it.instants[-1]))
