@@ -43,8 +43,10 @@ def check(it: Case, db: tidings.Database, view: str, answers: oracle.Answers) ->
 
 
 def intervals(it: Case) -> list[tuple[int, int]]:
-    """The whole history, and a part of it that begins and ends anywhere."""
+    """The whole history, and for every third case a part of it that begins and ends anywhere."""
     end = it.instants[-1]
+    if it.seed % 3:
+        return [(0, end)]
     since, until = sorted(Random(it.seed).choices(range(end + 5), k=2))
     return [(0, end), (since, until)]
 
