@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 import tidings
 from benchmarks.measure import report
 
-SECONDS = 5.0
+SECONDS = 3.0
 """How long each kind of transaction is repeated."""
 
 
