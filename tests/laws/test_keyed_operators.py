@@ -13,6 +13,7 @@ import re
 from functools import cache
 from random import Random
 
+import duckdb
 import pytest
 
 import tidings
@@ -26,11 +27,19 @@ from tests.laws.seeds import chunks
 @pytest.mark.parametrize("seeds", chunks(4_000, quick=20, size=20))
 def test_keyed_delta_is_difference_of_recomputes(seeds: range) -> None:
     for seed in seeds:
-        it = keyed_case(seed)
-        answers = oracle.recompute_on_duckdb(it)
+        it, answers = recomputed(seed)
         with replayed(it) as db:
             for view in it.views:
                 check(it, db, view.name, answers[view.name])
+
+
+def recomputed(seed: int) -> tuple[Case, dict[str, oracle.Answers]]:
+    """The case of a seed and a plain DuckDB's answers; those of another seed, if DuckDB cannot answer by itself."""
+    it = keyed_case(seed)
+    try:
+        return it, oracle.recompute_on_duckdb(it)
+    except (duckdb.NotImplementedException, duckdb.InternalException):
+        return recomputed(seed + 100_000)
 
 
 def check(it: Case, db: tidings.Database, view: str, answers: oracle.Answers) -> None:
