@@ -14,8 +14,9 @@ from tidings.engine.duckdb import DuckDB
 from tidings.engine.run import Runner
 from tidings.errors import CheckViolated, DuplicateKey
 from tidings.ir.relation import Column
+from tidings.lang.sql.parse import parsed
 from tidings.store.agreed import agreed
-from tidings.store.evaluate import Evaluator, parsed
+from tidings.store.evaluate import Evaluator
 
 pytestmark = pytest.mark.spark
 

@@ -30,11 +30,12 @@ from tidings.ir.expression import Expression
 from tidings.ir.relation import Column
 from tidings.lang.sql import statement
 from tidings.lang.sql.instant import at
+from tidings.lang.sql.parse import parsed
 from tidings.network.views import AnyView, Views
 from tidings.store.altering import alter, drop
 from tidings.store.catalog import Catalog
 from tidings.store.constraints import Constraints
-from tidings.store.evaluate import Evaluator, parsed
+from tidings.store.evaluate import Evaluator
 from tidings.store.older import noted
 from tidings.store.storage import Storage
 from tidings.store.table import Table

@@ -15,8 +15,9 @@ from sqlglot import exp
 from tidings.engine.plain import row_keys
 from tidings.errors import AppendOnly, CheckViolated, DuplicateKey, MissingRow, NullNotAllowed
 from tidings.ir.expression import TIME, WEIGHT, show_name
+from tidings.lang.sql.parse import parsed
 from tidings.store.constraints import NONE
-from tidings.store.evaluate import Evaluator, parsed
+from tidings.store.evaluate import Evaluator
 from tidings.store.find import Finder
 from tidings.store.net import Key, table_of
 from tidings.store.table import Table

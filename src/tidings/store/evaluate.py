@@ -11,7 +11,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import sqlglot
 from sqlglot import exp
 
 from tidings.engine.arrow import arrow_schema, conform
@@ -20,30 +19,17 @@ from tidings.engine.run import Runner
 from tidings.engine.scalar import quoted, scalar
 from tidings.engine.source import Source
 from tidings.errors import EngineFailed, InvalidExpression
-from tidings.ir.dialect import DIALECT
 from tidings.ir.expression import TIME, WEIGHT, Expression, cast, column, refs
 from tidings.ir.relation import Column, Item, Project, Scan
 from tidings.lang.sql.bind import bind
 from tidings.lang.sql.instant import at, reads_clock
-from tidings.lang.sql.parse import place, statements
+from tidings.lang.sql.parse import parsed, place, statements
 from tidings.rewrite.pipeline import normalise
 from tidings.store.agreed import ROWS, Agreed, agreed
 from tidings.store.table import Table
 
 NUMBER = "__n"
 """The place of a row among those given."""
-
-
-def parsed(text: str) -> Expression:
-    """An expression from its text.
-
-    >>> parsed("a > 1").sql()
-    'a > 1'
-    """
-    tree = sqlglot.parse_one(f"SELECT {text}", read=DIALECT)
-    assert isinstance(tree, exp.Select)
-    first: Expression = tree.expressions[0].pop()
-    return first
 
 
 @dataclass(frozen=True, slots=True)

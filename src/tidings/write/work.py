@@ -14,8 +14,7 @@ from tidings.ir.expression import Expression, cast
 from tidings.ir.relation import Column, Item, Project
 from tidings.lang.sql.dml import Change, Setting
 from tidings.lang.sql.instant import at
-from tidings.lang.sql.parse import place
-from tidings.store.evaluate import parsed
+from tidings.lang.sql.parse import parsed, place
 from tidings.store.table import Table
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ import pytest
 from tidings.engine.duckdb import DuckDB
 from tidings.engine.run import Runner
 from tidings.ir.relation import Column
+from tidings.lang.sql.parse import parsed
 from tidings.store.agreed import NO_VALUE, agreed, constant
-from tidings.store.evaluate import Evaluator, parsed
+from tidings.store.evaluate import Evaluator
 
 COLUMNS = tuple(
     Column(name, type)

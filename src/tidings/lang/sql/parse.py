@@ -62,6 +62,18 @@ def _syntax_error(text: str, error: ParseError) -> InvalidSyntax:
     return InvalidSyntax(Place(text, start, start + len(shown)), reason=reason)
 
 
+def parsed(text: str) -> Expression:
+    """An expression from its text.
+
+    >>> parsed("a > 1").sql()
+    'a > 1'
+    """
+    tree = sqlglot.parse_one(f"SELECT {text}", read=DIALECT)
+    assert isinstance(tree, exp.Select)
+    first: Expression = tree.expressions[0].pop()
+    return first
+
+
 def slices(text: str) -> list[str]:
     """The text of each statement, in step with :func:`statements`."""
     tokens = sqlglot.tokenize(text, read=DIALECT)
