@@ -37,7 +37,8 @@ from tidings.engine.source import Source
 from tidings.errors import TidingsError
 from tidings.ir import types
 from tidings.ir.expression import TIME, WEIGHT
-from tidings.store.journal import Base, Journal
+from tidings.store.journal import Journal
+from tidings.store.records import Base
 from tidings.store.snapshot import Snapshot, Target, text_of, written
 from tidings.store.storage import Storage, merged
 from tidings.store.table import Table

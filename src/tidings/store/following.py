@@ -10,8 +10,9 @@ writer is not ahead of it.
 
 from __future__ import annotations
 
-from tidings.store.journal import Base, Cursor, Journal
+from tidings.store.journal import Journal
 from tidings.store.kept import in_order
+from tidings.store.records import Base, Cursor
 from tidings.store.storage import Bind, Keep, Storage
 from tidings.store.table import Table
 from tidings.store.view import StoredView

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tidings.analysis.influents import reads
 from tidings.ir.text import show
-from tidings.store.journal import Cursor, Definition
+from tidings.store.records import Cursor, Definition
 from tidings.store.table import Table
 from tidings.store.view import StoredView, View
 

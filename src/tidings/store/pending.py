@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tidings.store.journal import Batch
+from tidings.store.records import Batch
 
 Act = Callable[[], None]
 

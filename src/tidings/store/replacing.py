@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tidings.store.journal import Base, Replacement
 from tidings.store.kept import of_kept, of_stored, of_view
+from tidings.store.records import Base, Replacement
 from tidings.store.storage import Storage
 from tidings.store.table import Table
 from tidings.store.view import StoredView, View

@@ -27,8 +27,8 @@ from tidings.engine.source import Source
 from tidings.ir.relation import Column, Version
 from tidings.store.fault import point
 from tidings.store.files import check_file, sync_folder
-from tidings.store.journal import Base, File
 from tidings.store.older import completed, reading
+from tidings.store.records import Base, File
 
 ROWS_PER_FILE = 1_000_000
 

@@ -20,10 +20,11 @@ from tidings.errors import DamagedFile, DatabaseMissing, ReadOnly
 from tidings.ir.relation import Column, Version
 from tidings.store.catalog import Catalog
 from tidings.store.constraints import Constraints
-from tidings.store.journal import Base, Batch, Definition, Entry, Journal, Named
+from tidings.store.journal import Journal
 from tidings.store.kept import again, in_order, known_groupings, of_kept, of_stored, of_view
 from tidings.store.lock import WriterLock
 from tidings.store.pending import Pending
+from tidings.store.records import Base, Batch, Definition, Entry, Named
 from tidings.store.snapshot import Snapshot, Target, text_of, written
 from tidings.store.table import Table, span
 from tidings.store.view import Refresh, StoredView, View

@@ -17,7 +17,7 @@ from sqlalchemy.exc import OperationalError
 
 import tidings
 from tidings import Database, ManualClock, errors
-from tidings.store.journal import Journal
+from tidings.store import session
 from tidings.store.storage import opened
 
 PER_K = "SELECT k, count(*) AS n, sum(x) AS s FROM t GROUP BY k"
@@ -255,12 +255,12 @@ def test_nothing_is_written_while_it_is_not_known_what_was(
     def lost(self: RootTransaction) -> None:
         raise OperationalError("COMMIT", {}, OSError("the connection is gone"))
 
-    def gone(self: object, connection: object, key: str) -> int:
+    def gone(connection: object, key: str) -> int:
         raise OperationalError("SELECT", {}, OSError("the server is gone"))
 
     with monkeypatch.context() as patched:
         patched.setattr(RootTransaction, "commit", lost)
-        patched.setattr(Journal, "_fact", gone)
+        patched.setattr(session, "_fact", gone)
         with pytest.raises(errors.CatalogFailed):
             writer.sql("INSERT INTO t VALUES (1, 1)")
     with pytest.raises(errors.CatalogFailed):

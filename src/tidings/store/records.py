@@ -1,0 +1,109 @@
+"""What the catalog holds, as values: relations, log entries, snapshots, cursors, subscriptions.
+
+Everybody in the store speaks of these; only the journal knows in which tables and columns they are kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """One relation as the catalog knows it."""
+
+    id: int
+    name: str
+    kind: str
+    definition: dict[str, Any]
+    created: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What changed in a relation, up to an instant: its columns, ``__t`` and ``__w``."""
+
+    relation: int
+    time: int
+    rows: pa.Table
+    first: int | None = None
+    """The first instant, if there are several."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file of a snapshot, with the least and greatest value of its sort key."""
+
+    path: str
+    rows: int
+    bytes: int
+    low: Any
+    high: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A snapshot of a relation: as of when, and its files in the order of its key."""
+
+    relation: int
+    time: int
+    rows: int
+    folder: str
+    files: tuple[File, ...]
+    forgotten: int = 0
+    """The log of the relation reaches back to this instant."""
+    sorted_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """From when to when the rows of a stored view reach, and why it stays there."""
+
+    since: int
+    until: int
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A named subscription: what it follows, and the instant up to which it has it; None before its snapshot."""
+
+    query: str
+    position: int | None
+
+
+@dataclass(slots=True)
+class Batch:
+    """What is to be recorded in one transaction of the catalog: all of it or nothing."""
+
+    committed: int | None = None
+    entries: list[Entry] = field(default_factory=list)
+    cursors: dict[int, int] = field(default_factory=dict)
+    """How far stored views have come."""
+    refilled: dict[int, list[Base]] = field(default_factory=dict)
+    """The snapshots of stored views that begin anew."""
+    failed: dict[int, str] = field(default_factory=dict)
+    """Why stored views stay where they are."""
+    outdated: list[int] = field(default_factory=list)
+    """Stored views whose rows do not count any more."""
+    made: list[Definition] = field(default_factory=list)
+    """Groupings that are kept from now on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """What changes when a view is replaced: relations that go, that come, and that are defined otherwise."""
+
+    gone: list[int]
+    made: list[Definition]
+    changed: list[Definition]
+    bases: dict[int, list[Base]]
+    """The rows that a stored view begins with, or begins anew with."""
+    outdated: list[int]
+    """Stored views whose rows do not count any more."""
+    name: str
+    began: int | None
+    """Since when the name means something else, if it does."""
