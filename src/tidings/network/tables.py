@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from sqlglot import exp
-
 from tidings.errors import (
     BreaksViews,
     DependentObjects,
@@ -25,12 +23,10 @@ from tidings.errors import (
     closest,
 )
 from tidings.ir import types
-from tidings.ir.dialect import DIALECT
-from tidings.ir.expression import Expression
 from tidings.ir.relation import Column
 from tidings.lang.sql import statement
 from tidings.lang.sql.instant import at
-from tidings.lang.sql.parse import parsed
+from tidings.lang.sql.texts import kept, kept_condition, with_name
 from tidings.network.views import AnyView, Views
 from tidings.store.altering import alter, drop
 from tidings.store.catalog import Catalog
@@ -68,8 +64,8 @@ class Tables:
         constraints = Constraints(
             key=read.key,
             required=read.required,
-            checks=tuple(_unqualified(c, read) for c in read.checks),
-            defaults=tuple((name, v.sql(DIALECT, comments=False)) for name, v in read.defaults),
+            checks=tuple(kept_condition(c, read.name, kinds) for c in read.checks),
+            defaults=tuple((name, kept(v)) for name, v in read.defaults),
             append_only=read.append_only,
             time_column=read.time_column,
         )
@@ -135,7 +131,7 @@ class Tables:
         constraints = replace(
             old,
             required=(*old.required, *read.required),
-            defaults=(*old.defaults, *((n, v.sql(DIALECT, comments=False)) for n, v in read.defaults)),
+            defaults=(*old.defaults, *((n, kept(v)) for n, v in read.defaults)),
             added=(*old.added, *added),
         )
         return (*table.columns, *read.columns), constraints
@@ -165,16 +161,6 @@ class Tables:
         return found
 
 
-def _unqualified(condition: Expression, read: statement.CreateTable) -> str:
-    """A condition's text, in which columns go without the table's name: that may change."""
-    names = {c.name.lower() for c in read.columns}
-    tree = condition.copy()
-    for node in tree.find_all(exp.Column):
-        if node.table.lower() == read.name.lower() and node.name.lower() in names:
-            node.set("table", None)
-    return str(tree.sql(DIALECT, comments=False))
-
-
 def _renamed(table: Table, read: statement.RenameColumn) -> tuple[tuple[Column, ...], Constraints]:
     names = {c.name.lower(): c.name for c in table.columns}
     old = names.get(read.old.lower())
@@ -184,18 +170,4 @@ def _renamed(table: Table, read: statement.RenameColumn) -> tuple[tuple[Column, 
         raise DuplicateColumn(read.place, "choose another name", name=read.new)
     columns = tuple(Column(read.new, c.type) if c.name == old else c for c in table.columns)
     constraints = table.constraints.renamed(old, read.new)
-    return columns, replace(constraints, checks=tuple(_with_name(c, old, read.new) for c in constraints.checks))
-
-
-def _with_name(condition: str, old: str, new: str) -> str:
-    """A condition that calls a column by another name.
-
-    >>> _with_name("a > 1 AND b < A", "a", "x")
-    'x > 1 AND b < x'
-    """
-    tree = exp.Tuple(expressions=[parsed(condition)])
-    for node in tree.find_all(exp.Column):
-        if node.name.lower() == old.lower():
-            plain = new.isidentifier() and not node.this.args.get("quoted")
-            node.set("this", exp.to_identifier(new, quoted=not plain))
-    return str(tree.expressions[0].sql(DIALECT, comments=False))
+    return columns, replace(constraints, checks=tuple(with_name(c, old, read.new) for c in constraints.checks))
