@@ -20,7 +20,7 @@ from itertools import islice
 from typing import assert_never
 
 from tidings.analysis.equality import EqualityClass, equality_classes
-from tidings.ir.expression import Expression, Ref, aliases, ref, refs, substitute
+from tidings.ir.expression import Expression, Ref, aliases, ref, refs, substitute, window_call
 from tidings.ir.relation import (
     Aggregate,
     Consolidate,
@@ -183,7 +183,7 @@ def _push_aggregate(node: Restrict, aggregate: Aggregate) -> Relation:
 
 def _push_window(node: Restrict, window: Window) -> Relation:
     """Below a window only by what partitions all its functions: other rows of a partition must stay."""
-    partitions = [i.expression.args.get("partition_by") or [] for i in window.items]
+    partitions = [window_call(i.expression).args.get("partition_by") or [] for i in window.items]
     if not all(node.expression in p for p in partitions):
         return window
     return replace(window, input=push(Restrict(window.input, node.expression, node.keys, node.null_safe)))

@@ -141,6 +141,17 @@ def typed_null(type: str) -> Expression:
     return exp.Null() if type == "void" else _typed_null(type).copy()
 
 
+def window_call(expression: Expression) -> Expression:
+    """The ``f(…) OVER (…)`` of what a window computes, which may stand inside of what puts its array in order.
+
+    >>> show(window_call(read("SORT_ARRAY(COLLECT_LIST(t.x) OVER (PARTITION BY t.k))")))
+    'COLLECT_LIST(t.x) OVER (PARTITION BY t.k)'
+    """
+    found = expression.find(exp.Window)
+    assert found is not None
+    return found
+
+
 def equality(expression: Expression) -> tuple[Expression, Expression, bool] | None:
     """Both sides of an equality and whether it lets NULL match NULL.
 

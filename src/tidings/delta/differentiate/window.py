@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tidings.delta.keyed import SINCE, KeyedInput, Lifted
-from tidings.ir.expression import Expression, column, ref
+from tidings.ir.expression import Expression, column, ref, window_call
 from tidings.ir.relation import Column, Item, Relation, Scan, Window
 
 
@@ -17,7 +17,7 @@ def lift(node: Window) -> Lifted:
     scan = node.input
     assert isinstance(scan, Scan)
     types = {f.ref: f.type for f in scan.fields}
-    partitions = [i.expression.args.get("partition_by") or [] for i in node.items]
+    partitions = [window_call(i.expression).args.get("partition_by") or [] for i in node.items]
     shared = [e for e in partitions[0] if ref(e) is not None and all(e in p for p in partitions)]
     columns = tuple(Column(f.name, f.type) for f in node.fields)
 
@@ -31,5 +31,6 @@ def lift(node: Window) -> Lifted:
 
 def _per_version(function: Expression, alias: str) -> Expression:
     tree = function.copy()
-    tree.set("partition_by", [*(tree.args.get("partition_by") or []), column(alias, SINCE)])
+    call = window_call(tree)
+    call.set("partition_by", [*(call.args.get("partition_by") or []), column(alias, SINCE)])
     return tree

@@ -133,7 +133,7 @@ def _collected(call: Expression, over: Callable[[Expression], Expression], top: 
     if distinct or isinstance(call, exp.ArrayUniqueAgg):
         rows = exp.ArrayDistinct(this=rows)
     ordered = isinstance(top, exp.Window) and top.args.get("order") is not None and by_rows(top)
-    if not ordered and not isinstance(top.parent, exp.ArraySort):
+    if not ordered:
         rows = _filled("SORT_ARRAY(x)", x=rows)
     return _filled("COALESCE(x, ARRAY())", x=rows)
 

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from tidings.analysis import functions
 from tidings.errors import NonDeterministic
-from tidings.ir.expression import Expression, cast, column, literal, refs, substitute, typed_null
+from tidings.ir.expression import Expression, cast, column, literal, refs, substitute, typed_null, window_call
 from tidings.ir.relation import Field
 from tidings.lang.sql.context import Context
 
@@ -41,14 +41,29 @@ def without_aggregates(expression: Expression, keys: Stage, aggregates: Stage) -
     def take(node: Expression) -> Expression | None:
         if node in keys.computed:
             return keys.name(node)
-        return aggregates.name(node) if is_aggregate_call(node) else None
+        return aggregates.name(node) if is_aggregate_call(_collected(node)) else None
 
     return _taken(expression, take)
 
 
 def without_windows(expression: Expression, windows: Stage) -> Expression:
     """The expression over the columns of a window stage."""
-    return _taken(expression, lambda node: windows.name(node) if isinstance(node, exp.Window) else None)
+    return _taken(expression, lambda node: windows.name(node) if isinstance(_collected(node), exp.Window) else None)
+
+
+def _collected(node: Expression) -> Expression:
+    """What collects the values that a node puts in order; else the node itself.
+
+    An array is taken together with its order: without it, equal groups could differ from one evaluation to the next.
+    """
+    if not isinstance(node, exp.ArraySort) or node.expression is not None:
+        return node
+    inner = node.this.unnest()
+    inner = inner.this.unnest() if isinstance(inner, exp.ArrayDistinct) else inner
+    call = inner
+    while isinstance(call, (*_WRAPPERS, exp.Window)):
+        call = call.this
+    return inner if isinstance(call, exp.ArrayAgg) else node
 
 
 def with_computed(expression: Expression, stage: Stage) -> Expression:
@@ -61,7 +76,8 @@ def partitioned(window: Expression, ties: list[Expression]) -> Expression:
     if not ties:
         return window
     tree = window.copy()
-    tree.set("partition_by", [*(tree.args.get("partition_by") or []), *(t.copy() for t in ties)])
+    inner = window_call(tree)
+    inner.set("partition_by", [*(inner.args.get("partition_by") or []), *(t.copy() for t in ties)])
     return tree
 
 
@@ -98,11 +114,13 @@ def by_rows(window: Expression) -> bool:
 
 def settled(window: Expression, fields: tuple[Field, ...]) -> Expression:
     """A window function whose answer does not depend on how ties fall: the whole row breaks them."""
-    if window.args.get("order") is None or not (by_rows(window) or functions.depends_on_ties(window.this)):
+    call = window_call(window)
+    if call.args.get("order") is None or not (by_rows(call) or functions.depends_on_ties(call.this)):
         return window
     tree = window.copy()
     ties = [exp.Ordered(this=f.expression, desc=False, nulls_first=True) for f in fields]
-    tree.args["order"].set("expressions", [*tree.args["order"].expressions, *ties])
+    order = window_call(tree).args["order"]
+    order.set("expressions", [*order.expressions, *ties])
     return tree
 
 
