@@ -227,6 +227,18 @@ class CatalogFailed(TidingsError):
     """The catalog could not be read or written: {reason}"""
 
 
+class DiskFull(TidingsError):
+    """There is no room to write {path}: {reason}"""
+
+    hint_template = "make room and try again; nothing has changed"
+
+
+class NotWritable(TidingsError):
+    """This process cannot write {path}: {reason}"""
+
+    hint_template = "let its user write there, or open the database with read_only=True"
+
+
 class DamagedFile(TidingsError):
     """The file {path} cannot be read: {reason}"""
 

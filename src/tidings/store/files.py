@@ -10,14 +10,16 @@ import pyarrow.parquet as pq
 
 from tidings.errors import DamagedFile
 from tidings.store.fault import point
+from tidings.store.refusal import writing
 
 
 def write_parquet(rows: pa.Table, path: Path) -> None:
     """Write rows to a new file and make it durable."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(rows, path, compression="zstd", write_page_checksum=True)
-    point("file.written")
-    sync(path)
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(rows, path, compression="zstd", write_page_checksum=True)
+        point("file.written")
+        sync(path)
 
 
 def read_parquet(root: Path, name: str) -> pa.Table:

@@ -333,7 +333,10 @@ class Folding:
                 self.storage.touched[table.id] = table
                 adopted = True
         if adopted:
-            self._forget()
+            try:
+                self._forget()
+            except TidingsError as failure:  # what is too old stays until the next fold; a commit may be waiting above
+                _logger.warning("history could not be forgotten: %s", failure)
 
     def _still_fits(self, job: Job) -> bool:
         """Whether a table is still the one a fold was begun for."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 import fcntl
 import os
 from pathlib import Path
-from typing import IO
 
 from tidings.errors import DatabaseLocked
+from tidings.store.refusal import refused
 
 
 class WriterLock:
@@ -19,25 +19,31 @@ class WriterLock:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "lock"
-        self._file: IO[str] | None = None
+        self._file: int | None = None
 
     def take(self) -> None:
         """Take the lock, or say who has it."""
-        file = self._path.open("a+", encoding="utf-8")
+        try:
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            self._lock(self._file)
+        except OSError as error:
+            self.release()
+            raise refused(error, self._path) from error
+        except DatabaseLocked:
+            self.release()
+            raise
+
+    def _lock(self, file: int) -> None:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            file.seek(0)
-            owner = file.read().strip() or "another process"
-            file.close()
+            owner = os.read(file, 100).decode().strip() or "another process"
             raise DatabaseLocked(path=str(self._path.parent), owner=owner) from None
-        file.truncate(0)
-        file.write(f"process {os.getpid()}")
-        file.flush()
-        self._file = file
+        os.ftruncate(file, 0)
+        os.write(file, f"process {os.getpid()}".encode())
 
     def release(self) -> None:
         """Give the lock back."""
         if self._file is not None:
-            self._file.close()
+            os.close(self._file)
             self._file = None

@@ -1,9 +1,9 @@
-"""Talking to the catalog: its connections, its transactions, and who may write.
+"""Talking to the catalog: its transactions, and who may write.
 
 A transaction of the writer begins by checking that it is still the writer (the epoch) and ends by raising a number, the
 revision.  By it readers know that there is news, and the writer whether a commit whose answer was lost was taken.
 
-The catalog is SQLite beside the data, in WAL mode with full sync, or PostgreSQL.
+Where connections come from is in :mod:`tidings.store.connect`.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, select, update
+from sqlalchemy import Connection, Engine, select, update
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from tidings.errors import CatalogFailed, ReadOnly, StaleWriter
 from tidings.store import schema
+from tidings.store.connect import engine
+from tidings.store.refusal import refused_by_catalog
 
 
 @dataclass(slots=True)
@@ -33,7 +34,7 @@ class Session:
     _in_doubt: bool = False
 
     def __post_init__(self) -> None:
-        self._engine = _engine(self.url)
+        self._engine = engine(self.url, read_only=self.read_only)
         if self.read_only:
             with self.reading() as connection:
                 schema.check(connection)
@@ -118,26 +119,6 @@ def _failures() -> Iterator[None]:
     try:
         yield
     except OperationalError as error:
-        raise CatalogFailed(reason=str(error.orig)) from error
+        raise refused_by_catalog(error.orig) from error
     except SQLAlchemyError as error:
         raise CatalogFailed(reason=str(error)) from error
-
-
-def _engine(url: str) -> Engine:
-    engine = create_engine(url)
-    if engine.dialect.name == "sqlite":
-        event.listen(engine, "connect", _durable)
-        event.listen(engine, "begin", _begin)
-    return engine
-
-
-def _begin(connection: Connection) -> None:
-    """Writers take their turn at once, so that none has to give up at its end; readers wait for nobody."""
-    connection.exec_driver_sql("BEGIN" if connection.get_execution_options().get("reading") else "BEGIN IMMEDIATE")
-
-
-def _durable(connection: Any, _: object) -> None:
-    """SQLite as it should be: transactions begun by us, a write-ahead log, synced at every commit."""
-    connection.isolation_level = None
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=10000"):
-        connection.execute(f"PRAGMA {pragma}")

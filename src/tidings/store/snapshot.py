@@ -29,6 +29,7 @@ from tidings.store.fault import point
 from tidings.store.files import check_file, sync_folder
 from tidings.store.older import completed, reading
 from tidings.store.records import Base, File
+from tidings.store.refusal import writing
 
 ROWS_PER_FILE = 1_000_000
 
@@ -56,9 +57,10 @@ def written(backend: Backend, target: Target, text: str, at: int) -> Base:
     """The rows of a query as files that are durable, not yet named by the catalog."""
     folder = f"base/{target.relation}/{uuid.uuid4().hex[:12]}"
     point("fold.begun")
-    backend.save(text, target.root / folder, target.key, ROWS_PER_FILE)
-    point("fold.files")
-    found = described(target.relation, at, target.root, folder, target.key)
+    with writing(target.root / folder):
+        backend.save(text, target.root / folder, target.key, ROWS_PER_FILE)
+        point("fold.files")
+        found = described(target.relation, at, target.root, folder, target.key)
     point("fold.synced")
     return found
 

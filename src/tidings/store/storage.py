@@ -16,15 +16,17 @@ from typing import Any
 import pyarrow as pa
 
 from tidings.engine.backend import Backend
-from tidings.errors import DamagedFile, DatabaseMissing, ReadOnly
+from tidings.errors import DamagedFile, DatabaseMissing, NotWritable, ReadOnly
 from tidings.ir.relation import Column, Version
 from tidings.store.catalog import Catalog
+from tidings.store.connect import is_writable
 from tidings.store.constraints import Constraints
 from tidings.store.journal import Journal
 from tidings.store.kept import again, in_order, known_groupings, of_kept, of_stored, of_view
 from tidings.store.lock import WriterLock
 from tidings.store.pending import Pending
 from tidings.store.records import Base, Batch, Definition, Entry, Named
+from tidings.store.refusal import refused
 from tidings.store.snapshot import Snapshot, Target, text_of, written
 from tidings.store.table import Table, span
 from tidings.store.view import Refresh, StoredView, View
@@ -394,7 +396,7 @@ def opened(backend: Backend, folder: Path, catalog: str | None, *, read_only: bo
         if not folder.is_dir() or (catalog is None and not file.is_file()):
             raise DatabaseMissing(path=str(folder))
         return Storage(backend, Catalog(), folder, Journal(folder, url, read_only=True))
-    folder.mkdir(parents=True, exist_ok=True)
+    _make(folder)
     lock = WriterLock(folder)
     lock.take()
     try:
@@ -402,6 +404,16 @@ def opened(backend: Backend, folder: Path, catalog: str | None, *, read_only: bo
     except BaseException:
         lock.release()
         raise
+
+
+def _make(folder: Path) -> None:
+    """Make a folder if it is not there, and refuse one that cannot be written before anything in it is touched."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise refused(error, folder) from error
+    if not is_writable(folder):
+        raise NotWritable(path=str(folder), reason="no files can be made in it")
 
 
 def _typed(columns: list[list[str]]) -> tuple[Column, ...]:

@@ -1,0 +1,97 @@
+"""What is said when something cannot be written: there is no room, no right, or the disk fails.
+
+A disk is heard through four voices: the operating system's, Arrow's, an engine's and the catalog's.  Here all of them
+come to two conditions: ``DiskFull``, which ends when room is made, and ``NotWritable``.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from errno import EACCES, EDQUOT, EFBIG, EIO, ENOSPC, EPERM, EROFS
+from pathlib import Path
+from sqlite3 import (
+    SQLITE_CANTOPEN,
+    SQLITE_FULL,
+    SQLITE_IOERR_DIR_FSYNC,
+    SQLITE_IOERR_FSYNC,
+    SQLITE_IOERR_SHMOPEN,
+    SQLITE_IOERR_SHMSIZE,
+    SQLITE_IOERR_TRUNCATE,
+    SQLITE_IOERR_WRITE,
+    SQLITE_READONLY,
+)
+
+from tidings.errors import CatalogFailed, DiskFull, EngineFailed, NotWritable, TidingsError
+
+_NO_ROOM = (ENOSPC, EDQUOT, EFBIG)
+_NO_RIGHT = (EACCES, EPERM, EROFS)
+_FAILED_WRITES = {
+    SQLITE_IOERR_DIR_FSYNC,
+    SQLITE_IOERR_FSYNC,
+    SQLITE_IOERR_SHMOPEN,
+    SQLITE_IOERR_SHMSIZE,
+    SQLITE_IOERR_TRUNCATE,
+    SQLITE_IOERR_WRITE,
+}
+_DISK_FULL = "53100"
+"""PostgreSQL's own name for it."""
+
+_LOOK = "look after the disk and try again; nothing has changed"
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Write a new file, or the files of a new folder: all of it, or a refusal that says why and nothing is left."""
+    try:
+        yield
+    except BaseException as error:
+        _remove(path)
+        if isinstance(error, OSError | EngineFailed):
+            raise refused(error, path) from error
+        raise
+
+
+def refused(error: OSError | EngineFailed, path: Path) -> TidingsError:
+    """Why a path could not be written; an engine may have failed for a reason of its own."""
+    number = _number(error)
+    if number in _NO_ROOM:
+        return DiskFull(path=str(path), reason=os.strerror(number))
+    if number in _NO_RIGHT:
+        return NotWritable(path=str(path), reason=os.strerror(number))
+    if isinstance(error, EngineFailed) and number is None:
+        return error
+    return NotWritable(None, _LOOK, path=str(path), reason=str(error))
+
+
+def _number(error: OSError | EngineFailed) -> int | None:
+    """The number of the system's error; engines only tell its text, somewhere below what they say first."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return error.errno
+    told = f"{error} {error.__context__}"
+    return next((n for n in (*_NO_ROOM, *_NO_RIGHT, EIO) if os.strerror(n) in told), None)
+
+
+def _remove(path: Path) -> None:
+    """Remove what was begun, so that it takes no room; what cannot be removed is litter."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+        return
+    try:
+        path.unlink(missing_ok=True)
+    except OSError:
+        return
+
+
+def refused_by_catalog(error: BaseException | None) -> TidingsError:
+    """Why SQLite or PostgreSQL refused."""
+    code, reason = getattr(error, "sqlite_errorcode", 0), str(error)
+    if code == SQLITE_FULL or getattr(error, "sqlstate", None) == _DISK_FULL:
+        return DiskFull(path="the catalog", reason=reason)
+    if code in _FAILED_WRITES:
+        return NotWritable(None, _LOOK, path="the catalog", reason=reason)
+    if code & 0xFF in (SQLITE_READONLY, SQLITE_CANTOPEN):
+        return NotWritable(path="the catalog", reason=reason)
+    return CatalogFailed(reason=reason)
