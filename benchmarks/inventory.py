@@ -1,55 +1,183 @@
-"""The factory inventory: items, suppliers and the condition "quantity below threshold", at any size."""
+"""The inventory of the AMOS paper: the condition "quantity below threshold", over batches of transactions.
+
+A wave begins after the last commit of a batch and ends when its changes are at hand, one by one.  It is held against
+three things measured in turns with it: one trivial query of one Spark job on the same cached table, and the whole
+condition computed from scratch, in Spark SQL over the same cached tables and in DuckDB.  Both fetch all rows.
+
+    python -m benchmarks.inventory [items …]
+"""
 
 from __future__ import annotations
 
-import pyarrow as pa
-import pyarrow.compute as pc
+import random
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import tidings
+from benchmarks.data.inventory import RECOMPUTE, TABLES, Sales, load, rows
+from benchmarks.measure import Figure, measure_in_turns, nothing, progress
+from benchmarks.report import Bar, Plot, Report, Table, finished, ms, times
+from benchmarks.setting import EXECUTIONS, PlainDuckDB, PlainSpark, database, stop_spark
 
-SCHEMA = """
-CREATE TABLE quantity (item BIGINT, qty INT);
-CREATE TABLE consume_freq (item BIGINT, freq INT);
-CREATE TABLE delivery_time (item BIGINT, supplier BIGINT, days INT);
-CREATE TABLE supplies (supplier BIGINT, item BIGINT);
-CREATE TABLE min_stock (item BIGINT, amount INT);
-CREATE VIEW threshold AS
-  SELECT c.item, c.freq * d.days + m.amount AS threshold
-  FROM consume_freq c JOIN delivery_time d ON d.item = c.item
-  JOIN supplies s ON s.item = d.item AND s.supplier = d.supplier
-  JOIN min_stock m ON m.item = c.item;
-"""
-LOW_STOCK = (
-    "SELECT q.item, q.qty, t.threshold FROM quantity q JOIN threshold t ON t.item = q.item WHERE q.qty < t.threshold"
-)
+BATCHES = (1, 100, 10_000)
+TRIVIAL, SPARK, DUCKDB = "trivial query", "recompute in Spark SQL", "recompute in DuckDB"
+
+TO_TRIVIAL = {"spark": 6.0, "auto": 2.5}
+TO_RECOMPUTE = {"spark": (7.0, 30.0), "auto": (15.0, 60.0)}
+"""How many times faster than a recompute, at the smaller and at the larger size."""
 
 
-def load(db: tidings.Database, items: int) -> None:
-    """Create the inventory and fill it; about one item in twenty is low."""
-    db.sql(SCHEMA)
-    db.sql(f"CREATE VIEW low_stock AS {LOW_STOCK}")
-    number = pa.array(range(items), pa.int64())
-    supplier = _spread(number, 7, items // 100 + 1, pa.int64())
-    freq, days, amount = (
-        _spread(number, 3, 20, pa.int32()),
-        _spread(number, 5, 10, pa.int32()),
-        _spread(number, 11, 100, pa.int32()),
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What was measured for one size and one way of execution."""
+
+    items: int
+    execution: str
+    figures: dict[str, Figure]
+    many: dict[str, Figure]
+    """The largest batch, and what it is compared with."""
+
+    def wave(self, transactions: int) -> Figure:
+        return (self.many if transactions == BATCHES[-1] else self.figures)[_wave(transactions)]
+
+
+def main(*sizes: int) -> None:
+    wanted = sizes or (1_000_000, 5_000_000)
+    rounds = [measured(items, execution) for items in wanted for execution in EXECUTIONS]
+    stop_spark()
+    report(rounds).publish()
+
+
+def measured(
+    items: int,
+    execution: str,
+    *,
+    engine: str = "spark",
+    batches: tuple[int, ...] = BATCHES,
+    runs: int = 15,
+    warm: int = 5,
+    few: int = 3,
+) -> Round:
+    """Measure one size; on DuckDB there is no Spark to compare with."""
+    progress(f"inventory: loading {items:,} items, execution {execution} …")
+    clock = tidings.ManualClock(1)
+    with database(engine, execution=execution, clock=clock) as db:
+        load(db, items)
+        waves = Waves(db, items)
+        beside: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {}
+        trivial = dict(beside)
+        if engine == "spark":
+            plain, rng = PlainSpark(db, TABLES), random.Random(11)
+            trivial[TRIVIAL] = nothing, lambda: plain.trivial(_point(rng.randrange(items)))
+            beside[SPARK] = nothing, lambda: plain.fetch(RECOMPUTE)
+        second = PlainDuckDB(rows(items))
+        beside[DUCKDB] = nothing, lambda: second.fetch(RECOMPUTE)
+        progress("inventory: small batches …")
+        small = {_wave(n): waves.work(n) for n in batches[:-1]}
+        figures = measure_in_turns(trivial | small, runs=runs, warm=warm)
+        figures |= measure_in_turns(beside, runs=max(few, runs // 3), warm=min(warm, 2))
+        progress(f"inventory: batches of {batches[-1]:,} …")
+        for _ in range(min(warm, 2)):  # as large that its keys are joined, and short of ten thousand commits
+            waves.commit(batches[-1] // 10)
+            waves.wave()
+        many = measure_in_turns(beside | {_wave(batches[-1]): waves.work(batches[-1])}, runs=few, warm=0)
+        return Round(items, execution, figures, many)
+
+
+@dataclass(slots=True)
+class Waves:
+    """Batches of transactions, and the changes of the condition after each."""
+
+    db: tidings.Database
+    items: int
+    sales: Sales = field(init=False)
+    since: int = 0
+
+    def __post_init__(self) -> None:
+        self.sales = Sales(self.db, self.items)
+
+    def work(self, transactions: int) -> tuple[Callable[[], object], Callable[[], object]]:
+        return lambda: self.commit(transactions), self.wave
+
+    def commit(self, transactions: int) -> None:
+        self.since = self.sales.commit(transactions)
+
+    def wave(self) -> object:
+        return self.db.changes("low_stock", since=self.since, per_commit=True)
+
+
+def report(rounds: list[Round]) -> Report:
+    header = ("items", "execution", "measured", "median", "lowest", "highest", "to trivial", "recompute is")
+    lines = []
+    for found in rounds:
+        for figures in (found.figures, found.many):
+            trivial, again = found.figures.get(TRIVIAL), figures.get(SPARK) or found.figures.get(SPARK)
+            for figure in figures.values():
+                if figures is found.many and figure.name == DUCKDB:
+                    continue
+                lines.append(
+                    (
+                        f"{found.items:,}",
+                        found.execution,
+                        figure.name if figures is found.figures else f"{figure.name} *",
+                        ms(figure.median),
+                        ms(figure.low),
+                        ms(figure.high),
+                        times(figure.median / trivial.median) if trivial else "",
+                        times(again.median / figure.median) if again else "",
+                    )
+                )
+    table = Table("inventory; * measured in turns with the largest batch", header, tuple(lines))
+    about = (
+        "The condition of the AMOS inventory over tables cached and sorted by item, Spark local mode.\n"
+        "A batch is so many transactions, each an update of one item by key; a wave tells the changes of each."
     )
-    threshold = pc.add(pc.multiply(freq, days), amount)
-    slack = pc.subtract(_spread(number, 13, 1000, pa.int32()), pa.scalar(50, pa.int32()))
-    columns = {
-        "quantity": {"item": number, "qty": pc.add(threshold, slack)},
-        "consume_freq": {"item": number, "freq": freq},
-        "delivery_time": {"item": number, "supplier": supplier, "days": days},
-        "supplies": {"supplier": supplier, "item": number},
-        "min_stock": {"item": number, "amount": amount},
-    }
-    for table, data in columns.items():
-        db.load(table, pa.table(data), sorted_by="item")
+    return finished("inventory", about, [table], bars(rounds), plots(rounds))
 
 
-def _spread(number: pa.Array, step: int, below: int, type: pa.DataType) -> pa.Array:
-    """Values below a bound, spread evenly and the same in every run."""
-    scaled = pc.multiply(number, pa.scalar(step * 7919, pa.int64()))
-    whole = pc.divide(scaled, pa.scalar(below, pa.int64()))
-    return pc.subtract(scaled, pc.multiply(whole, pa.scalar(below, pa.int64()))).cast(type)
+def bars(rounds: list[Round]) -> list[Bar]:
+    out: list[Bar] = []
+    sizes = sorted({r.items for r in rounds})
+    for found in rounds:
+        if SPARK not in found.figures:
+            continue
+        where = f"{found.items:,} items, {found.execution}"
+        limit = TO_RECOMPUTE[found.execution][min(sizes.index(found.items), 1)]
+        for n in BATCHES[:2]:
+            wave = found.wave(n).median
+            trivial, again = found.figures[TRIVIAL].median, found.figures[SPARK].median
+            out.append(Bar(f"{where}, {_wave(n)} / trivial query", wave / trivial, TO_TRIVIAL[found.execution], True))
+            out.append(Bar(f"{where}, recompute / {_wave(n)}", again / wave, limit, False))
+        if found.items == sizes[0]:
+            share = found.wave(BATCHES[-1]).median / found.many[SPARK].median
+            out.append(Bar(f"{where}, {_wave(BATCHES[-1])} / recompute", share, 0.5, True))
+    for execution in EXECUTIONS:
+        by_size = {r.items: r for r in rounds if r.execution == execution}
+        if len(by_size) > 1:
+            for n in BATCHES[:2]:
+                growth = by_size[sizes[-1]].wave(n).median / by_size[sizes[0]].wave(n).median
+                out.append(Bar(f"{execution}, {_wave(n)}, {sizes[-1]:,} / {sizes[0]:,} items", growth, 1.3, True))
+    return out
+
+
+def plots(rounds: list[Round]) -> list[Plot]:
+    lines: dict[str, list[tuple[float, float]]] = {}
+    for found in rounds:
+        for figure in (*found.figures.values(), found.wave(BATCHES[-1])):
+            name = f"{figure.name}, {found.execution}" if figure.name.startswith("wave") else figure.name
+            if figure.name.startswith("wave") or found.execution == "spark":
+                lines.setdefault(name, []).append((found.items, figure.median))
+    return [Plot("inventory", "Inventory: one wave, and a recompute", "items", "seconds", lines)]
+
+
+def _wave(transactions: int) -> str:
+    return f"wave of {transactions:,}"
+
+
+def _point(item: int) -> str:
+    return f"SELECT * FROM quantity WHERE item = {item}"
+
+
+if __name__ == "__main__":
+    main(*(int(a.replace("_", "")) for a in sys.argv[1:]))

@@ -13,25 +13,22 @@ import sys
 from collections.abc import Callable
 
 import tidings
-from benchmarks.inventory import LOW_STOCK, load
-from benchmarks.measure import measure, measure_in_turns, nothing, report
+from benchmarks.data.inventory import LOW_STOCK, RECOMPUTE, TABLES, Sales, load
+from benchmarks.measure import measure, measure_in_turns, nothing, progress, report
+from benchmarks.setting import PlainSpark, database, stop_spark
 from tidings.delta.plan import compile_program
 from tidings.engine.lower import lower
-from tidings.engine.spark import Spark
 
 CHANGED = frozenset({"quantity"})
 
 
 def main(items: int = 1_000_000) -> None:
-    db = tidings.open(engine="spark", clock=tidings.ManualClock(1))
-    print(f"loading {items:,} items …", file=sys.stderr)
-    load(db, items)
-    backend = db._backend
-    assert isinstance(backend, Spark)
-    lines = [*_compile_times(db), "", *_waves(db, backend, items)]
+    with database(clock=tidings.ManualClock(1)) as db:
+        progress(f"kernel: loading {items:,} items …")
+        load(db, items)
+        lines = [*_compile_times(db), "", *_waves(db, items)]
+    stop_spark()
     report("kernel", lines)
-    db.close()
-    backend.session.stop()
 
 
 def _compile_times(db: tidings.Database) -> list[str]:
@@ -48,35 +45,26 @@ def _compile_times(db: tidings.Database) -> list[str]:
     return [title, *(str(measure(name, work)) for name, work in works.items())]
 
 
-def _waves(db: tidings.Database, backend: Spark, items: int) -> list[str]:
-    rng = random.Random(7)
-    spark = backend.session
-    spark.sql("SELECT 1").collect()
-
-    def commit(rows: int) -> None:
-        """New quantities for random items, one transaction each; the wave covers them all."""
-        since.append(db.time)
-        for item in rng.sample(range(items), rows):
-            with db.transaction() as tx:
-                tx.insert("quantity", [(item, rng.randrange(300))])
+def _waves(db: tidings.Database, items: int) -> list[str]:
+    """Waves over new quantities for random items, one transaction each; the wave covers them all."""
+    rng, sales, plain = random.Random(7), Sales(db, items), PlainSpark(db, TABLES)
+    since: list[int] = []
 
     def wave() -> object:
         return db.changes("low_stock", since=since.pop(), per_commit=True)
 
     def point() -> object:
-        return backend.fetch(f"SELECT * FROM trivial WHERE item = {rng.randrange(items)}", small=True)
+        return plain.trivial(f"SELECT * FROM quantity WHERE item = {rng.randrange(items)}")
 
-    since: list[int] = []
-    backend.base("quantity").createOrReplaceTempView("trivial")
     figures = measure_in_turns(
         {
             "one row by key": (nothing, point),
-            "sum of one column": (nothing, lambda: backend.fetch("SELECT SUM(qty) FROM trivial")),
-            "wave of 10 changes": (lambda: commit(10), wave),
-            "wave of 100 changes": (lambda: commit(100), wave),
+            "sum of one column": (nothing, lambda: plain.fetch("SELECT SUM(qty) FROM quantity")),
+            "wave of 10 changes": (lambda: since.append(sales.commit(10)), wave),
+            "wave of 100 changes": (lambda: since.append(sales.commit(100)), wave),
         }
     )
-    recompute = measure("full recompute, counted", lambda: backend.fetch(_recompute(backend)), runs=5, warm=2)
+    recompute = measure("full recompute, fetched", lambda: plain.fetch(RECOMPUTE), runs=5, warm=2)
     ten, hundred = figures["wave of 10 changes"], figures["wave of 100 changes"]
     trivial = min((figures["one row by key"], figures["sum of one column"]), key=lambda f: f.median)
     return [
@@ -89,21 +77,6 @@ def _waves(db: tidings.Database, backend: Spark, items: int) -> list[str]:
         f"100 changes: {hundred.median / trivial.median:.1f} times the trivial query",
         f"100 changes: {recompute.median / hundred.median:.1f} times faster than recompute",
     ]
-
-
-def _recompute(backend: Spark) -> str:
-    """The view in plain SQL over the cached tables."""
-    for table in ("quantity", "consume_freq", "delivery_time", "supplies", "min_stock"):
-        backend.base(table).createOrReplaceTempView(f"plain_{table}")
-    return """
-        SELECT COUNT(*), SUM(threshold) FROM (
-          SELECT q.item, q.qty, c.freq * d.days + m.amount AS threshold
-          FROM plain_quantity q JOIN plain_consume_freq c ON c.item = q.item
-          JOIN plain_delivery_time d ON d.item = c.item
-          JOIN plain_supplies s ON s.item = d.item AND s.supplier = d.supplier
-          JOIN plain_min_stock m ON m.item = c.item
-          WHERE q.qty < c.freq * d.days + m.amount)
-    """
 
 
 if __name__ == "__main__":

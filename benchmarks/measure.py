@@ -1,12 +1,13 @@
-"""Measuring and reporting, the same way for every workload."""
+"""Measuring, the same way for every workload: medians of runs taken in turns, and the memory they took."""
 
 from __future__ import annotations
 
 import os
 import platform
 import statistics
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -16,6 +17,8 @@ Work: TypeAlias = tuple[Callable[[], object], Callable[[], object]]
 """What to do before the clock starts, and what to time."""
 
 RESULTS = Path(__file__).parent / "results"
+
+_PROC = Path("/proc")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,20 +32,34 @@ class Figure:
     def median(self) -> float:
         return statistics.median(self.times)
 
+    @property
+    def low(self) -> float:
+        return min(self.times)
+
+    @property
+    def high(self) -> float:
+        return max(self.times)
+
     def __str__(self) -> str:
-        low, high = min(self.times) * 1000, max(self.times) * 1000
+        low, high = self.low * 1000, self.high * 1000
         return f"{self.name:<58} {self.median * 1000:9.1f} ms   [{low:.1f} to {high:.1f}]"
+
+
+def progress(text: str) -> None:
+    """Say on standard error what is being done."""
+    print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
+
+
+def timed(work: Callable[[], object]) -> float:
+    """How long one run of some work takes."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
 
 
 def measure(name: str, work: Callable[[], object], *, runs: int = 15, warm: int = 5) -> Figure:
     """Time a piece of work, after some runs that do not count."""
-    times = []
-    for n in range(warm + runs):
-        start = time.perf_counter()
-        work()
-        if n >= warm:
-            times.append(time.perf_counter() - start)
-    return Figure(name, tuple(times))
+    return measure_in_turns({name: (nothing, work)}, runs=runs, warm=warm)[name]
 
 
 def measure_in_turns(works: dict[str, Work], *, runs: int = 15, warm: int = 5) -> dict[str, Figure]:
@@ -51,15 +68,24 @@ def measure_in_turns(works: dict[str, Work], *, runs: int = 15, warm: int = 5) -
     for n in range(warm + runs):
         for name, (prepare, work) in works.items():
             prepare()
-            start = time.perf_counter()
-            work()
+            took = timed(work)
             if n >= warm:
-                times[name].append(time.perf_counter() - start)
+                times[name].append(took)
     return {name: Figure(name, tuple(found)) for name, found in times.items()}
 
 
 def nothing() -> None:
     """No preparation."""
+
+
+def percentile(times: list[float], share: float) -> float:
+    """The time that a share of all times do not exceed.
+
+    >>> percentile([4.0, 1.0, 3.0, 2.0], 0.5)
+    2.0
+    """
+    ordered = sorted(times)
+    return ordered[max(0, -int(-share * len(ordered) // 1) - 1)]
 
 
 def facts() -> str:
@@ -68,6 +94,49 @@ def facts() -> str:
     packages = ", ".join(f"{p} {version(p)}" for p in ("pyspark", "duckdb", "sqlglot", "pyarrow"))
     machine = f"{os.cpu_count()} cores, {pages * page / 2**30:.0f} GiB, {platform.system()}"
     return f"{machine}, Python {platform.python_version()}, {packages}"
+
+
+def memory() -> str:
+    """The peak memory so far of this process and of the JVM below it; where there is no /proc, nothing is known."""
+    own = _peak(os.getpid())
+    if own is None:
+        return "peak memory: not known on this system"
+    below = [p for pid in _descendants(os.getpid()) if _name(pid) == "java" and (p := _peak(pid)) is not None]
+    jvm = f", JVM {sum(below):.1f} GiB" if below else ""
+    return f"peak memory: Python process {own:.1f} GiB{jvm}"
+
+
+def _peak(pid: int) -> float | None:
+    """The high-water mark of a process's resident memory, in GiB."""
+    try:
+        lines = (_PROC / str(pid) / "status").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return None
+    found = next((line.split() for line in lines if line.startswith("VmHWM:")), None)
+    return None if found is None else int(found[1]) / 2**20
+
+
+def _name(pid: int) -> str:
+    try:
+        return (_PROC / str(pid) / "comm").read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""
+
+
+def _descendants(pid: int) -> Iterator[int]:
+    """All processes below one."""
+    below: dict[int, list[int]] = {}
+    for entry in _PROC.glob("[0-9]*/stat"):
+        try:
+            fields = entry.read_text(encoding="utf-8").rpartition(")")[2].split()
+        except OSError:
+            continue
+        below.setdefault(int(fields[1]), []).append(int(entry.parent.name))
+    rest = [pid]
+    while rest:
+        for child in below.get(rest.pop(), []):
+            yield child
+            rest.append(child)
 
 
 def report(name: str, lines: list[str]) -> None:

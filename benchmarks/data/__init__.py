@@ -1,0 +1,1 @@
+"""What the workloads run on: generated rows, the same in every run."""

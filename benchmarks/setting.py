@@ -1,0 +1,87 @@
+"""Databases to measure, each in a folder that goes when it is done, and the same tables on plain engines beside them."""
+
+from __future__ import annotations
+
+import inspect
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import duckdb
+import pyarrow as pa
+
+import tidings
+from tidings.engine.spark import Spark
+
+EXECUTIONS = ("spark", "auto") if "execution" in inspect.signature(tidings.open).parameters else ("spark",)
+"""How differentials may be run on the Spark engine."""
+
+
+@contextmanager
+def database(
+    engine: str = "spark", *, execution: str = "spark", clock: tidings.clock.Clock | None = None, strategy: str = "auto"
+) -> Iterator[tidings.Database]:
+    """A new durable database that keeps its whole history."""
+    folder = Path(tempfile.mkdtemp(prefix="tidings-bench-"))
+    options: dict[str, Any] = {}
+    if engine == "spark" and len(EXECUTIONS) > 1:
+        options["execution"] = execution
+    try:
+        with tidings.open(folder, engine=engine, clock=clock, strategy=strategy, retention=None, **options) as db:
+            yield db
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def stop_spark() -> None:
+    """Stop Spark, if it runs."""
+    from pyspark.sql import SparkSession
+
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        running.stop()
+
+
+class Plain(Protocol):
+    """An engine without Tidings that has the tables under their own names."""
+
+    def fetch(self, text: str) -> pa.Table:
+        """All rows of a query."""
+
+
+class PlainDuckDB:
+    """DuckDB with tables of its own."""
+
+    def __init__(self, tables: Mapping[str, pa.Table]) -> None:
+        self.connection = duckdb.connect()
+        self.connection.execute("SET enable_progress_bar = false")
+        self.connection.execute("SET TimeZone = 'UTC'")
+        for name, rows in tables.items():
+            self.connection.register("given", rows)
+            self.connection.execute(f"CREATE TABLE {name} AS SELECT * FROM given")
+            self.connection.unregister("given")
+
+    def fetch(self, text: str) -> pa.Table:
+        return self.connection.execute(text).to_arrow_table()
+
+
+class PlainSpark:
+    """Spark over the cached frames that a database rests on: its tables as they were last loaded or folded."""
+
+    def __init__(self, db: tidings.Database, tables: Iterable[str]) -> None:
+        assert isinstance(db._backend, Spark)
+        self._backend = db._backend
+        for name in tables:
+            held = db._catalog.table(name).base
+            assert held is not None
+            self._backend.base(held).createOrReplaceTempView(name)
+
+    def fetch(self, text: str) -> pa.Table:
+        return self._backend.fetch(text)
+
+    def trivial(self, text: str) -> pa.Table:
+        """A query of one job, with the settings that Tidings has for small waves."""
+        return self._backend.fetch(text, small=True)
