@@ -69,7 +69,7 @@ def vacuum(storage: Storage, grace: timedelta = GRACE, folding: frozenset[int] =
         freed += found.st_size
         point("vacuum.removed")
     if not folding:
-        _remove_empty_folders(root, before)
+        _remove_empty_folders(root, before, {(root / name).parent for name in removed})
     gone = [name for name in noted if not (root / name).exists()]
     if gone:
         storage.journal.swept(gone)
@@ -82,8 +82,10 @@ def _files(root: Path) -> Iterator[Path]:
         yield from sorted(p for p in (root / folder).rglob("*") if not p.is_dir())
 
 
-def _remove_empty_folders(root: Path, before: int) -> None:
+def _remove_empty_folders(root: Path, before: int, emptied: set[Path]) -> None:
+    """Remove folders that have been empty for a while, or since a moment ago by our own doing."""
     for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*"), reverse=True):
-            if path.is_dir() and path.stat().st_mtime_ns // 1000 <= before and not any(path.iterdir()):
+            old = path in emptied or path.stat().st_mtime_ns // 1000 <= before
+            if path.is_dir() and old and not any(path.iterdir()):
                 path.rmdir()
