@@ -1,13 +1,12 @@
 """Snapshots: a relation's rows at one instant, in Parquet files sorted by one column.
 
-Each file is known with the least and greatest value of that column, and so is each of its row groups.  So a few rows
-are found by reading a few row groups, in this process and without the engine.
+A few rows are found by reading a few row groups, in this process and without the engine
+(:mod:`tidings.store.row_groups`).
 """
 
 from __future__ import annotations
 
 import uuid
-from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -16,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from sqlglot import exp
 
@@ -30,6 +28,7 @@ from tidings.store.files import check_file, sync_folder
 from tidings.store.older import completed, reading
 from tidings.store.records import Base, File
 from tidings.store.refusal import writing
+from tidings.store.row_groups import Decoded, RowGroups, Sought
 
 ROWS_PER_FILE = 1_000_000
 
@@ -103,15 +102,6 @@ def _plain(value: Any) -> Any:
             return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Bounds:
-    """The least and greatest value of a column in a row group, and whether it may have NULLs."""
-
-    low: Any
-    high: Any
-    nulls: bool
-
-
 @dataclass(slots=True)
 class Snapshot:
     """The files of a snapshot, ready to be searched."""
@@ -123,8 +113,9 @@ class Snapshot:
     """The column by which rows are looked up; empty if there is none."""
     fills: Mapping[str, pa.Scalar] = field(default_factory=dict)
     """What its rows have in columns that were added after it was written."""
-    _open: dict[str, pq.ParquetFile] = field(default_factory=dict)
-    _groups: dict[str, list[_Bounds | None]] = field(default_factory=dict)
+    decoded: Decoded = field(default_factory=Decoded)
+    """What has been read of files; all snapshots of a database share it."""
+    _open: dict[str, RowGroups] = field(default_factory=dict)
     _last: tuple[pa.Array, pa.Table] | None = None
     """What was looked up last: an update finds its rows, and then the commit looks whether they are there."""
 
@@ -145,13 +136,15 @@ class Snapshot:
 
     def lookup(self, wanted: pa.Array) -> pa.Table:
         """The rows whose key is among some values; NULL is found too."""
-        if self._last is None or not self._last[0].equals(wanted):
-            self._last = wanted, self._looked_up(wanted)
-        return self._last[1]
+        last = self._last
+        if last is None or not last[0].equals(wanted):
+            self._last = last = wanted, self._looked_up(wanted)
+        return last[1]
 
     def _looked_up(self, wanted: pa.Array) -> pa.Table:
-        parts = [self._in_file(file, wanted) for file in self.base.files]
-        found = [p for p in parts if p is not None]
+        place, sought = [c.name for c in self.columns].index(self.key), Sought.of(wanted)
+        files = [self._opened(file) for file in self.base.files]
+        found = [rows for f in files if (rows := f.matching(f.names[place], sought)) is not None]
         schema = arrow_schema(self.columns)
         complete = [conform(completed(f, self.columns, self.fills), schema) for f in found]
         return pa.concat_tables(complete) if found else schema.empty_table()
@@ -161,49 +154,9 @@ class Snapshot:
         """The columns its files have: the first ones of the table, under the names these had."""
         if not self.base.files:
             return [c.name for c in self.columns]
-        return list(self._opened(self.base.files[0]).schema_arrow.names)
+        return self._opened(self.base.files[0]).names
 
-    def _in_file(self, file: File, wanted: pa.Array) -> pa.Table | None:
-        """The matching rows of one file, from the row groups that may have some."""
-        opened = self._opened(file)
-        place = [c.name for c in self.columns].index(self.key)
-        values = sorted(set(wanted.drop_null().to_pylist()))
-        known = self._statistics(file, opened.schema_arrow.names[place])
-        groups = [g for g, found in enumerate(known) if _may_hold(found, values, wanted.null_count > 0)]
-        if not groups:
-            return None
-        name = opened.schema_arrow.names[place]
-        keys = opened.read_row_groups(groups, columns=[name], use_threads=False).column(0)
-        found = pc.is_in(keys.cast(wanted.type), value_set=wanted)
-        return opened.read_row_groups(groups, use_threads=False).filter(found) if pc.any(found).as_py() else None
-
-    def _opened(self, file: File) -> pq.ParquetFile:
+    def _opened(self, file: File) -> RowGroups:
         if file.path not in self._open:
-            self._open[file.path] = pq.ParquetFile(self.root / file.path)
+            self._open[file.path] = RowGroups(self.root / file.path, self.decoded)
         return self._open[file.path]
-
-    def _statistics(self, file: File, name: str) -> list[_Bounds | None]:
-        """What is known of a column in each row group of a file; read once."""
-        if file.path not in self._groups:
-            found = self._opened(file).metadata
-            leaf = next((n for n in range(found.num_columns) if found.schema.column(n).path == name), None)
-            groups = [found.row_group(g) for g in range(found.num_row_groups)]
-            self._groups[file.path] = [None if leaf is None else _of_group(g.column(leaf).statistics) for g in groups]
-        return self._groups[file.path]
-
-
-def _of_group(found: pq.Statistics | None) -> _Bounds | None:
-    if found is None or not found.has_min_max:
-        return None
-    return _Bounds(found.min, found.max, not found.has_null_count or found.null_count > 0)
-
-
-def _may_hold(found: _Bounds | None, values: list[Any], null: bool) -> bool:
-    """Whether a row group may have some of the values, which are in order."""
-    if found is None or (null and found.nulls):
-        return True
-    try:
-        first = bisect_left(values, found.low)
-        return first < len(values) and bool(values[first] <= found.high)
-    except TypeError:  # a moment with a time zone and one without
-        return True

@@ -27,6 +27,7 @@ from tidings.store.lock import WriterLock
 from tidings.store.pending import Pending
 from tidings.store.records import Base, Batch, Definition, Entry, Named
 from tidings.store.refusal import refused
+from tidings.store.row_groups import Decoded
 from tidings.store.snapshot import Snapshot, Target, text_of, written
 from tidings.store.table import Table, span
 from tidings.store.view import Refresh, StoredView, View
@@ -51,6 +52,7 @@ class Storage:
     journal: Journal | None = None
     lock: WriterLock | None = None
     snapshots: dict[int, Snapshot] = field(default_factory=dict)
+    decoded: Decoded = field(default_factory=Decoded)
     touched: dict[int, Table] = field(default_factory=dict)
     """Tables whose logs have grown since somebody looked."""
     many: int = 8
@@ -309,7 +311,7 @@ class Storage:
         assert self.folder is not None
         assert self.journal is not None
         table.durable(self.journal.entries_of(table.id))
-        snapshot = Snapshot(self.folder, base, table.columns, table.lookup_column, table.fills)
+        snapshot = Snapshot(self.folder, base, table.columns, table.lookup_column, table.fills, self.decoded)
         snapshot.check()
         name = f"{table.name}@{base.folder.rpartition('/')[2]}"
         snapshot.load_into(self.backend, name)

@@ -14,6 +14,7 @@ import tidings
 from tidings import Database, ManualClock
 from tidings.engine.duckdb import DuckDB
 from tidings.errors import DuplicateKey, MissingRow
+from tidings.store.row_groups import RowGroups
 
 KEYS: list[tuple[str, list[Any]]] = [
     ("TINYINT", [-3, 0, 5]),
@@ -83,22 +84,22 @@ def test_few_row_groups_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         db.sql("CREATE TABLE t (k BIGINT PRIMARY KEY, v INT)")
         db.load("t", rows)
         snapshot = db._storage.snapshots[db._catalog.table("t").id]
-        read: list[list[int]] = []
+        read: set[int] = set()
         opened = snapshot._opened(snapshot.base.files[0])
-        original = opened.read_row_groups
+        original = RowGroups._read
 
-        def counted(groups: list[int], **named: Any) -> pa.Table:
-            read.append(groups)
-            return original(groups, **named)
+        def counted(self: RowGroups, group: int, names: list[str]) -> Any:
+            read.add(group)
+            return original(self, group, names)
 
-        monkeypatch.setattr(opened, "read_row_groups", counted)
+        monkeypatch.setattr(RowGroups, "_read", counted)
         with monkeypatch.context() as patch:
             patch.setattr(DuckDB, "plain", lambda *_: pytest.fail("the engine was asked"))
             with db.transaction() as tx:
                 tx.update("t", [{"k": 77_777, "v": 2}])
                 tx.delete("t", [{"k": 5}])
-        assert opened.metadata.num_row_groups > 2
-        assert all(len(groups) <= 2 for groups in read)
+        assert opened._file.num_row_groups > 2
+        assert len(read) == 2
         assert changes(db) == [(5, 1, -1), (77_777, 1, -1), (77_777, 2, 1)]
 
 

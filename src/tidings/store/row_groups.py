@@ -1,0 +1,236 @@
+"""Rows of a Parquet file by the values of one column, row group by row group.
+
+A row group is known with the least and greatest value of the column, so only those are looked into that may hold a
+value that is sought.  There the column is read first, and the others only if something was found.  Files are in the
+order of the column as a rule: then values are found in it by halving, else by going through it.
+
+What has been decoded is kept, up to a number of bytes: a file never changes, and a transaction looks up its rows more
+than once.  Decoding is nearly all of what a lookup costs.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+KEPT_BYTES = 128 << 20
+"""So much is kept of what has been decoded, for all tables of a database."""
+
+SCATTERED = 1000
+"""Up to this many places in a row group are listed one by one."""
+
+
+@dataclass(slots=True)
+class _Column:
+    """A column of a row group."""
+
+    values: pa.Array
+    _ascending: bool | None = None
+
+    @property
+    def ascending(self) -> bool:
+        """Whether it is in order and without NULLs; found out when it is first asked."""
+        if self._ascending is None:
+            self._ascending = _is_ascending(self.values)
+        return self._ascending
+
+
+@dataclass(slots=True)
+class Decoded:
+    """Columns of row groups; those that were not used for the longest time go first."""
+
+    limit: int = KEPT_BYTES
+    bytes: int = 0
+    _held: OrderedDict[tuple[Path, int, str], _Column] = field(default_factory=OrderedDict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def find(self, path: Path, group: int, name: str) -> _Column | None:
+        with self._lock:
+            found = self._held.get((path, group, name))
+            if found is not None:
+                self._held.move_to_end((path, group, name))
+            return found
+
+    def keep(self, path: Path, group: int, name: str, column: _Column) -> None:
+        with self._lock:
+            replaced = self._held.pop((path, group, name), None)
+            self._held[path, group, name] = column
+            self.bytes += _size(column) - (_size(replaced) if replaced is not None else 0)
+            while self.bytes > self.limit:
+                _, gone = self._held.popitem(last=False)
+                self.bytes -= _size(gone)
+
+
+def _size(column: _Column) -> int:
+    return int(column.values.get_total_buffer_size())
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """Values to be found: in order, each once, and perhaps NULL."""
+
+    values: list[Any]
+    array: pa.Array
+    null: bool
+
+    @classmethod
+    def of(cls, wanted: pa.Array) -> Sought:
+        values = sorted(set(wanted.drop_null().to_pylist()))
+        return cls(values, pa.array(values, wanted.type), wanted.null_count > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    """The least and greatest value of a column in a row group, and whether it may have NULLs."""
+
+    low: Any
+    high: Any
+    nulls: bool
+
+
+@dataclass(slots=True)
+class RowGroups:
+    """One file."""
+
+    path: Path
+    decoded: Decoded
+    _file: pq.ParquetFile = field(init=False)
+    _known: dict[str, _Directory] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._file = pq.ParquetFile(self.path)
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of the file."""
+        return list(self._file.schema_arrow.names)
+
+    def matching(self, name: str, sought: Sought) -> pa.Table | None:
+        """The rows that have one of some values in a column; None if there are none."""
+        if name not in self._known:
+            self._known[name] = _Directory.of(self._file.metadata, name)
+        parts: list[list[pa.Array]] = []
+        for group, values in self._known[name].holding(sought):
+            places = _places(self._column(group, name), values, sought.null)
+            if len(places):
+                columns = self._columns(group)
+                parts.append([column.values.take(places) for column in columns])
+        if not parts:
+            return None
+        arrays = [pa.chunked_array(chunks) for chunks in zip(*parts, strict=True)]
+        return pa.Table.from_arrays(arrays, names=self.names)
+
+    def _column(self, group: int, name: str) -> _Column:
+        found = self.decoded.find(self.path, group, name)
+        return self._read(group, [name])[name] if found is None else found
+
+    def _columns(self, group: int) -> list[_Column]:
+        """All columns of a row group."""
+        found = {name: self.decoded.find(self.path, group, name) for name in self.names}
+        held = {name: column for name, column in found.items() if column is not None}
+        missing = [name for name in self.names if name not in held]
+        if missing:
+            held |= self._read(group, missing)
+        return [held[name] for name in self.names]
+
+    def _read(self, group: int, names: list[str]) -> dict[str, _Column]:
+        rows = self._file.read_row_group(group, columns=names, use_threads=False)
+        found = {}
+        for name in names:
+            chunks = rows.column(name)
+            values = chunks.chunk(0) if chunks.num_chunks == 1 else chunks.combine_chunks()
+            found[name] = _Column(values)
+            self.decoded.keep(self.path, group, name, found[name])
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Directory:
+    """What is known of a column in each row group."""
+
+    groups: list[_Bounds | None]
+    lows: list[Any]
+    highs: list[Any]
+    """The bounds, if both ascend from group to group; else nothing."""
+
+    @classmethod
+    def of(cls, found: pq.FileMetaData, name: str) -> _Directory:
+        leaves = [found.schema.column(n) for n in range(found.num_columns)]
+        leaf = next((n for n, own in enumerate(leaves) if own.path == own.name == name), None)
+        groups = [found.row_group(g) for g in range(found.num_row_groups)]
+        bounds = [None if leaf is None else _bounds(g.column(leaf).statistics) for g in groups]
+        known = [b for b in bounds if b is not None]
+        lows, highs = [b.low for b in known], [b.high for b in known]
+        ascending = len(known) == len(bounds) and lows == sorted(lows) and highs == sorted(highs)
+        return cls(bounds, lows, highs) if ascending else cls(bounds, [], [])
+
+    def holding(self, sought: Sought) -> Iterator[tuple[int, pa.Array]]:
+        """The row groups that may hold some of the values, each with those values."""
+        for group in self._candidates(sought):
+            bounds = self.groups[group]
+            first, last = _between(bounds, sought.values)
+            if first < last or (sought.null and (bounds is None or bounds.nulls)):
+                yield group, sought.array.slice(first, last - first)
+
+    def _candidates(self, sought: Sought) -> list[int] | range:
+        """Row groups to be looked at more closely; few if they and the values are."""
+        if not self.highs or len(sought.values) > len(self.highs) or sought.null:
+            return range(len(self.groups))
+        found: dict[int, None] = {}
+        try:
+            for value in sought.values:
+                found |= dict.fromkeys(range(bisect_left(self.highs, value), bisect_right(self.lows, value)))
+        except TypeError:
+            return range(len(self.groups))
+        return list(found)
+
+
+def _bounds(found: pq.Statistics | None) -> _Bounds | None:
+    if found is None or not found.has_min_max:
+        return None
+    return _Bounds(found.min, found.max, not found.has_null_count or found.null_count > 0)
+
+
+def _between(bounds: _Bounds | None, values: list[Any]) -> tuple[int, int]:
+    """Which of some values, in order, a row group may hold: from one place to another."""
+    if bounds is None:
+        return 0, len(values)
+    try:
+        return bisect_left(values, bounds.low), bisect_right(values, bounds.high)
+    except TypeError:  # a moment with a time zone and one without
+        return 0, len(values)
+
+
+def _is_ascending(values: pa.Array) -> bool:
+    if values.null_count or len(values) < 2:
+        return not values.null_count
+    try:
+        return pc.all(pc.less_equal(values.slice(0, len(values) - 1), values.slice(1))).as_py() is True
+    except pa.ArrowNotImplementedError:
+        return False
+
+
+def _places(column: _Column, wanted: pa.Array, null: bool) -> pa.Array:
+    """Where a column has one of some values, which are in order, or NULL if that is wanted too."""
+    keys = column.values if column.values.type == wanted.type else column.values.cast(wanted.type)
+    if column.ascending:
+        try:
+            firsts = pc.search_sorted(keys, wanted, side="left").to_pylist()
+            lasts = pc.search_sorted(keys, wanted, side="right").to_pylist()
+        except pa.ArrowNotImplementedError:  # of decimals
+            pass
+        else:
+            stretches = [range(first, last) for first, last in zip(firsts, lasts, strict=True) if first < last]
+            if sum(map(len, stretches)) <= SCATTERED:
+                return pa.array([place for stretch in stretches for place in stretch], pa.int64())
+    values = pa.concat_arrays([wanted, pa.nulls(1, wanted.type)]) if null else wanted
+    return pc.indices_nonzero(pc.is_in(keys, value_set=values))

@@ -1,0 +1,99 @@
+"""Rows of a file by the values of a column: whatever its type, its order and its NULLs, and with few bytes kept."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tidings.store.row_groups import SCATTERED, Decoded, RowGroups, Sought
+
+TYPES: list[tuple[pa.DataType, list[Any]]] = [
+    (pa.int64(), list(range(-50, 50))),
+    (pa.string(), [f"{n:03}ä" for n in range(60)] + ["", "x" * 400, "x" * 401]),
+    (pa.decimal128(12, 2), [Decimal(n) / 4 for n in range(-30, 30)]),
+    (pa.date32(), [date.fromordinal(730_000 + n) for n in range(50)]),
+    (pa.timestamp("us", "UTC"), [datetime.fromtimestamp(n * 1000, UTC) for n in range(50)]),
+    (pa.float64(), [n / 8 for n in range(1, 60)]),
+    (pa.bool_(), [False, True]),
+    (pa.binary(), [b"", *(bytes([n]) for n in range(250))]),
+]
+
+
+@pytest.mark.parametrize("order", ["ascending", "descending", "none"])
+@pytest.mark.parametrize("kept", [0, 4000, 1 << 30])
+@pytest.mark.parametrize(("type", "values"), TYPES, ids=[str(t) for t, _ in TYPES])
+def test_finds_what_is_there(type: pa.DataType, values: list[Any], kept: int, order: str, tmp_path: Path) -> None:
+    rng = random.Random(7)
+    for nulls in (0, 3):
+        column = [rng.choice(values) for _ in range(400)]
+        if order != "none":
+            column.sort(reverse=order == "descending")
+        column = [*([None] * nulls), *column]
+        rows = pa.table({"v": pa.array(range(len(column))), "k": pa.array(column, type)})
+        path = tmp_path / f"{nulls}.parquet"
+        pq.write_table(rows, path, row_group_size=30)
+        decoded = Decoded(kept)
+        found = RowGroups(path, decoded)
+        for _ in range(30):
+            wanted = rng.sample([None, *values], rng.randint(0, min(len(values), 9)))
+            answer = found.matching("k", Sought.of(pa.array(wanted, type)))
+            expected = [n for n, value in enumerate(column) if value in wanted]
+            assert sorted(answer.column("v").to_pylist() if answer is not None else []) == expected
+            assert answer is None or all(row["k"] == column[row["v"]] for row in answer.to_pylist())
+            assert decoded.bytes <= kept
+
+
+def test_many_rows_of_one_value(tmp_path: Path) -> None:
+    column = [1] * 10 + [2] * (SCATTERED + 500) + [3] * 10
+    pq.write_table(pa.table({"k": column}), tmp_path / "f.parquet")
+    found = RowGroups(tmp_path / "f.parquet", Decoded()).matching("k", Sought.of(pa.array([2, 3])))
+    assert found is not None
+    assert found.column("k").to_pylist() == column[10:]
+
+
+def test_a_column_is_not_taken_for_a_field_of_a_structure(tmp_path: Path) -> None:
+    rows = pa.table({"a": [{"b": 9}, {"b": 9}], "a.b": [1, 2]})
+    pq.write_table(rows, tmp_path / "f.parquet")
+    found = RowGroups(tmp_path / "f.parquet", Decoded()).matching("a.b", Sought.of(pa.array([2])))
+    assert found is not None
+    assert found.to_pylist() == [{"a": {"b": 9}, "a.b": 2}]
+
+
+def test_what_was_decoded_is_not_decoded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pq.write_table(pa.table({"k": range(1000), "v": range(1000)}), tmp_path / "f.parquet", row_group_size=100)
+    found = RowGroups(tmp_path / "f.parquet", Decoded())
+    read: list[tuple[int, list[str]]] = []
+    original = RowGroups._read
+
+    def counted(self: RowGroups, group: int, names: list[str]) -> Any:
+        read.append((group, names))
+        return original(self, group, names)
+
+    monkeypatch.setattr(RowGroups, "_read", counted)
+    for wanted in ([5, 905, 2000], [7, 903], [905, 5]):
+        found.matching("k", Sought.of(pa.array(wanted)))
+    assert read == [(0, ["k"]), (0, ["v"]), (9, ["k"]), (9, ["v"])]
+
+
+def test_the_others_are_read_only_where_something_is_found(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"k": [1, 3], "v": [1, 3]}), tmp_path / "f.parquet")
+    decoded = Decoded()
+    assert RowGroups(tmp_path / "f.parquet", decoded).matching("k", Sought.of(pa.array([2]))) is None
+    assert decoded.find(tmp_path / "f.parquet", 0, "k") is not None
+    assert decoded.find(tmp_path / "f.parquet", 0, "v") is None
+
+
+def test_the_longest_unused_goes_first(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"k": range(300)}), tmp_path / "f.parquet", row_group_size=100)
+    decoded = Decoded(1700)
+    found = RowGroups(tmp_path / "f.parquet", decoded)
+    for wanted in (5, 105, 6, 205):
+        found.matching("k", Sought.of(pa.array([wanted])))
+    assert [decoded.find(found.path, group, "k") is not None for group in range(3)] == [True, False, True]
