@@ -87,13 +87,9 @@ def test_a_full_disk(act: str, mounted: tuple[subprocess.Popen[str], Path]) -> N
 
 def test_what_engines_and_servers_say(tmp_path: Path) -> None:
     """What only a cluster or a server can say, in their words."""
-    try:
-        try:
-            raise OSError("Job aborted: java.io.IOException: No space left on device")
-        except OSError:
-            raise errors.EngineFailed(engine="spark", reason="Job aborted") from None
-    except errors.EngineFailed as failure:
-        assert refused(failure, tmp_path).condition == "DiskFull"
+    failure = errors.EngineFailed(engine="spark", reason="Job aborted")
+    failure.__context__ = OSError("Job aborted: java.io.IOException: No space left on device")
+    assert refused(failure, tmp_path).condition == "DiskFull"
     unrelated = errors.EngineFailed(engine="spark", reason="division by zero")
     assert refused(unrelated, tmp_path) is unrelated
     full = OperationalError("INSERT", {}, psycopg.errors.DiskFull("could not extend file"))

@@ -131,7 +131,7 @@ ELSEWHERE = {
     errors.DatabaseLocked: "tests/unit/store/test_storage.py",
     errors.DatabaseMissing: "tests/unit/store/test_storage.py",
     errors.DiskFull: "tests/crash/full_disk.py",
-    errors.NotWritable: "tests/crash/test_read_only_directory.py",
+    errors.NotWritable: "tests/crash/somebody.py",
     errors.DamagedFile: "tests/unit/store/test_storage.py",
     errors.LateRow: "tests/unit/store/test_history.py",
     errors.StaleWriter: "tests/unit/store/test_following.py",

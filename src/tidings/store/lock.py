@@ -28,7 +28,7 @@ class WriterLock:
             self._lock(self._file)
         except OSError as error:
             self.release()
-            raise refused(error, self._path) from error
+            raise refused(error, self._path) from None
         except DatabaseLocked:
             self.release()
             raise

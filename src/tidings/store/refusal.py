@@ -50,7 +50,7 @@ def writing(path: Path) -> Iterator[None]:
     except BaseException as error:
         _remove(path)
         if isinstance(error, OSError | EngineFailed):
-            raise refused(error, path) from error
+            raise refused(error, path) from None
         raise
 
 

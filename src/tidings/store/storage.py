@@ -413,7 +413,7 @@ def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise refused(error, folder) from error
+        raise refused(error, folder) from None
     if not is_writable(folder):
         raise NotWritable(path=str(folder), reason="no files can be made in it")
 
