@@ -254,15 +254,18 @@ class NewForms(NewValues):
         kept = [c for c in others if c.name not in gone]
         values = self.rng.sample([*LITERALS[by.kind], *(["NULL"] if self.rng.random() < 0.3 else [])], k=2)
         columns, cells = list(kept), []
+        heads = ("p", "q") if len(chosen) > 1 else ("P 0", "P 1")
+        while any(c.name.startswith(heads) for c in kept):
+            heads = (heads[0] + "'", heads[1] + "'")
         for place, value in enumerate(values):
             for number, (call, kind, _) in enumerate(chosen):
-                name = f"{'pq'[place]}_{'mn'[number]}" if len(chosen) > 1 else f"P {place}"
+                name = f"{heads[place]}_{'mn'[number]}" if len(chosen) > 1 else heads[place]
                 test = f"{quote(by.name)} <=> {value}"
                 among = call.replace(")", f") FILTER (WHERE {test})", 1)
                 cells.append(f"CASE WHEN COUNT(*) FILTER (WHERE {test}) > 0 THEN {among} END AS {quote(name)}")
                 columns.append(Column(name, kind))
         shown = [quote(c.name) for c in kept]
-        named = [f"{v} AS {quote('pq'[n] if len(chosen) > 1 else f'P {n}')}" for n, v in enumerate(values)]
+        named = [f"{v} AS {quote(heads[n])}" for n, v in enumerate(values)]
         aggregates = ", ".join(f"{c} AS {'mn'[n]}" for n, (c, _, _) in enumerate(chosen))
         pivot = f" PIVOT ({aggregates} FOR {quote(by.name)} IN ({', '.join(named)}))"
         groups = f" GROUP BY {', '.join(shown)}" if shown else ""

@@ -15,6 +15,7 @@ from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect as Language
 from sqlglot.generator import Generator
 
+from tidings.engine.in_order import by_folding
 from tidings.ir.expression import Expression, Ref, cast, ref
 
 Names: TypeAlias = Mapping[Ref, str]
@@ -64,9 +65,13 @@ def in_own_words(tree: Expression, strict: bool) -> Expression:
     """A copy as the engine's dialect is to print it.
 
     Where an engine has a CAST of its own that fails (``strict``), a plain CAST becomes that one: it fails on what it
-    cannot convert, on every engine; only TRY_CAST answers NULL.
+    cannot convert, on every engine; only TRY_CAST answers NULL.  The same engine takes aggregates in an order.
     """
     whole = exp.Tuple(expressions=[tree.copy()])
+    for call in list(whole.find_all(exp.AggFunc)) if not strict else ():
+        folded = by_folding(call)
+        if folded is not None:
+            call.replace(folded)
     for node in list(whole.find_all(exp.TryCast, exp.Anonymous, exp.ArrayAgg)) if strict else ():
         if isinstance(node, exp.TryCast):
             if not node.args.get("safe"):

@@ -22,6 +22,7 @@ from tidings.lang.sql.bound import Bound, distinct_rows
 from tidings.lang.sql.clock import held_now, reads_clock
 from tidings.lang.sql.context import Context
 from tidings.lang.sql.expression import bind_condition, bind_expression, for_analysis
+from tidings.lang.sql.floating import in_fixed_order, window_in_fixed_order
 from tidings.lang.sql.generators import Generator, expanded, generator
 from tidings.lang.sql.grouping import Grouping, aggregated, grouping_sets, grouping_type, listed, plainly_grouped
 from tidings.lang.sql.names import check_reserved, kept_apart
@@ -260,7 +261,7 @@ class _Select:
         for key in (*grouping.keys, *self.ties):
             keys.name(key)
         over = [stages.without_aggregates(e, keys, aggregates) for e in mentioned]
-        items = (self._computed(keys, valued), self._computed(aggregates, {}))
+        items = (self._computed(keys, valued), self._in_fixed_order(self._computed(aggregates, {})))
         self.plan = aggregated(self.ctx, self.plan, keys, aggregates, items, grouping)
         self.subqueries.forget_columns()
         self._redistribute(over, len(conditions))
@@ -276,6 +277,10 @@ class _Select:
         types = self.ctx.types([valued.get(e, e) for e in asked], self.plan.fields, self.node)
         known.update(zip(asked, types, strict=True))
         return [Item(n, known[e] or "void", valued.get(e, e)) for e, n in stage.computed.items()]
+
+    def _in_fixed_order(self, aggregates: list[Item]) -> list[Item]:
+        fields = self.plan.fields
+        return [Item(i.name, i.type, in_fixed_order(self.ctx, i.expression, i.type, fields)) for i in aggregates]
 
     def _attach_inside_keys(self, keys: list[Expression]) -> dict[Expression, Expression]:
         """Give subqueries of GROUP BY their columns; the keys over them."""
@@ -335,7 +340,8 @@ class _Select:
         stage = stages.Stage(self.ctx.alias("windows"), "w")
         over = [stages.without_windows(e, stage) for e in mentioned]
         types = self.ctx.types(list(stage.computed), self.plan.fields, self.node)
-        settled = (stages.settled(stages.partitioned(w, self.ties), self.plan.fields) for w in stage.computed)
+        fixed = map(window_in_fixed_order, stage.computed, types)
+        settled = (stages.settled(stages.partitioned(w, self.ties), self.plan.fields) for w in fixed)
         names = stage.computed.values()
         items = tuple(Item(n, t, w) for n, t, w in zip(names, types, settled, strict=True))
         self.plan = Window(self.plan, stage.alias, items)
