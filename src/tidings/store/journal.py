@@ -77,12 +77,15 @@ class Journal:
         """Give a relation another definition."""
         with self._session.writing() as connection:
             writes.redefine(connection, changed)
+            point("redefine.written")
+        point("redefine.done")
 
     def undefine(self, relations: list[int]) -> None:
         """Remove relations and all that is recorded of them; their files are litter from here on."""
         with self._session.writing() as connection:
             writes.undefine(connection, relations)
             point("undefine.written")
+        point("undefine.done")
 
     def replace(self, change: Replacement) -> None:
         """Put one view in the place of another."""
@@ -246,6 +249,8 @@ class Journal:
         """Note that names mean something else from an instant on."""
         with self._session.writing() as connection:
             writes.begin(connection, names, time)
+            point("begin.written")
+        point("begin.done")
 
     # what is named
 
