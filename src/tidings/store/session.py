@@ -17,6 +17,7 @@ from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from tidings.errors import CatalogFailed, ReadOnly, StaleWriter
 from tidings.store import schema
+from tidings.store.advisory import CatalogLock, alone, taken
 from tidings.store.connect import engine
 from tidings.store.refusal import refused_by_catalog
 
@@ -32,6 +33,7 @@ class Session:
     _revision: int = 0
     _held: Connection | None = None
     _in_doubt: bool = False
+    _lock: CatalogLock | None = None
 
     def __post_init__(self) -> None:
         self._engine = engine(self.url, read_only=self.read_only)
@@ -39,14 +41,24 @@ class Session:
             with self.reading() as connection:
                 schema.check(connection)
             return
-        with _failures(), self._engine.begin() as connection:
-            schema.prepare(connection)
-            self.epoch = _epoch(connection) + 1
-            self._revision = _fact(connection, "revision")
-            of = schema.meta.c.key == "epoch"
-            connection.execute(update(schema.meta).where(of).values(value=str(self.epoch)))
+        try:
+            with _failures(), self._engine.begin() as connection:
+                alone(connection)
+                schema.prepare(connection)
+                self._lock = taken(self._engine, connection)
+                self.epoch = _epoch(connection) + 1
+                self._revision = _fact(connection, "revision")
+                of = schema.meta.c.key == "epoch"
+                connection.execute(update(schema.meta).where(of).values(value=str(self.epoch)))
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
+        """End all connections; another writer may come."""
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
         self._engine.dispose()
 
     @contextmanager
