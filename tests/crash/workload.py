@@ -1,7 +1,8 @@
 """A random life of a database: definitions, transactions, waves, folds, all told beforehand.
 
 The same seed always gives the same steps, so that whoever looks at the folder after a crash knows what must be there.
-Every transaction inserts its own number into ``done``; how far a life came is the greatest number in there.
+Every transaction inserts its own number into ``done``; how far a life came is the greatest number in there.  Two more
+tables are altered on the way: ``w`` gets columns and other names for them, and ``r0`` gets other names itself.
 """
 
 from __future__ import annotations
@@ -21,12 +22,25 @@ DEFINITIONS = (
     "CREATE TABLE done (n BIGINT)",
     "CREATE TABLE t (k INT, x INT)",
     "CREATE TABLE u (k INT, y INT)",
+    "CREATE TABLE w (k INT, x INT)",
+    "CREATE TABLE r0 (n BIGINT)",
     "CREATE VIEW joined AS SELECT t.k, t.x, u.y FROM t JOIN u ON t.k = u.k",
     "CREATE MATERIALIZED VIEW totals AS SELECT k, count(*) AS n, sum(x) AS s FROM t GROUP BY k",
     "CREATE MATERIALIZED VIEW lonely AS SELECT k, x FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.k = t.k)",
+    "CREATE MATERIALIZED VIEW counted AS SELECT k, count(*) AS n FROM w GROUP BY k",
 )
-VIEWS = ("joined", "totals", "lonely")
+VIEWS = ("joined", "totals", "lonely", "counted")
 EXTRA = "CREATE MATERIALIZED VIEW IF NOT EXISTS extra AS SELECT DISTINCT x FROM t"
+BRIEF = """
+CREATE TABLE IF NOT EXISTS brief (x INT);
+CREATE MATERIALIZED VIEW IF NOT EXISTS briefly AS SELECT x FROM brief;
+INSERT INTO brief VALUES (1);
+DROP TABLE brief CASCADE
+"""
+
+OFTEN = ("commit", "commit", "commit", "commit", "fold", "vacuum")
+ONCE = tuple("advance fold vacuum view drop drop_table reopen replace redefine subscribe".split())
+ALTERATIONS = ("add_column", "rename_column", "rename_table")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +53,45 @@ class Step:
     """How many more rows it inserts, so many that its log entry is a file."""
 
 
-def steps(seed: int, length: int = 14) -> list[Step]:
-    """What happens after the definitions."""
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What alterations have made of two tables."""
+
+    columns: tuple[str, ...] = ("k", "x")
+    """Those of ``w``."""
+    defaults: tuple[int | None, ...] = (None,)
+    """What all rows of ``w`` have after their first column."""
+    name: str = "r0"
+
+    def altered(self, kind: str, number: int) -> Shape:
+        """As a step of some kind and number makes it."""
+        match kind:
+            case "add_column":
+                return replace(self, columns=(*self.columns, f"c{number}"), defaults=(*self.defaults, number))
+            case "rename_column":
+                return replace(self, columns=(*self.columns[:-1], f"c{number}"))
+            case "rename_table":
+                return replace(self, name=f"r{number}")
+            case _:
+                return self
+
+
+def shape(seed: int, upto: int) -> Shape:
+    """The altered tables after all steps up to a number."""
+    found = Shape()
+    for number, step in enumerate(steps(seed)[:upto], 1):
+        found = found.altered(step.kind, number)
+    return found
+
+
+def steps(seed: int) -> list[Step]:
+    """What happens after the definitions: everything once, and some of it more often."""
     rng = Random(seed)
     held: dict[str, list[Row]] = {"t": [], "u": []}
+    kinds = [*ONCE, *ALTERATIONS, *rng.choices(OFTEN, k=8), "commit"]
+    rng.shuffle(kinds)
     out = []
-    for _ in range(length):
-        kind = rng.choice(["commit"] * 4 + "advance fold vacuum view drop reopen replace subscribe".split())
+    for kind in kinds:
         if kind != "commit":
             out.append(Step(kind))
             continue
@@ -63,20 +109,20 @@ def steps(seed: int, length: int = 14) -> list[Step]:
 
 
 def live(folder: Path, seed: int, acknowledged: Path, catalog: str | None = None) -> None:
-    """Live through a seed's steps, telling a file of each transaction once it is committed."""
+    """Live through a seed's steps, telling a file of each once it is done."""
     clock = tidings.ManualClock(1)
     db = opened(folder, clock, catalog)
     with acknowledged.open("a") as told:
         for definition in DEFINITIONS:
             db.sql(definition)
         list(db.subscribe("totals", name="follower"))
+        print(0, file=told, flush=True)
         for number, step in enumerate(steps(seed), 1):
             clock.set(number * 100)
+            now = shape(seed, number - 1)
             match step.kind:
                 case "commit":
-                    commit(db, step, number)
-                    told.write(f"{number}\n")
-                    told.flush()
+                    commit(db, step, number, now)
                 case "advance":
                     db.advance()
                 case "fold":
@@ -88,6 +134,18 @@ def live(folder: Path, seed: int, acknowledged: Path, catalog: str | None = None
                 case "replace":
                     query = f"SELECT x FROM t WHERE k > {number % 4}"
                     db.sql(f"{EXTRA}; CREATE OR REPLACE MATERIALIZED VIEW extra AS {query}")
+                case "redefine":
+                    query = f"SELECT x FROM t WHERE k > {number}"
+                    for rest in ("", " WITH (refresh = 'manual')"):
+                        db.sql(f"{EXTRA}; CREATE OR REPLACE MATERIALIZED VIEW extra{rest} AS {query}")
+                case "drop_table":
+                    db.sql(BRIEF)
+                case "add_column":
+                    db.sql(f"ALTER TABLE w ADD COLUMN c{number} INT DEFAULT {number}")
+                case "rename_column":
+                    db.sql(f"ALTER TABLE w RENAME COLUMN {now.columns[-1]} TO c{number}")
+                case "rename_table":
+                    db.sql(f"ALTER TABLE {now.name} RENAME TO r{number}")
                 case "subscribe":
                     list(db.subscribe("totals", name="follower"))
                 case "vacuum":
@@ -95,6 +153,7 @@ def live(folder: Path, seed: int, acknowledged: Path, catalog: str | None = None
                 case "reopen":
                     db.close()
                     db = opened(folder, clock, catalog)
+            print(number, file=told, flush=True)
     db.close()
 
 
@@ -107,23 +166,27 @@ def opened(folder: Path, clock: tidings.ManualClock, catalog: str | None) -> tid
     return db
 
 
-def commit(db: tidings.Database, step: Step, number: int) -> None:
+def commit(db: tidings.Database, step: Step, number: int, now: Shape) -> None:
     with db.transaction() as tx:
         tx.insert("done", [(number,)])
+        tx.insert("w", [{"k": number % 3}])
+        tx.insert(now.name, [(number,)])
         for table, row, sign in step.changes:
             (tx.insert if sign > 0 else tx.delete)(table, [row])
         if step.big:
             tx.insert("u", [(100 + n % 50, n) for n in range(step.big)])
 
 
-def expected(seed: int, upto: int) -> dict[str, Counter[Row]]:
+def expected(seed: int, upto: int, now: Shape) -> dict[str, Counter[tuple[int | None, ...]]]:
     """The tables after all transactions up to a number."""
-    found: dict[str, Counter[Row]] = {"t": Counter(), "u": Counter()}
+    found: dict[str, Counter[tuple[int | None, ...]]] = {name: Counter() for name in ("t", "u", "w", now.name)}
     for number, step in enumerate(steps(seed), 1):
         if number > upto or step.kind != "commit":
             continue
         for table, row, sign in step.changes:
             found[table][row] += sign
+        found["w"][number % 3, *now.defaults] += 1
+        found[now.name][(number,)] += 1
         found["u"].update((100 + n % 50, n) for n in range(step.big))
     return {name: Counter({row: n for row, n in rows.items() if n}) for name, rows in found.items()}
 
