@@ -26,7 +26,9 @@ class Table:
         widths = [max(len(row[n]) for row in (self.header, *self.rows)) for n in range(len(self.header))]
 
         def line(row: tuple[str, ...]) -> str:
-            return "  ".join(c.ljust(w) if n == 0 else c.rjust(w) for n, (c, w) in enumerate(zip(row, widths)))
+            return "  ".join(
+                c.ljust(w) if n == 0 else c.rjust(w) for n, (c, w) in enumerate(zip(row, widths, strict=True))
+            )
 
         return [self.title, line(self.header), *map(line, self.rows)]
 

@@ -1,4 +1,4 @@
-"""Databases to measure, each in a folder that goes when it is done, and the same tables on plain engines beside them."""
+"""Databases to measure, in folders that go when they are done, and plain engines with the same tables beside them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,6 +16,7 @@ import pyarrow as pa
 
 import tidings
 from tidings.engine.spark import Spark
+from tidings.network.strategy import Strategy
 
 EXECUTIONS = ("spark", "auto") if "execution" in inspect.signature(tidings.open).parameters else ("spark",)
 """How differentials may be run on the Spark engine."""
@@ -34,6 +36,21 @@ def database(
             yield db
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def forced(db: tidings.Database, strategy: Strategy) -> Iterator[None]:
+    """Let waves take one way whatever the estimates say, as ``tidings.open(strategy=…)`` does for good."""
+    before, db._waves.only = db._waves.only, strategy
+    try:
+        yield
+    finally:
+        db._waves.only = before
+
+
+def never_fold(db: tidings.Database) -> None:
+    """Let logs grow: a fold in the background would be measured with what runs beside it."""
+    db._folding.policy = replace(db._folding.policy, rows=1 << 60)
 
 
 def stop_spark() -> None:
