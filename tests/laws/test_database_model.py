@@ -40,6 +40,7 @@ class Life:
 
     rng: Random
     folder: Path | None
+    catalog: str | None = None
     plain: duckdb.DuckDBPyConnection = field(default_factory=duckdb.connect)
     clock: tidings.ManualClock = field(default_factory=lambda: tidings.ManualClock(1))
     keyed: dict[str, bool] = field(default_factory=dict)
@@ -50,7 +51,10 @@ class Life:
     db: tidings.Database = field(init=False)
 
     def __post_init__(self) -> None:
-        self.db = tidings.open(self.folder, engine="duckdb", clock=self.clock)
+        self.db = self.opened()
+
+    def opened(self) -> tidings.Database:
+        return tidings.open(self.folder, engine="duckdb", clock=self.clock, catalog=self.catalog)
 
     def step(self) -> None:
         """Do something, mostly a change."""
@@ -170,7 +174,7 @@ class Life:
     def reopen(self) -> None:
         if self.folder is not None:
             self.db.close()
-            self.db = tidings.open(self.folder, engine="duckdb", clock=self.clock)
+            self.db = self.opened()
 
     def check(self) -> None:
         now = {name: self.plain_bag(f"SELECT * FROM {name}") for name in self.keyed}
@@ -212,6 +216,14 @@ class Life:
 def test_a_database_in_a_folder_is_like_a_plain_one(seeds: range, tmp_path: Path) -> None:
     for seed in seeds:
         live(Life(Random(seed), tmp_path / str(seed)))
+
+
+@pytest.mark.parametrize("seeds", chunks(6, quick=0, size=2))
+def test_a_database_with_its_catalog_in_postgresql_is_like_a_plain_one(
+    seeds: range, postgresql: Callable[[], str], tmp_path: Path
+) -> None:
+    for seed in seeds:
+        live(Life(Random(seed), tmp_path / str(seed), postgresql()))
 
 
 @pytest.mark.parametrize("seeds", chunks(20, quick=2, size=2))

@@ -9,7 +9,7 @@ History that is loaded is the history it was: a database that got it as one batc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from itertools import count
 from pathlib import Path
@@ -144,6 +144,14 @@ def test_in_a_folder(seeds: range, folders: Iterator[Path]) -> None:
     assert refused, "nothing was ever forgotten"
 
 
+@pytest.mark.parametrize("seeds", chunks(12, quick=0, size=6))
+def test_with_a_catalog_in_postgresql(seeds: range, postgresql: Callable[[], str], folders: Iterator[Path]) -> None:
+    for seed in seeds:
+        it = grouped_case(seed) if seed % 2 else case(seed)
+        answers = oracle.recompute_on_duckdb(it)[it.view]
+        live(it, answers, next(folders), engine="duckdb", catalog=postgresql())
+
+
 @pytest.mark.parametrize("seeds", chunks(30, quick=5, size=5))
 def test_in_memory(seeds: range) -> None:
     for seed in seeds:
@@ -197,31 +205,43 @@ def everything(db: Database, end: int) -> dict[Any, Any]:
     return found
 
 
+def load_what_was_lived(seed: int, path: Path | None, **options: Any) -> None:
+    rng = Random(seed)
+    parts = [{"events": rows(rng, start), "seen": rows(rng, start)} for start in (0, 10, 20)]
+    clock = ManualClock()
+    with tidings.open(engine="duckdb", clock=clock) as lived:
+        described(lived)
+        for time in range(1, 31):
+            clock.set(time)
+            at_once = {n: [r for p in parts for r in p[n] if r[2] == time] for n in ("events", "seen")}
+            if any(at_once.values()):
+                with lived.transaction() as tx:
+                    for name, given in at_once.items():
+                        tx.insert(name, as_arrow(given, pa.timestamp("us", tz="UTC")))
+        want = everything(lived, 30)
+    life = Life(rng, path, None, engine="duckdb", **options)
+    life.clock.set(30)
+    described(life.db)
+    for part in parts:
+        life.db.load({n: as_arrow(given, pa.timestamp("us", tz="UTC")) for n, given in part.items()})
+        life.happen()
+    got = everything(life.db, 30)
+    life.db.close()
+    assert got == want, f"seed {seed}: {[k for k in want if got[k] != want[k]]}"
+
+
 @pytest.mark.parametrize("seeds", chunks(30, quick=6, size=3))
 def test_loaded_history_is_history(seeds: range, folders: Iterator[Path]) -> None:
     for seed in seeds:
-        rng = Random(seed)
-        parts = [{"events": rows(rng, start), "seen": rows(rng, start)} for start in (0, 10, 20)]
-        clock = ManualClock()
-        with tidings.open(engine="duckdb", clock=clock) as lived:
-            described(lived)
-            for time in range(1, 31):
-                clock.set(time)
-                at_once = {n: [r for p in parts for r in p[n] if r[2] == time] for n in ("events", "seen")}
-                if any(at_once.values()):
-                    with lived.transaction() as tx:
-                        for name, given in at_once.items():
-                            tx.insert(name, as_arrow(given, pa.timestamp("us", tz="UTC")))
-            want = everything(lived, 30)
-        life = Life(rng, rng.choice([None, next(folders)]), None, engine="duckdb")
-        life.clock.set(30)
-        described(life.db)
-        for part in parts:
-            life.db.load({n: as_arrow(given, pa.timestamp("us", tz="UTC")) for n, given in part.items()})
-            life.happen()
-        got = everything(life.db, 30)
-        life.db.close()
-        assert got == want, f"seed {seed}: {[k for k in want if got[k] != want[k]]}"
+        load_what_was_lived(seed, next(folders) if seed % 2 else None)
+
+
+@pytest.mark.parametrize("seeds", chunks(4, quick=0, size=2))
+def test_loaded_history_with_a_catalog_in_postgresql(
+    seeds: range, postgresql: Callable[[], str], folders: Iterator[Path]
+) -> None:
+    for seed in seeds:
+        load_what_was_lived(seed, next(folders), catalog=postgresql())
 
 
 @pytest.mark.spark

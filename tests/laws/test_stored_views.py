@@ -7,7 +7,8 @@ kept inside it are what they would be if made anew.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -27,12 +28,13 @@ from tidings.network.strategy import Strategy
 from tidings.rewrite.pipeline import normalise
 
 
-def check(it: Case, answers: oracle.Answers, *, engine: str, spark: Any = None, strategy: str = "differential") -> bool:
+def check(it: Case, answers: oracle.Answers, path: Path | None = None, **options: Any) -> bool:
     """Whether some wave was a merge."""
+    options = {"engine": "duckdb", "strategy": "differential"} | options
     rng = Random(it.seed)
     made = rng.randint(0, max(0, len(it.history) - 1))
     clock = tidings.ManualClock()
-    with tidings.open(engine=engine, spark=spark, clock=clock, strategy=strategy) as db:
+    with tidings.open(path, clock=clock, **options) as db:
         for table in it.tables:
             db.sql(table.definition)
             if table.name in it.base:
@@ -92,7 +94,7 @@ def _scan(db: tidings.Database, name: str) -> Scan:
 def test_keyed_views_stored(seeds: range) -> None:
     for seed in seeds:
         it = keyed_case(seed)
-        check(it, oracle.recompute_on_duckdb(it)[it.view], engine="duckdb")
+        check(it, oracle.recompute_on_duckdb(it)[it.view])
 
 
 @pytest.mark.parametrize("seeds", chunks(150, quick=30, size=30))
@@ -100,7 +102,7 @@ def test_groupings_are_carried_on(seeds: range) -> None:
     merged = 0
     for seed in seeds:
         it = grouped_case(seed)
-        merged += check(it, oracle.recompute_on_duckdb(it)[it.view], engine="duckdb")
+        merged += check(it, oracle.recompute_on_duckdb(it)[it.view])
     assert merged * 2 > len(seeds), f"only {merged} of {len(seeds)} were merged"
 
 
@@ -108,7 +110,21 @@ def test_groupings_are_carried_on(seeds: range) -> None:
 def test_recomputed_views_stored(seeds: range) -> None:
     for seed in seeds:
         it = grouped_case(seed)
-        check(it, oracle.recompute_on_duckdb(it)[it.view], engine="duckdb", strategy="recompute")
+        check(it, oracle.recompute_on_duckdb(it)[it.view], strategy="recompute")
+
+
+@pytest.mark.parametrize("seeds", chunks(12, quick=6, size=6))
+def test_in_a_folder(seeds: range, tmp_path: Path) -> None:
+    for seed in seeds:
+        it = grouped_case(seed) if seed % 2 else keyed_case(seed)
+        check(it, oracle.recompute_on_duckdb(it)[it.view], tmp_path / str(seed))
+
+
+@pytest.mark.parametrize("seeds", chunks(12, quick=0, size=6))
+def test_with_a_catalog_in_postgresql(seeds: range, postgresql: Callable[[], str], tmp_path: Path) -> None:
+    for seed in seeds:
+        it = grouped_case(seed) if seed % 2 else keyed_case(seed)
+        check(it, oracle.recompute_on_duckdb(it)[it.view], tmp_path / str(seed), catalog=postgresql())
 
 
 @pytest.mark.parametrize("seeds", chunks(60, quick=10, size=10))

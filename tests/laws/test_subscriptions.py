@@ -9,6 +9,7 @@ Where changes are kept for a while only, a subscriber that comes too late is tol
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import islice
@@ -101,13 +102,13 @@ def _signed(table: object, batch: ChangeBatch) -> oracle.Bag:
     return found[1]
 
 
-def check(it: Case, path: Path | None, *, retention: int | None = None) -> int:
+def check(it: Case, path: Path | None, *, retention: int | None = None, catalog: str | None = None) -> int:
     """How often a subscriber had to begin anew."""
     answers, rng, clock = oracle.recompute_on_duckdb(it)[it.view], Random(it.seed), tidings.ManualClock(0)
 
     def opened() -> Database:
         kept = None if retention is None else timedelta(microseconds=retention)
-        return tidings.open(path, engine="duckdb", clock=clock, retention=kept)
+        return tidings.open(path, engine="duckdb", clock=clock, retention=kept, catalog=catalog)
 
     db = opened()
     try:
@@ -177,6 +178,13 @@ def test_in_memory(seeds: range) -> None:
 def test_in_a_folder_that_is_opened_again(seeds: range, tmp_path: Path) -> None:
     for seed in seeds:
         check(_case(seed), tmp_path / str(seed))
+
+
+@pytest.mark.parametrize("seeds", chunks(12, quick=0, size=6))
+def test_with_a_catalog_in_postgresql(seeds: range, postgresql: Callable[[], str], tmp_path: Path) -> None:
+    for seed in seeds:
+        kept = (None, 15)[seed % 2]
+        check(_case(seed), tmp_path / str(seed), retention=kept, catalog=postgresql())
 
 
 @pytest.mark.parametrize("seeds", chunks(40, quick=10, size=10))
