@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import matplotlib
@@ -19,7 +20,8 @@ def draw(plot: Plot, folder: Path = IMAGES) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{plot.name}.png"
     figure, axes = pyplot.subplots(figsize=(7.2, 4.2), dpi=110, layout="constrained")
-    for label, points in plot.lines.items():
+    for label, given in plot.lines.items():
+        points = [(x, y) for x, y in given if y < math.inf]
         axes.plot([x for x, _ in points], [y for _, y in points], marker="o", markersize=4, linewidth=1.4, label=label)
     axes.set_title(plot.title, fontsize=11)
     axes.set_xlabel(plot.x)

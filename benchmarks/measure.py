@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import statistics
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TypeAlias
+
+from tidings.errors import TidingsError
 
 Work: TypeAlias = tuple[Callable[[], object], Callable[[], object]]
 """What to do before the clock starts, and what to time."""
@@ -30,7 +34,7 @@ class Figure:
 
     @property
     def median(self) -> float:
-        return statistics.median(self.times)
+        return math.inf if math.inf in self.times else statistics.median(self.times)
 
     @property
     def low(self) -> float:
@@ -62,14 +66,52 @@ def measure(name: str, work: Callable[[], object], *, runs: int = 15, warm: int 
     return measure_in_turns({name: (nothing, work)}, runs=runs, warm=warm)[name]
 
 
-def measure_in_turns(works: dict[str, Work], *, runs: int = 15, warm: int = 5) -> dict[str, Figure]:
-    """Time several pieces of work in turns, so that all meet the same weather; preparing does not count."""
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """How long work may take, and how to stop it then, from another thread; work that is stopped fails."""
+
+    seconds: float
+    stop: Callable[[], object]
+
+    def timed(self, work: Callable[[], object]) -> float:
+        """How long one run of some work takes; infinitely long if it had to be stopped."""
+        done, stopped = threading.Event(), threading.Event()
+
+        def watch() -> None:
+            pause = self.seconds
+            while not done.wait(pause):
+                stopped.set()
+                self.stop()
+                pause = 1.0
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            return timed(work)
+        except TidingsError:
+            if not stopped.is_set():
+                raise
+            return math.inf
+        finally:
+            done.set()
+            watcher.join()
+
+
+def measure_in_turns(
+    works: dict[str, Work], *, runs: int = 15, warm: int = 5, limit: Limit | None = None
+) -> dict[str, Figure]:
+    """Time several pieces of work in turns, so that all meet the same weather; preparing does not count.
+
+    Work that goes over the limit is not tried again.
+    """
     times: dict[str, list[float]] = {name: [] for name in works}
     for n in range(warm + runs):
         for name, (prepare, work) in works.items():
+            if math.inf in times[name]:
+                continue
             prepare()
-            took = timed(work)
-            if n >= warm:
+            took = timed(work) if limit is None else limit.timed(work)
+            if n >= warm or took == math.inf:
                 times[name].append(took)
     return {name: Figure(name, tuple(found)) for name, found in times.items()}
 

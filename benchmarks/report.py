@@ -6,6 +6,7 @@ A report is kept three times: as text for people, as JSON for :mod:`benchmarks.p
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -152,14 +153,20 @@ def ms(seconds: float) -> str:
 
     >>> ms(0.0123), ms(1.5)
     ('12.3 ms', '1,500 ms')
+    >>> ms(math.inf)
+    'too long'
     """
+    if seconds == math.inf:
+        return "too long"
     return f"{seconds * 1000:,.1f} ms" if seconds < 0.1 else f"{seconds * 1000:,.0f} ms"
 
 
 def times(value: float) -> str:
-    """A ratio.
+    """A ratio; of what took too long there is none.
 
     >>> times(0.347), times(12.34), times(1234.5)
     ('0.35x', '12.3x', '1,234x')
     """
+    if not 0 < value < math.inf:
+        return ""
     return f"{value:.2f}x" if value < 10 else f"{value:.1f}x" if value < 100 else f"{value:,.0f}x"

@@ -15,6 +15,7 @@ import duckdb
 import pyarrow as pa
 
 import tidings
+from benchmarks.measure import Limit
 from tidings.engine.spark import Spark
 from tidings.network.strategy import Strategy
 
@@ -46,6 +47,14 @@ def forced(db: tidings.Database, strategy: Strategy) -> Iterator[None]:
         yield
     finally:
         db._waves.only = before
+
+
+def limited(db: tidings.Database, seconds: float) -> Limit:
+    """A limit to what a database may take for one thing."""
+    backend = db._backend
+    if isinstance(backend, Spark):
+        return Limit(seconds, backend.session.sparkContext.cancelAllJobs)
+    return Limit(seconds, lambda: None)
 
 
 def never_fold(db: tidings.Database) -> None:

@@ -25,7 +25,7 @@ import tidings
 from benchmarks.data.messages import BEGIN, QUERIES, SCHEMA, Messages, messages
 from benchmarks.measure import Figure, measure_in_turns, nothing, progress
 from benchmarks.report import Bar, Plot, Report, Table, finished, ms, times
-from benchmarks.setting import Plain, PlainDuckDB, PlainSpark, database, stop_spark
+from benchmarks.setting import Plain, PlainDuckDB, PlainSpark, database, limited, stop_spark
 from tidings.clock import instant
 
 SIZES = (380_000, 4_000_000, 20_000_000)
@@ -35,6 +35,8 @@ SHARES = (0.1, 0.05, 0.02, 0.01, 0.005, 0.001)
 WHOLE, TENTH, HUNDREDTH = "Q'(100%)", "Q'(10%)", "Q'(1%)"
 LARGE = 1_000_000
 """From this size on Spark gets more memory, and fewer runs are made."""
+SECONDS = 120.0
+"""What takes longer than this is stopped."""
 AT_LEAST = {"Q1": 5.0, "Q2": 5.0, "Q3": 5.0, "Q4": 10.0, "Q5": 10.0}
 
 
@@ -117,7 +119,8 @@ class Stage:
         if plain is not None:
             text = at_present(name, self.clock.now())
             works["Q"] = nothing, lambda: plain.fetch(text)
-        return measure_in_turns(works, runs=self.runs, warm=1 if self.runs < 5 else 2)
+        warm = 1 if self.runs < 5 else 2
+        return measure_in_turns(works, runs=self.runs, warm=warm, limit=limited(self.db, SECONDS))
 
 
 def at_present(name: str, now: int) -> str:
@@ -153,7 +156,8 @@ def _whole(stage: Stage, found: Found) -> None:
     for name in QUERIES:
         progress(f"tapestry: {found.size:,} messages, {name} over the whole history …")
         work = stage.changes(name, stage.here)
-        figure = measure_in_turns({WHOLE: (nothing, work)}, runs=1, warm=1 if stage.runs > 1 else 0)[WHOLE]
+        limit = limited(stage.db, SECONDS)
+        figure = measure_in_turns({WHOLE: (nothing, work)}, runs=1, warm=0, limit=limit)[WHOLE]
         found.figures[name][WHOLE] = figure
         if name in found.by_length:
             found.by_length[name][stage.here] = figure
@@ -174,7 +178,8 @@ def report(found: list[Found]) -> Report:
         tables.append(Table(f"Figure 7: {query} by length of the interval", header, lengths))
     about = (
         "Q: the query in Spark SQL over the cached messages, all rows fetched.\n"
-        "Q'(n%): every change that the last n% of the messages made, each at its instant."
+        "Q'(n%): every change that the last n% of the messages made, each at its instant.\n"
+        f"too long: stopped after {SECONDS:.0f} s."
     )
     return finished("tapestry", about, tables, bars(found), plots(found))
 

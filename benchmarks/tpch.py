@@ -16,19 +16,22 @@ import statistics
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 
 import tidings
 from benchmarks.data.orders import TABLES, Orders
 from benchmarks.measure import progress, timed
 from benchmarks.report import Bar, Plot, Report, Table, finished, ms, times
-from benchmarks.setting import PlainSpark, database, forced, never_fold, stop_spark
+from benchmarks.setting import PlainSpark, database, forced, limited, never_fold, stop_spark
 from tests.tpc.benchmark import Query, connect, queries
 from tidings.errors import TidingsError
 from tidings.network.strategy import Strategy
 
 ROUNDS = {0.0001: 3, 0.001: 3, 0.01: 2, 0.1: 1}
 """Changes by share of the rows, and how often each is made."""
+SECONDS = 300.0
+"""What takes longer than this is stopped, and the view left out."""
 BARRED = 0.001
 """The share for which bars are set."""
 IN_TOTAL = {1.0: 3.0, 5.0: 8.0}
@@ -163,6 +166,7 @@ def _round(
     recompute: Callable[[Query], Callable[[], object]],
 ) -> None:
     """Bring both copies of every view up to date, in turns with a recompute."""
+    limit = limited(db, SECONDS)
     for query in asked:
         name, view = f"q{query.number}", seen[query.number]
         if view.failure:
@@ -170,12 +174,14 @@ def _round(
         try:
             view.chosen, view.rows = choice(db, f"{name}d")
             with forced(db, Strategy.DIFFERENTIAL):
-                view.differential.append(timed(lambda name=name: db.refresh(f"{name}d")))  # type: ignore[misc]
+                view.differential.append(limit.timed(partial(db.refresh, f"{name}d")))
             with forced(db, Strategy.RECOMPUTE):
-                view.recompute.append(timed(lambda name=name: db.refresh(f"{name}r")))  # type: ignore[misc]
-            view.plain.append(timed(recompute(query)))
+                view.recompute.append(limit.timed(partial(db.refresh, f"{name}r")))
+            view.plain.append(limit.timed(recompute(query)))
         except TidingsError as error:
             view.failure = str(error).splitlines()[0]
+        if math.inf in (view.differential[-1:] + view.recompute[-1:] + view.plain[-1:]):
+            view.failure = f"stopped after {SECONDS:.0f} s"
         took = " ".join(f"{t[-1]:.2f}" for t in (view.differential, view.recompute, view.plain) if t)
         progress(f"tpch:   Q{query.number}: {view.chosen.value}; {took} s {view.failure}")
 
