@@ -5,8 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-# Modules of benchmarks/ that have a main. One of them: make bench BENCHMARKS=kernel
-BENCHMARKS ?= kernel operators store
+# Modules of benchmarks/ that have a main; page writes docs/performance.md. One of them: make bench BENCHMARKS=kernel
+BENCHMARKS ?= kernel operators store inventory tapestry tpch views latency page
 
 # python3 is tried too, unless PYTHON was given by the caller.
 PYTHONS := $(PYTHON) $(if $(filter file,$(origin PYTHON)),python3)

@@ -12,13 +12,13 @@ from benchmarks.report import Plot
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
 
 
-def draw(plot: Plot, folder: Path = IMAGES) -> Path:
+def draw(plot: Plot) -> Path:
     """Draw a plot; where its image is.  Without a time of writing in it: the same points give the same bytes."""
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{plot.name}.png"
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    path = IMAGES / f"{plot.name}.png"
     figure, axes = pyplot.subplots(figsize=(7.2, 4.2), dpi=110, layout="constrained")
     for label, given in plot.lines.items():
         points = [(x, y) for x, y in given if y < math.inf]

@@ -37,9 +37,10 @@ class Round:
     figures: dict[str, Figure]
     many: dict[str, Figure]
     """The largest batch, and what it is compared with."""
+    batches: tuple[int, ...] = BATCHES
 
     def wave(self, transactions: int) -> Figure:
-        return (self.many if transactions == BATCHES[-1] else self.figures)[_wave(transactions)]
+        return (self.many if transactions == self.batches[-1] else self.figures)[_wave(transactions)]
 
 
 def main(*sizes: int) -> None:
@@ -82,7 +83,7 @@ def measured(
             waves.commit(batches[-1] // 10)
             waves.wave()
         many = measure_in_turns(beside | {_wave(batches[-1]): waves.work(batches[-1])}, runs=few, warm=0)
-        return Round(items, execution, figures, many)
+        return Round(items, execution, figures, many, batches)
 
 
 @dataclass(slots=True)
@@ -144,18 +145,19 @@ def bars(rounds: list[Round]) -> list[Bar]:
             continue
         where = f"{found.items:,} items, {found.execution}"
         limit = TO_RECOMPUTE[found.execution][min(sizes.index(found.items), 1)]
-        for n in BATCHES[:2]:
+        for n in found.batches[:-1]:
             wave = found.wave(n).median
             trivial, again = found.figures[TRIVIAL].median, found.figures[SPARK].median
             out.append(Bar(f"{where}, {_wave(n)} / trivial query", wave / trivial, TO_TRIVIAL[found.execution], True))
             out.append(Bar(f"{where}, recompute / {_wave(n)}", again / wave, limit, False))
         if found.items == sizes[0]:
-            share = found.wave(BATCHES[-1]).median / found.many[SPARK].median
-            out.append(Bar(f"{where}, {_wave(BATCHES[-1])} / recompute", share, 0.5, True))
+            many = found.batches[-1]
+            share = found.wave(many).median / found.many[SPARK].median
+            out.append(Bar(f"{where}, {_wave(many)} / recompute", share, 0.5, True))
     for execution in EXECUTIONS:
         by_size = {r.items: r for r in rounds if r.execution == execution}
         if len(by_size) > 1:
-            for n in BATCHES[:2]:
+            for n in by_size[sizes[0]].batches[:-1]:
                 growth = by_size[sizes[-1]].wave(n).median / by_size[sizes[0]].wave(n).median
                 out.append(Bar(f"{execution}, {_wave(n)}, {sizes[-1]:,} / {sizes[0]:,} items", growth, 1.3, True))
     return out
@@ -164,7 +166,7 @@ def bars(rounds: list[Round]) -> list[Bar]:
 def plots(rounds: list[Round]) -> list[Plot]:
     lines: dict[str, list[tuple[float, float]]] = {}
     for found in rounds:
-        for figure in (*found.figures.values(), found.wave(BATCHES[-1])):
+        for figure in (*found.figures.values(), found.wave(found.batches[-1])):
             name = f"{figure.name}, {found.execution}" if figure.name.startswith("wave") else figure.name
             if figure.name.startswith("wave") or found.execution == "spark":
                 lines.setdefault(name, []).append((found.items, figure.median))

@@ -9,7 +9,7 @@ import statistics
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -98,7 +98,7 @@ class Limit:
 
 
 def measure_in_turns(
-    works: dict[str, Work], *, runs: int = 15, warm: int = 5, limit: Limit | None = None
+    works: Mapping[str, Work], *, runs: int = 15, warm: int = 5, limit: Limit | None = None
 ) -> dict[str, Figure]:
     """Time several pieces of work in turns, so that all meet the same weather; preparing does not count.
 

@@ -124,7 +124,7 @@ class Orders:
 
     def _share(self, table: str, share: float) -> int:
         (count,) = self.plain.execute(f"SELECT count(*) FROM {table}").fetchone() or (0,)
-        return max(1, round(count * share))
+        return max(1, round(int(count) * share))
 
     def _rows(self, text: str) -> pa.Table:
         return self.plain.execute(text).to_arrow_table()

@@ -1,0 +1,146 @@
+"""Writes ``docs/performance.md`` from the results of the last runs: tables, plots, and which bars were met.
+
+The words are here, the numbers are not: a page with old numbers is one ``make bench`` away from a new one.
+
+    python -m benchmarks.page
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarks import measure
+from benchmarks.report import Bar, Report, Table
+
+PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
+
+HEAD = """\
+# Performance
+
+What a wave costs, against what it replaces. `make bench` measures everything on this page and writes it; one workload
+is measured by `make bench BENCHMARKS=inventory`. The numbers below are from one machine:
+
+> {facts}
+
+Read them as ratios. Whatever is compared was measured in turns in the same run, and times are medians. A *recompute* is
+the query in plain SQL over the same cached tables, with all its rows fetched. Times of Tidings run from the end of the
+last commit until all changes are at hand, each with its instant; bringing a stored view up to date includes recording
+it durably.
+
+## Bars
+
+What was promised before it was measured. A bar that is missed says by how much.
+
+{bars}
+"""
+
+WORKLOADS = {
+    "inventory": (
+        "Inventory",
+        """\
+The condition of the AMOS paper, "quantity below threshold", over five tables. A batch is a number of transactions that
+each update one item by its key. The changes of each are told apart, however many there are in the batch. The *trivial
+query* fetches one row by key from the same cached table, in one Spark job: nothing on Spark can be faster.
+""",
+    ),
+    "tapestry": (
+        "Tapestry",
+        """\
+The five queries of the Tapestry paper over generated news: conversations with replies, and newsgroups of very unequal
+size. Q is the query, Q'(n%) are the changes that the last n% of the messages made. A database of any size covers a
+year, so a larger one is a denser one.
+""",
+    ),
+    "tpch": (
+        "TPC-H",
+        """\
+The 22 queries as stored views. A change of one percent means: half a percent of the orders go with their items, half a
+percent come, and one percent of the customers and of the parts are altered. Every view is stored twice, to measure the
+strategy that Tidings chooses and the one it does not.
+""",
+    ),
+    "tpch-5": ("TPC-H at scale 5", "The same on five times the data.\n"),
+    "views": (
+        "Many views",
+        """\
+Up to two hundred stored views over the inventory, most of which read the same join and do something of their own with
+it. One `db.advance()` brings all of them up to date.
+""",
+    ),
+    "latency": (
+        "Latency",
+        """\
+One thread commits on a schedule, another follows the inventory's condition through a subscription. Both share one
+process and one database, which lets one thread in at a time.
+""",
+    ),
+}
+"""Title and introduction of each workload, in the order of the page."""
+
+SPENT: dict[str, str] = {}
+"""Where the time goes, by workload: written by hand after looking."""
+
+TEXTS = {
+    "kernel": ("Kernel", "Compile times, and one small wave.\n"),
+    "operators": ("Operators", "A delta of 100 rows through every operator, over a small and a large table.\n"),
+    "store": ("Store", "Commits, loading, reopening and space.\n"),
+}
+"""Workloads whose reports are text."""
+
+
+def page() -> str:
+    """The whole page."""
+    found = [r for r in map(Report.read, WORKLOADS) if r is not None]
+    bars = [(r, b) for r in found for b in r.bars]
+    facts = found[0].facts if found else measure.facts()
+    parts = [HEAD.format(facts=facts, bars=_bars(bars) if bars else "Nothing has been measured yet.")]
+    parts += [_workload(r) for r in found]
+    for name, (title, text) in TEXTS.items():
+        path = measure.RESULTS / f"{name}.txt"
+        if path.exists():
+            lines = path.read_text(encoding="utf-8").rstrip().splitlines()[2:]
+            parts.append("\n".join([f"## {title}", "", text, "```text", *lines, "```", ""]))
+    return "\n".join(parts)
+
+
+def _bars(bars: list[tuple[Report, Bar]]) -> str:
+    met = sum(b.met for _, b in bars)
+    rows = tuple(
+        (r.name, b.claim, f"{b.value:.2f}", f"at {'most' if b.at_most else 'least'} {b.limit:g}", b.outcome)
+        for r, b in bars
+    )
+    table = Table("", ("workload", "claim", "measured", "bar", ""), rows)
+    return f"{met} of {len(bars)} are met.\n\n{_markdown(table)}"
+
+
+def _workload(report: Report) -> str:
+    title, text = WORKLOADS[report.name]
+    parts = [f"## {title}", "", text]
+    for plot in report.plots:
+        parts += [f"![{plot.title}](images/{plot.name}.png)", ""]
+    for table in report.tables:
+        parts += [f"{_sentence(table.title)}:", "", _markdown(table), ""]
+    if report.name in SPENT:
+        parts += [f"{SPENT[report.name].rstrip()}", ""]
+    parts += [*(f"{_sentence(note)}." for note in report.notes), *([""] if report.notes else [])]
+    parts += [f"{_sentence(report.memory)}.", ""]
+    return "\n".join(parts)
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _markdown(table: Table) -> str:
+    rows = ["|" + "|".join(f" {cell} " for cell in row) + "|" for row in (table.header, *table.rows)]
+    rows.insert(1, "|" + "---|" + "---:|" * (len(table.header) - 1))
+    return "\n".join(row.replace("|  |", "| |") for row in rows)
+
+
+def main() -> None:
+    PAGE.write_text(page(), encoding="utf-8")
+    print(f"wrote {PAGE.relative_to(Path.cwd()) if PAGE.is_relative_to(Path.cwd()) else PAGE}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""Every workload runs, at the least size at which it has something to say, and reports.
+
+What it says about time is not looked at here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from benchmarks import inventory, latency, tapestry, tpch, views
+from tidings.network.strategy import Strategy
+
+
+def test_inventory() -> None:
+    found = inventory.measured(200, "spark", engine="duckdb", batches=(1, 3, 20), runs=1, warm=1, few=1)
+    assert set(found.figures) == {"wave of 1", "wave of 3", inventory.DUCKDB}
+    assert "wave of 20 *" in inventory.report([found]).text()
+
+
+@pytest.mark.spark
+def test_inventory_on_spark(spark: Any) -> None:
+    found = inventory.measured(500, "spark", batches=(1, 3, 20), runs=1, warm=0, few=1)
+    assert found.figures.keys() > {inventory.TRIVIAL, inventory.SPARK}
+    bars = inventory.report([found]).bars
+    assert len(bars) == 5
+    assert all(bar.value > 0 for bar in bars)
+
+
+def test_tapestry() -> None:
+    found = tapestry.measured(600, engine="duckdb", fixed=60, runs=1)
+    for figures in found.figures.values():
+        assert set(figures) == {"Q", tapestry.WHOLE, tapestry.TENTH, tapestry.HUNDREDTH}
+    assert 600 in found.by_length["Q1"]
+    report = tapestry.report([found, found])
+    assert len(report.bars) == 6
+    assert "Figure 8" in report.text()
+
+
+def test_tpch() -> None:
+    found = tpch.measured(0.01, {0.001: 1, 0.01: 1}, engine="duckdb", only=(6, 11, 16), warm=False)
+    assert not found.refused
+    assert found.changes[0.01] > found.changes[0.001]
+    assert found.seen[0.001][6].chosen is Strategy.MERGE
+    assert found.seen[0.001][11].chosen is Strategy.NOTHING
+    report = tpch.report(found)
+    assert len(report.bars) == 3
+    assert "break-even" in report.text()
+
+
+def test_break_even_is_between_what_was_measured() -> None:
+    found = tpch.Found(1.0)
+    for share, took in ((0.001, 1.0), (0.1, 100.0)):
+        found.seen[share] = {1: tpch.Seen(Strategy.DIFFERENTIAL, 0, [took], [50.0], [10.0])}
+    assert found.break_even(1) == pytest.approx(0.01)
+    assert (found.right(0.001), found.right(0.1)) == (1, 0)
+
+
+def test_views() -> None:
+    found = views.measured(300, "spark", (1, 8), engine="duckdb", transactions=3, runs=1)
+    (bar,) = views.report([found]).bars
+    assert bar.claim == "spark, 8 views / one view"
+
+
+def test_latency() -> None:
+    (found,) = latency.measured(100, "spark", (40,), engine="duckdb", seconds=0.25, warm=1)
+    assert len(found.committed) == 10
+    assert found.lost == 0
+    assert "told p99" in latency.report([found]).text()
