@@ -57,7 +57,9 @@ class Bar:
     def outcome(self) -> str:
         if self.met:
             return "met"
-        by = self.value / self.limit if self.at_most else self.limit / max(self.value, 1e-9)
+        if self.value in (0, math.inf):
+            return "missed: it took too long"
+        by = self.value / self.limit if self.at_most else self.limit / self.value
         return f"missed by {by:.2f} times"
 
     def __str__(self) -> str:
