@@ -1,0 +1,23 @@
+"""Engines by the names users give them.  Each is imported when it is asked for: neither needs the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tidings.engine.backend import Backend
+from tidings.errors import UnknownEngine
+
+
+def named(engine: str, session: Any = None) -> Backend:
+    """The engine of a name; ``session`` is the Spark session to work in, if there is one."""
+    match engine:
+        case "spark":
+            from tidings.engine.spark import Spark
+
+            return Spark(session)
+        case "duckdb":
+            from tidings.engine.duckdb import DuckDB
+
+            return DuckDB()
+        case _:
+            raise UnknownEngine(name=engine)

@@ -1,0 +1,61 @@
+"""Answers about plans: their rows at an instant, and how these changed from one instant to another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from threading import RLock
+
+import pyarrow as pa
+
+from tidings.errors import InvalidInterval
+from tidings.exclusive import exclusive
+from tidings.ir.relation import Relation
+from tidings.network import within
+from tidings.network.waves import Waves
+from tidings.result import Delta, Result
+from tidings.store.timeline import Timeline
+
+
+@dataclass(slots=True)
+class Answers:
+    """Answers questions about one database."""
+
+    waves: Waves
+    timeline: Timeline
+    _mutex: RLock
+
+    def at(self, plan: Relation, at: int) -> Result:
+        """The rows of a plan at an instant."""
+        return Result(within.answer(self.waves, plan, at, {}))
+
+    def now(self, plan: Relation) -> Result:
+        """The rows of a plan at the present."""
+        return self.at(plan, self.timeline.present(plan))
+
+    def as_of(self, plan: Relation, at: int) -> Result:
+        """The rows of a plan as they were at an instant; what the clock will make of them is not known yet."""
+        if at > self.timeline.present(plan) and self.timeline.reads_clock(plan):
+            raise InvalidInterval(since=at, until=at, reason="it lies in the future")
+        return self.at(plan, at)
+
+    def changes(
+        self, name: str, plan: Relation, since: int, until: int | None, *, per_commit: bool, strict: bool
+    ) -> Delta:
+        """How the rows of a plan changed over ``(since, until]``, by default up to the present."""
+        present = self.timeline.present(plan)
+        end = max(since, present) if until is None else until
+        if since > end:
+            raise InvalidInterval(since=since, until=end, reason="it ends before it begins")
+        if until is not None and end > present and self.timeline.reads_clock(plan):
+            raise InvalidInterval(since=since, until=end, reason="it ends in the future")
+        found = Delta(self.waves.delta(name, plan, since, end, net=not per_commit, strict=strict))
+        return found if per_commit else found.net()
+
+    @exclusive
+    def within(self, plan: Relation, now: int, changes: Mapping[str, pa.Table]) -> pa.Table:
+        """The rows of a plan inside a transaction that has made some changes; it may be in another thread."""
+        if not self.timeline.reads_clock(plan):
+            return within.answer(self.waves, plan, self.timeline.time, changes)
+        self.timeline.tell(now)
+        return within.answer(self.waves, plan, now, changes)

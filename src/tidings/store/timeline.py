@@ -1,0 +1,99 @@
+"""The instants of one database: what was committed when, and what has been said of instants since.
+
+Commit times strictly increase.  Whoever asks for something that reads the clock is told of an instant at which nothing
+was committed; what was said of it stays true, so later transactions get later times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Condition
+
+from tidings.analysis.influents import CLOCK, influents
+from tidings.clock import Clock
+from tidings.ir.relation import Relation
+from tidings.store.storage import Storage
+
+
+@dataclass(slots=True)
+class Timeline:
+    """Past and present of one database."""
+
+    storage: Storage
+    clock: Clock
+    news: Condition
+    """Wakes those who wait for commits."""
+    time: int = 0
+    """The time of the last commit; 0 before the first."""
+    before: int = 0
+    """That of the one before."""
+    told: int = 0
+    """The last instant of which something was said."""
+    followed: bool = False
+    """Whether somebody has asked to be told of changes, and may hold a position in them."""
+
+    def begin(self) -> None:
+        """Know the last commit, before anything is restored."""
+        if self.storage.journal is not None:
+            self.time = self.before = self.storage.journal.last_commit()
+
+    def remember(self) -> None:
+        """Know of which instants something was said, once everything is restored."""
+        if self.storage.journal is not None:
+            ends = (v.until for v in self.storage.catalog.stored())
+            self.told = max([0, *ends, *self.storage.began.values()])
+
+    def reach(self, time: int) -> None:
+        """Let an instant be that of the last commit."""
+        self.before, self.time = self.time, time
+
+    @contextmanager
+    def reaching(self, time: int) -> Iterator[None]:
+        """Let an instant be that of the last commit, if what is done inside succeeds; those who wait wake up."""
+        before = self.before, self.time
+        self.reach(time)
+        try:
+            yield
+        except BaseException:
+            self.before, self.time = before
+            raise
+        with self.news:
+            self.news.notify_all()
+
+    def next(self) -> int:
+        """The time of a transaction that is committed now."""
+        return max(self.time + 1, self.told + 1, self.clock.now())
+
+    def now(self) -> int:
+        """The instant of a statement that changes rows; the transaction's own time is not before it."""
+        return max(self.time, self.told, self.clock.now())
+
+    def present(self, plan: Relation) -> int:
+        """The instant an answer is about: the last commit, or now for what reads the clock."""
+        return self.tell(self.now()) if self.reads_clock(plan) else self.time
+
+    def tell(self, instant: int) -> int:
+        """Say something of an instant."""
+        self.told = max(self.told, instant)
+        return self.told
+
+    def settled(self) -> int:
+        """The instant up to which nothing more can be committed; a reader knows only what the writer has recorded."""
+        if self.storage.is_reader:
+            return max([self.time, *(v.until for v in self.storage.catalog.stored())])
+        return max(self.time, self.told)
+
+    def own_instant(self) -> int:
+        """An instant at which nothing is committed, after all others."""
+        self.told = max(self.time, self.told) + 1
+        return self.told
+
+    def begin_anew(self, name: str) -> None:
+        """Note that a name comes to mean something else: positions in its changes are of no use any more."""
+        self.storage.begin(name, self.own_instant())
+
+    def reads_clock(self, plan: Relation) -> bool:
+        """Whether the answer of a plan changes when time passes."""
+        return CLOCK in influents(plan, self.storage.catalog.definitions())

@@ -1,0 +1,78 @@
+"""The end of all changes: rows are held against what their tables demand, and logged at their instants.
+
+Transactions are logged at one instant.  A first load has no instant of its own: its rows were there before the first
+transaction.  A load of history has those that its rows tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from threading import RLock
+from typing import Any
+
+from tidings.analysis.influents import influents
+from tidings.errors import InvalidRow, UnknownColumn, closest
+from tidings.exclusive import exclusive
+from tidings.network.waves import Waves
+from tidings.store.enforce import Enforcer, NetChange
+from tidings.store.fold import Folding
+from tidings.store.history import entries
+from tidings.store.storage import Storage
+from tidings.store.table import Table, span
+from tidings.store.timeline import Timeline
+
+
+@dataclass(slots=True)
+class Commits:
+    """Commits to one database."""
+
+    storage: Storage
+    enforcer: Enforcer
+    waves: Waves
+    timeline: Timeline
+    folding: Folding
+    _mutex: RLock
+
+    @exclusive
+    def commit(self, changes: list[NetChange]) -> int:
+        """Check all changes, then log them all at one instant; which that is."""
+        for change in changes:
+            self.enforcer.check(change)
+        time = self.timeline.next()
+        if not changes:
+            self.timeline.reach(time)
+            return time
+        logged = [(c.table, c.table.entry(time, c.rows, c.weights)) for c in changes]
+        with self.timeline.reaching(time):
+            self.storage.commit(time, logged, lambda: self.waves.follow(time))
+        self.folding.step()
+        return time
+
+    def load(self, target: Table, data: Any, sorted_by: str | None) -> None:
+        """Give an empty table its first rows."""
+        if target.base is not None or target.times(-1, self.timeline.time):
+            raise InvalidRow(row=1, table=target.name, reason="only a table without rows can be loaded")
+        names = [c.name for c in target.columns]
+        key = next((n for n in names if n.lower() == (sorted_by or target.key_column).lower()), None)
+        if key is None:
+            raise UnknownColumn(None, closest(str(sorted_by), names), name=sorted_by)
+        catalog = self.storage.catalog
+        definitions = catalog.definitions()
+        readers = [v for v in catalog.stored() if target.name in influents(v.plan, definitions)]
+        if self.timeline.time or self.timeline.followed:
+            self.timeline.begin_anew(target.name)
+        self.storage.load(target, data, key, readers, lambda: self.enforcer.check_base(target))
+
+    def load_history(self, data: Mapping[str, Any], late: str) -> None:
+        """Log rows at the instants they tell."""
+        after = self.timeline.settled()
+        given = [(self.storage.catalog.table(name), rows) for name, rows in data.items()]
+        changes = entries(given, after=after, present=self.timeline.next(), late=late)
+        for table, entry in changes:
+            self.enforcer.check_history(table, entry)
+        if changes:
+            last = max(span(entry)[1] for _, entry in changes)
+            with self.timeline.reaching(last):
+                self.storage.record(changes, lambda: self.waves.follow(last))
+            self.folding.step()
