@@ -232,6 +232,8 @@ def open_full(way: str, folder: Path) -> None:
             for path in (place, folder / "new"):
                 with refused(errors.TidingsError, "write", ""):
                     opened(path).close()
+            with tidings.open(place, engine="duckdb", read_only=True, clock=ManualClock(1)) as reader:
+                consistent(reader)
         finally:
             room.make()
     for path in (place, folder / "new"):

@@ -15,9 +15,12 @@ import psycopg
 import pytest
 from sqlalchemy.exc import OperationalError
 
+import tidings
 from tests.crash.full_disk import ACTS
 from tidings import errors
+from tidings.store.fold import Policy
 from tidings.store.refusal import refused, refused_by_catalog
+from tidings.store.storage import Storage
 
 MOUNTED = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c")
 """Runs a script that may mount disks, which nobody else sees and which are gone with it."""
@@ -95,3 +98,20 @@ def test_what_engines_and_servers_say(tmp_path: Path) -> None:
     full = OperationalError("INSERT", {}, psycopg.errors.DiskFull("could not extend file"))
     assert refused_by_catalog(full.orig).condition == "DiskFull"
     assert refused_by_catalog(psycopg.errors.AdminShutdown("gone")).condition == "CatalogFailed"
+
+
+def test_a_commit_counts_though_history_cannot_be_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a finished fold leads to is no business of the commit during which it is adopted."""
+
+    def full(*_: object) -> None:
+        raise errors.DiskFull(path="the catalog", reason="it is full")
+
+    with tidings.open(tmp_path / "shop.tidings", engine="duckdb", clock=tidings.ManualClock(1)) as db:
+        db._folding.policy = Policy(rows=1, share=0, retention=0)
+        db.sql("CREATE TABLE t (x INT)")
+        monkeypatch.setattr(Storage, "forget", full)
+        for number in range(5):
+            db.sql(f"INSERT INTO t VALUES ({number}), ({number})")
+            db._folding._settle()
+        assert db.status().tables[0].logged == 0
+        assert len(db.query("t")) == 10

@@ -1,7 +1,7 @@
 """Connections to the catalog: SQLite beside the data, in WAL mode with full sync, or PostgreSQL.
 
-SQLite in WAL mode keeps two more files beside its own while it is open, and even a reader has to make them.  In a
-folder that cannot be written three things may be so:
+SQLite in WAL mode keeps two more files beside its own while it is open, and even a reader has to make them.  Where it
+cannot, in a folder that cannot be written or on a full disk, three things may be so:
 
 - nobody has the catalog open: the two files are not there, and what is in the catalog's own file is all there is.  It
   is read as *immutable*, without locks;
@@ -24,6 +24,9 @@ from sqlalchemy import Connection, Engine, NullPool, create_engine, event, make_
 
 from tidings.errors import NotWritable
 
+_INDEX = 32_768
+"""The bytes of an index that is one; with less it was begun on a full disk."""
+
 
 def engine(url: str, *, read_only: bool) -> Engine:
     """Where connections to a catalog come from."""
@@ -31,7 +34,7 @@ def engine(url: str, *, read_only: bool) -> Engine:
     if made.get_backend_name() != "sqlite":
         return create_engine(made)
     file = Path(str(made.database))
-    if read_only and not is_writable(file.parent):
+    if read_only and not _has_room_beside(file):
         found = create_engine(made, poolclass=NullPool)
         event.listen(found, "do_connect", lambda *_: _beside_nothing(file))
     else:
@@ -46,17 +49,40 @@ def is_writable(folder: Path) -> bool:
     return os.access(folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
+def _has_room_beside(file: Path) -> bool:
+    """Whether SQLite can make its files beside a catalog; that is tried out, since a disk may be full."""
+    if not is_writable(file.parent):
+        return False
+    connection = sqlite3.connect(file)
+    try:
+        connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError as error:
+        return error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+    except sqlite3.DatabaseError:
+        return True
+    finally:
+        connection.close()
+    return True
+
+
 def _beside_nothing(file: Path) -> sqlite3.Connection:
     """A connection for reading that makes no file."""
     log, index = Path(f"{file}-wal"), Path(f"{file}-shm")
-    if index.exists():
+    if _size(index) >= _INDEX:
         options = "mode=ro"
-    elif log.exists() and log.stat().st_size:
+    elif _size(log):
         reason = "a writer that died left part of the catalog in its log, and reading that takes a file beside it"
         raise NotWritable(None, "open it once where it can be written, or a copy of it", path=str(log), reason=reason)
     else:
         options = "immutable=1"
     return sqlite3.connect(f"file:{quote(str(file.absolute()))}?{options}", uri=True, check_same_thread=False)
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _begin(connection: Connection) -> None:
