@@ -27,7 +27,7 @@ class Answers:
 
     def at(self, plan: Relation, at: int) -> Result:
         """The rows of a plan at an instant."""
-        return Result(within.answer(self.waves, plan, at, {}))
+        return Result(within.answer(self.waves, plan, at))
 
     def now(self, plan: Relation) -> Result:
         """The rows of a plan at the present."""
@@ -53,9 +53,15 @@ class Answers:
         return found if per_commit else found.net()
 
     @exclusive
-    def within(self, plan: Relation, now: int, changes: Mapping[str, pa.Table]) -> pa.Table:
-        """The rows of a plan inside a transaction that has made some changes; it may be in another thread."""
-        if not self.timeline.reads_clock(plan):
-            return within.answer(self.waves, plan, self.timeline.time, changes)
-        self.timeline.tell(now)
-        return within.answer(self.waves, plan, now, changes)
+    def within(
+        self, plan: Relation, now: int, changes: Mapping[str, pa.Table], instead: Mapping[str, pa.Table]
+    ) -> pa.Table:
+        """The rows of a plan inside a transaction that has made some changes; it may be in another thread.
+
+        ``instead`` are rows that stand for whole tables.
+        """
+        at = self.timeline.time
+        if self.timeline.reads_clock(plan):
+            self.timeline.tell(now)
+            at = now
+        return within.answer(self.waves, plan, at, changes, instead)

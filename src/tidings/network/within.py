@@ -7,6 +7,7 @@ see, so its query stands for it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 import pyarrow as pa
 
@@ -16,9 +17,20 @@ from tidings.ir.relation import Relation, Version
 from tidings.network.waves import Waves
 from tidings.rewrite.pipeline import normalise
 
+_NONE: Mapping[str, pa.Table] = MappingProxyType({})
 
-def answer(waves: Waves, plan: Relation, at: int, changes: Mapping[str, pa.Table]) -> pa.Table:
-    """The rows of a plan at an instant; ``changes`` are log entries of tables that are not logged yet."""
+
+def answer(
+    waves: Waves,
+    plan: Relation,
+    at: int,
+    changes: Mapping[str, pa.Table] = _NONE,
+    instead: Mapping[str, pa.Table] = _NONE,
+) -> pa.Table:
+    """The rows of a plan at an instant; ``changes`` are log entries of tables that are not logged yet.
+
+    ``instead`` has, in the same form, all rows of some tables that matter to the plan; nothing else of these is read.
+    """
     catalog, sources = waves.catalog, waves.sources(0, at)
     waves.catch_up(plan, at)
     definitions = catalog.definitions(at, at)
@@ -29,6 +41,8 @@ def answer(waves: Waves, plan: Relation, at: int, changes: Mapping[str, pa.Table
 
     def source(relation: str, version: Version) -> Source:
         found = sources(relation, version)
+        if relation in instead:
+            return Source(found.columns, None, instead[relation])
         if relation not in changes:
             return found
         return Source(found.columns, found.base, pa.concat_tables([found.changes, changes[relation]]))

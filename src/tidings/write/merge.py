@@ -3,29 +3,41 @@
 Three questions are put to the engine, as far as clauses ask for them: which rows of the table match rows of the source,
 which rows of the source match none, and which rows of the table match none.  Beside each row stands the number of the
 first clause whose condition holds, and the values that clauses would give it.
+
+If ON says which column of the source has the primary key, rows of the table are looked up by the keys that the source
+has, in this process, and the questions are put over these rows alone.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
+from tidings.analysis.influents import influents
+from tidings.engine.arrow import arrow_type
 from tidings.engine.plain import row_keys
 from tidings.errors import AmbiguousMerge
-from tidings.ir.expression import Expression
+from tidings.ir import types
+from tidings.ir.expression import Expression, conjuncts
 from tidings.ir.relation import Column
 from tidings.lang.sql.dml import Clause, Merge
 from tidings.lang.sql.instant import at
+from tidings.store.net import table_of
 from tidings.store.rows import read_rows
 from tidings.write.work import Work, named
+
+KEYS = 10_000
+"""Up to this many keys of the source are looked up."""
 
 
 def run(work: Work, read: Merge) -> None:
     """Do what the clauses say, each row by the first one that holds."""
     target, source, on = work.source(read.alias), at(read.source, work.now), at(read.on, work.now)
+    held = _held(work, read, on)
     went, came = [], []
     for kind in ("matched", "unmatched by source", "unmatched"):
         clauses = [c for c in read.clauses if c.when == kind]
@@ -34,7 +46,7 @@ def run(work: Work, read: Merge) -> None:
         left, right = (source, target) if kind == "unmatched" else (target, source)
         rows = exp.select().from_(left.copy())
         query = rows.join(right.copy(), on=on.copy(), join_type="" if kind == "matched" else "left anti")
-        found = _Found(work, read, clauses, query)
+        found = _Found(work, read, clauses, query, held)
         if kind == "matched":
             found.check_matched_once(rows.join(right.copy(), on=on.copy(), join_type="left semi"))
         went += found.went()
@@ -45,14 +57,64 @@ def run(work: Work, read: Merge) -> None:
         work.tx.add(work.table, rows, 1)
 
 
+def _held(work: Work, read: Merge, on: Expression) -> pa.Table | None:
+    """The rows of the table that rows of the source may match; None where only the engine can tell."""
+    table, tx = work.table, work.tx
+    paired = _paired(read, on)
+    columns = [c for k in table.constraints.key for c in table.columns if c.name == k]
+    if not columns or any(c.name.lower() not in paired for c in columns):
+        return None
+    if any(clause.when == "unmatched by source" for clause in read.clauses):
+        return None
+    query = exp.select(*named([paired[c.name.lower()] for c in columns])).from_(at(read.source, work.now)).distinct()
+    plan = tx.access.bind(query, work.change.text)
+    given = [Column(c.name, f.type) for c, f in zip(columns, plan.fields, strict=True)]
+    alike = all(types.comparable_as_keys(g.type, c.type) for g, c in zip(given, columns, strict=True))
+    if not alike or table.name in influents(plan, tx.access.catalog.definitions()):
+        return None
+    keys = row_keys(work.answer_plan(plan, given))
+    if len(keys) > KEYS:
+        return None
+    wanted = [key for key in keys if all(_may_be(v, c.type) for v, c in zip(key, columns, strict=True))]
+    found = tx.access.enforcer.finder.by_key(table, wanted, tx.pending(table)) if wanted else {}
+    return table_of(table.columns, [row for rows in found.values() for row in rows])
+
+
+def _may_be(value: Any, type: str) -> bool:
+    """Whether a value of the source may be one of the table: NULL equals nothing, and integers may be too large."""
+    if value is None or type not in types.INTEGRAL:
+        return value is not None
+    half = 1 << (arrow_type(type).bit_width - 1)
+    return bool(-half <= value < half)
+
+
+def _paired(read: Merge, on: Expression) -> dict[str, Expression]:
+    """Columns of the source by the columns of the table, in small letters, that they must equal."""
+    own, other = read.alias.lower(), read.source.alias_or_name.lower()
+    found: dict[str, Expression] = {}
+    for part in conjuncts(on):
+        equal = part.unnest()
+        if not isinstance(equal, exp.EQ):
+            continue
+        for one, two in ((equal.left, equal.right), (equal.right, equal.left)):
+            if not isinstance(one, exp.Column) or not isinstance(two, exp.Column) or own == other:
+                continue
+            if (one.table.lower(), two.table.lower()) == (own, other):
+                found.setdefault(one.name.lower(), two)
+    return found
+
+
 class _Found:
     """What some clauses of one kind find, and what they make of it."""
 
-    def __init__(self, work: Work, read: Merge, clauses: list[Clause], query: exp.Select) -> None:
+    def __init__(
+        self, work: Work, read: Merge, clauses: list[Clause], query: exp.Select, held: pa.Table | None
+    ) -> None:
         inserts = clauses[0].when == "unmatched"
         self.work = work
         self.alias = read.alias
         self.clauses = clauses
+        self.held = held
         self.settings = [self._settings(read, c) for c in clauses]
         own = [] if inserts else work.own(read.alias)
         conditions = [at(c.condition, work.now) if c.condition is not None else exp.true() for c in clauses]
@@ -69,7 +131,7 @@ class _Found:
                 items.append(chosen.when(conditions[n].copy(), value.copy()))
                 columns.append(column)
         self.width = len(own)
-        self.rows = work.answer(query.select(*named(items)), columns)
+        self.rows = work.answer(query.select(*named(items)), columns, held)
         number_column = self.rows.column(self.width)
         self.rows = self.rows.filter(pc.is_valid(number_column))
 
@@ -87,7 +149,8 @@ class _Found:
         if max(acted.values(), default=0) <= 1:
             return
         table = self.work.table
-        there = self.work.answer(query.select(*named(self.work.own(self.alias))), list(table.columns))
+        own = query.select(*named(self.work.own(self.alias)))
+        there = self.work.answer(own, list(table.columns), self.held)
         held = Counter(row_keys(self.work.rows(there)))
         for n, row in enumerate(row_keys(old)):
             if acted[row] > held[row]:

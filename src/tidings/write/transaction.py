@@ -44,8 +44,9 @@ class Access:
     plan: Callable[[str], Relation]
     """The bound plan of a query's text, or of a relation's name."""
     bind: Bind
-    answer: Callable[[Relation, int, Mapping[str, pa.Table]], pa.Table]
-    """The rows of a plan; the instant that counts as now, and changes of tables on top of what is committed."""
+    answer: Callable[[Relation, int, Mapping[str, pa.Table], Mapping[str, pa.Table]], pa.Table]
+    """The rows of a plan: the instant that counts as now, changes of tables on top of what is committed, and rows that
+    stand for whole tables."""
     instant: Callable[[], int]
     """The present."""
     commit: Callable[[list[NetChange]], int]
@@ -174,15 +175,17 @@ class Transaction:
         found = self._work.get(table.id)
         return None if found is None else found.net
 
-    def answer(self, plan: Relation, now: int) -> pa.Table:
-        """The rows of a plan, with what has been done so far."""
+    def answer(self, plan: Relation, now: int, instead: Mapping[str, pa.Table] | None = None) -> pa.Table:
+        """The rows of a plan, with what has been done so far; rows given ``instead`` stand for whole tables."""
         changes = {}
         for work in self._work.values():
             net = work.change()
             if net.weights:
                 self.access.enforcer.check_present(net)
-                changes[work.table.name] = _as_entry(net)
-        return self.access.answer(plan, now, changes)
+                changes[work.table.name] = _as_entry(work.table, net.rows, net.weights)
+        tables = {name: self.access.catalog.table(name) for name in instead or {}}
+        given = {n: _as_entry(tables[n], rows, [1] * rows.num_rows) for n, rows in (instead or {}).items()}
+        return self.access.answer(plan, now, changes, given)
 
     def _require_open(self) -> None:
         if self._over is not None:
@@ -198,8 +201,8 @@ class Transaction:
             self.commit() if kind is None else self.rollback()
 
 
-def _as_entry(net: NetChange) -> pa.Table:
-    """A net change as it would stand in the log, but of no instant."""
-    entry = net.rows.append_column(TIME, pa.array([0] * net.rows.num_rows, pa.int64()))
-    entry = entry.append_column(WEIGHT, pa.array(net.weights, pa.int64()))
-    return entry.cast(arrow_schema(net.table.columns, versioned=True))
+def _as_entry(table: Table, rows: pa.Table, weights: list[int]) -> pa.Table:
+    """Rows as they would stand in the log, but of no instant."""
+    entry = rows.append_column(TIME, pa.array([0] * rows.num_rows, pa.int64()))
+    entry = entry.append_column(WEIGHT, pa.array(weights, pa.int64()))
+    return entry.cast(arrow_schema(table.columns, versioned=True))

@@ -11,7 +11,7 @@ from sqlglot import exp
 from tidings.engine.arrow import arrow_schema
 from tidings.errors import InvalidExpression, UnknownColumn, closest
 from tidings.ir.expression import Expression, cast
-from tidings.ir.relation import Column, Item, Project
+from tidings.ir.relation import Column, Item, Project, Relation
 from tidings.lang.sql.dml import Change, Setting
 from tidings.lang.sql.instant import at
 from tidings.lang.sql.parse import parsed, place
@@ -65,15 +65,22 @@ class Work:
         name = exp.to_identifier(self.table.name, quoted=True)
         return exp.Table(this=name, alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
 
-    def answer(self, query: exp.Query, columns: list[Column]) -> pa.Table:
-        """The rows of a query, its values as the types of some columns and under their names, which are free here."""
-        plan = self.tx.access.bind(query, self.change.text)
+    def answer(self, query: exp.Query, columns: list[Column], held: pa.Table | None = None) -> pa.Table:
+        """The rows of a query, its values as the types of some columns and under their names, which are free here.
+
+        ``held`` are the rows of the table that matter to the query, if they are known.
+        """
+        return self.answer_plan(self.tx.access.bind(query, self.change.text), columns, held)
+
+    def answer_plan(self, plan: Relation, columns: list[Column], held: pa.Table | None = None) -> pa.Table:
+        """The same of a plan."""
         names = [f"c{n}" for n in range(len(columns))]
         items = (
             Item(name, c.type, f.expression if f.type == c.type else cast(f.expression, c.type))
             for name, c, f in zip(names, columns, plan.fields, strict=True)
         )
-        return self.tx.answer(Project(plan, "changed", tuple(items)), self.now)
+        instead = {self.table.name: held} if held is not None else {}
+        return self.tx.answer(Project(plan, "changed", tuple(items)), self.now, instead)
 
     def rows(self, found: pa.Table, new: dict[str, pa.ChunkedArray] | None = None) -> pa.Table:
         """The first columns of an answer as rows of the table, some of them with other values."""
