@@ -17,13 +17,15 @@ from tidings import explain as explanation
 from tidings.clock import Clock, SystemClock, micros
 from tidings.engine.named import named
 from tidings.engine.run import Runner
-from tidings.errors import UnknownRelation, UnknownStrategy
+from tidings.errors import UnknownExecution, UnknownRelation, UnknownStrategy
 from tidings.exclusive import exclusive, reading
 from tidings.ir.relation import Relation
 from tidings.lang.sql import statement
 from tidings.network.answers import Answers
 from tidings.network.definitions import Definitions
+from tidings.network.nearby import Nearby
 from tidings.network.plans import Plans
+from tidings.network.record import WaveRecord
 from tidings.network.status import Status, status
 from tidings.network.strategy import Strategy
 from tidings.network.subscribe import Feed, Subscription, named_position
@@ -55,6 +57,7 @@ def open(
     spark: Any = None,
     clock: Clock | None = None,
     strategy: str = "auto",
+    execution: str = "spark",
     catalog: str | None = None,
     read_only: bool = False,
     retention: timedelta | None = timedelta(days=7),
@@ -69,15 +72,21 @@ def open(
     says how changes are found: ``"auto"`` chooses per view and batch, ``"differential"`` never recomputes,
     ``"recompute"`` always does, to compare.
 
+    ``execution`` says where the waves of a Spark database run: all of them on Spark, or with ``"auto"`` tiny ones in
+    this process.
+
     ``retention`` says for how long changes are kept: that far back reach ``query(as_of=…)`` and ``changes(since=…)``.
     None keeps them all.
     """
     if strategy not in _STRATEGIES:
         raise UnknownStrategy(name=strategy)
+    if execution not in ("spark", "auto"):
+        raise UnknownExecution(name=execution)
     backend = named(engine, spark)
     storage = in_memory(backend) if path is None else opened(backend, Path(path), catalog, read_only=read_only)
     kept = None if retention is None else retention // timedelta(microseconds=1)
-    return Database(storage, clock or SystemClock(), _STRATEGIES[strategy], Policy(retention=kept))
+    nearby = Nearby(storage, Runner(named("duckdb"))) if execution == "auto" else None
+    return Database(storage, clock or SystemClock(), _STRATEGIES[strategy], nearby, Policy(retention=kept))
 
 
 _STRATEGIES = {"auto": None, "differential": Strategy.DIFFERENTIAL, "recompute": Strategy.RECOMPUTE}
@@ -87,7 +96,12 @@ class Database:
     """Tables, views and their history."""
 
     def __init__(
-        self, storage: Storage, clock: Clock, only: Strategy | None = None, policy: Policy | None = None
+        self,
+        storage: Storage,
+        clock: Clock,
+        only: Strategy | None = None,
+        nearby: Nearby | None = None,
+        policy: Policy | None = None,
     ) -> None:
         self._mutex = RLock()
         self._news = Condition(self._mutex)
@@ -99,7 +113,7 @@ class Database:
         self._plans = Plans(storage.catalog, storage.backend, self._mutex)
         self._plan, self._bind_text = self._plans.plan, self._plans.read
         self._runner = Runner(storage.backend)
-        self._waves = Waves(storage, self._runner, line.settled, only)
+        self._waves = Waves(storage, self._runner, line.settled, only, nearby)
         self._answers = Answers(self._waves, line, self._mutex)
         self._answer = self._answers.at
         self._views = Views(storage, self._waves, lambda: line.time, line.present, line.own_instant)
@@ -324,7 +338,13 @@ class Database:
             definitions = self._catalog.definitions(found.since) | found.groupings
         else:
             wave = self._waves.plan(self._plans.named(text), plan, start, end, net=True)
-        return explanation.explain(self._plans.named(text), plan, definitions, self._backend.dialect, str(wave.choice))
+        how = "\n".join([str(wave.choice), "on {}: {}".format(*self._waves.execution(wave))])
+        return explanation.explain(self._plans.named(text), plan, definitions, self._backend.dialect, how)
+
+    @exclusive
+    def waves(self) -> list[WaveRecord]:
+        """What the last waves did, up to a thousand: where each ran and why, what it read and how long it took."""
+        return list(self._waves.records)
 
     def close(self) -> None:
         """Let go of the engine's resources and of the folder; a fold that is under way is waited for."""
@@ -333,6 +353,7 @@ class Database:
             self._news.notify_all()
             self._folding.close()
             self._storage.close()
+            self._waves.close()
             self._backend.close()
 
     def __enter__(self) -> Database:

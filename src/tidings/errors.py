@@ -332,6 +332,12 @@ class UnknownStrategy(TidingsError):
     hint_template = "the strategies are 'auto', 'differential' and 'recompute'"
 
 
+class UnknownExecution(TidingsError):
+    """There is no way to execute waves named {name}"""
+
+    hint_template = "waves run on 'spark', or with 'auto' in this process where they are tiny"
+
+
 def closest(name: str, known: Iterable[str]) -> str | None:
     """A hint that names the closest known name, or all of them where none is close.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -28,11 +29,18 @@ def run(db: tidings.Database, compiled: Program, since: int, until: int) -> pa.T
 
 @contextmanager
 def replayed(
-    case: Case, *, engine: str = "duckdb", spark: Any = None, views: bool = True, strategy: str = "differential"
+    case: Case,
+    *,
+    path: Path | None = None,
+    engine: str = "duckdb",
+    spark: Any = None,
+    views: bool = True,
+    strategy: str = "differential",
+    execution: str = "spark",
 ) -> Iterator[tidings.Database]:
     """A database with the case's tables and views, after its whole history."""
     clock = tidings.ManualClock()
-    with tidings.open(engine=engine, spark=spark, clock=clock, strategy=strategy) as db:
+    with tidings.open(path, engine=engine, spark=spark, clock=clock, strategy=strategy, execution=execution) as db:
         for table in case.tables:
             db.sql(table.definition)
             if table.name in case.base:

@@ -116,6 +116,7 @@ CASES: list[tuple[type[TidingsError], Act, dict[str, object], tuple[int, int, st
     (errors.EngineFailed, sql("SELECT CAST('x' AS INT) AS n"), {"engine": "duckdb"}, None, False),
     (errors.UnknownEngine, lambda db: tidings.open(engine="sparc"), {"name": "sparc"}, None, True),
     (errors.UnknownStrategy, lambda db: tidings.open(engine="duckdb", strategy="best"), {"name": "best"}, None, True),
+    (errors.UnknownExecution, lambda db: tidings.open(engine="duckdb", execution="fast"), {"name": "fast"}, None, True),
 ]
 ELSEWHERE = {
     errors.NullNotAllowed: "tests/unit/store/test_enforce.py",

@@ -7,6 +7,8 @@ is the same for all of them and stands in :mod:`tidings.engine.run`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -15,7 +17,15 @@ from sqlglot import exp
 
 from tidings.engine.lower import Dialect
 from tidings.engine.source import Source
+from tidings.engine.touched import Touched
 from tidings.ir.relation import Column
+
+
+@dataclass(slots=True)
+class Jobs:
+    """A number of jobs; None if they cannot be counted."""
+
+    number: int | None = 0
 
 
 class Backend(Protocol):
@@ -59,6 +69,12 @@ class Backend(Protocol):
         ``columns`` are those it has, where they are known; ``small`` says that every relation it reads is a small delta
         or restricted by a list of keys.
         """
+
+    def touched(self, wanted: list[Touched]) -> list[pa.Table]:
+        """A few rows of some bases, in one query; raises like :meth:`fetch`."""
+
+    def counted(self) -> AbstractContextManager[Jobs]:
+        """Count the jobs that are started inside."""
 
     def write(self, text: str, path: Path) -> None:
         """Write the rows of a query to Parquet below a path; raises like :meth:`fetch`."""

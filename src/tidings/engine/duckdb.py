@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import duckdb
@@ -11,9 +12,11 @@ import pyarrow.parquet as pq
 from sqlglot import exp
 
 from tidings.engine.arrow import arrow_schema, conform
+from tidings.engine.backend import Jobs
 from tidings.engine.lower import Dialect, printed
 from tidings.engine.plain import expanded
 from tidings.engine.source import Source
+from tidings.engine.touched import Touched, apart, in_one_query
 from tidings.errors import EngineFailed
 from tidings.ir import types
 from tidings.ir.dialect import DIALECT
@@ -119,6 +122,13 @@ class DuckDB:
             return self._rows(text)
         except duckdb.Error as error:
             raise EngineFailed(engine=self.name, reason=_sentence(error)) from None
+
+    def touched(self, wanted: list[Touched]) -> list[pa.Table]:
+        views = [f'"{_base(one.base)}"' for one in wanted]
+        return apart(self.fetch(in_one_query(wanted, views, self.dialect.name)), wanted)
+
+    def counted(self) -> AbstractContextManager[Jobs]:
+        return nullcontext(Jobs())
 
     def _rows(self, text: str) -> pa.Table:
         """The rows of a query; without the pass of DuckDB's optimizer that fails on it, if one does.

@@ -9,7 +9,7 @@ from tidings.ir import types
 from tidings.ir.expression import cast
 
 
-def literals(values: pa.ChunkedArray, type: str, dialect: str) -> str:
+def literals(values: pa.Array | pa.ChunkedArray, type: str, dialect: str) -> str:
     """A comma-separated list of literals; ``NULL`` for no values, so that ``IN (…)`` stays valid and empty.
 
     >>> literals(pa.chunked_array([["a'b", None]]), "string", "spark")

@@ -15,20 +15,19 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TypeAlias, assert_never
+from typing import assert_never
 
 from sqlglot import exp
 
+from tidings.delta.key_columns import KeyColumn, key_columns
 from tidings.delta.restrict import is_active
 from tidings.engine import layout
 from tidings.engine.layout import Lines, after, connected, enclosed, listed, with_named
 from tidings.engine.scalar import Names, in_own_words
 from tidings.engine.select import ONE_TASK, PLAIN, Block, Output, Shape, Source, Writing, condition, flat, one_task
-from tidings.ir import types
 from tidings.ir.expression import (
     UNTIL,
     WEIGHT,
-    Ref,
     at_instant,
     cast,
     column,
@@ -63,9 +62,6 @@ from tidings.ir.relation import (
 )
 from tidings.ir.traverse import children
 
-LISTABLE = types.EXACT - {"timestamp_ntz"}
-"""Types whose keys may be written as literals."""
-
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
@@ -76,10 +72,6 @@ class Dialect:
     """Whether computed columns are cast to their types, where the engine's own typing is not Spark's."""
     one_task: bool
     """Whether small work is to be one task; see :mod:`tidings.engine.select`."""
-
-
-KeyColumn: TypeAlias = tuple[str, str]
-"""A column of a relation's delta."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,14 +131,9 @@ def printed(query: exp.Query, dialect: Dialect) -> str:
 
 
 def listable_keys(node: Restrict, listed: frozenset[str]) -> tuple[KeyColumn, ...] | None:
-    """The columns of deltas that hold all keys of a restriction, if they may be written as literals.
-
-    They may hold more: a restriction by more keys than needed is still right.
-    """
-    (key,) = node.keys.fields
-    found = _trace(node.keys, key.ref)
-    listable = found is not None and all(relation in listed for relation, _ in found) and key.type in LISTABLE
-    return found if listable else None
+    """The columns of deltas that hold all keys of a restriction, if they may be written as literals."""
+    found = key_columns(node)
+    return found if found is not None and all(relation in listed for relation, _ in found) else None
 
 
 def _is_small(node: Relation, listed: frozenset[str]) -> bool:
@@ -172,32 +159,6 @@ def _shared(plan: Relation) -> dict[int, str]:
                 waiting.append(child)
     several = (n for n in found.values() if places[id(n)] > 1 and isinstance(n, Project | Aggregate) and is_active(n))
     return {id(node): f"__shared_{number}" for number, node in enumerate(several, 1)}
-
-
-def _trace(node: Relation, wanted: Ref) -> tuple[KeyColumn, ...] | None:
-    """The columns of deltas all values of a column come from, if they come from deltas as they are."""
-    match node:
-        case Scan():
-            return ((node.relation, wanted[1]),) if node.version is Version.DELTA else None
-        case Project():
-            item = next(i for i in node.items if i.name == wanted[1])
-            inner = ref(item.expression)
-            return None if inner is None else _trace(node.input, inner)
-        case Filter() | Restrict() | Repeat() | During():
-            return _trace(node.input, wanted)
-        case Unnest():
-            return None if wanted[0] == node.alias else _trace(node.input, wanted)
-        case Join():
-            owner = next(i for i in node.inputs if any(f.ref == wanted for f in i.fields))
-            return _trace(owner, wanted)
-        case Union():
-            place = [f.ref for f in node.fields].index(wanted)
-            traced = [_trace(b, b.fields[place].ref) for b in node.inputs]
-            return None if None in traced else tuple(dict.fromkeys(k for t in traced for k in t or ()))
-        case Aggregate() | Window() | OuterJoin() | SemiJoin() | SetOperation() | Values() | Consolidate():
-            return None
-        case _:
-            assert_never(node)
 
 
 @dataclass(slots=True)

@@ -13,11 +13,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidings.delta.key_columns import LISTABLE
 from tidings.delta.plan import Program, Step
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Backend
 from tidings.engine.literals import literals
-from tidings.engine.lower import LISTABLE, KeyList, Statement, lower, source_name
+from tidings.engine.lower import KeyList, Statement, lower, source_name
 from tidings.engine.source import Rows, Source, Sources
 from tidings.ir.expression import read, show_name
 from tidings.ir.relation import Column, Filter, Relation, Scan, Version
@@ -36,6 +37,7 @@ class Runner:
 
     backend: Backend
     _printed: dict[tuple[int, frozenset[str]], tuple[Step, Statement]] = field(default_factory=dict)
+    _plans: dict[int, tuple[Relation, Step]] = field(default_factory=dict)
 
     def run(self, program: Program, sources: Sources, since: int, until: int) -> pa.Table:
         """The delta a program computes for a batch: columns, ``__t`` and ``__w``, consolidated."""
@@ -93,6 +95,15 @@ class Runner:
             return literals(pc.unique(pa.chunked_array(values)), wanted.type, self.backend.dialect.name)
 
         return statement.filled(keys, *batch), deltas, statement.small
+
+    def rows(self, plan: Relation, sources: Sources, since: int, until: int) -> pa.Table:
+        """The rows of any plan over versions of relations, as they are."""
+        if id(plan) not in self._plans:
+            columns = tuple(Column(f.name, f.type) for f in plan.fields)
+            self._plans[id(plan)] = plan, Step("rows", 0, columns, (), plan)
+        step = self._plans[id(plan)][1]
+        text, _, small = self._prepare(step, sources, {}, {}, (_instant(since), _instant(until)))
+        return conform(self.backend.fetch(text, step.columns, small=small), arrow_schema(step.columns))
 
     def statement(self, step: Step, listed: frozenset[str]) -> Statement:
         """The SQL of a step, printed once per choice of listed keys."""

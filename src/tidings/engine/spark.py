@@ -12,8 +12,8 @@ import shutil
 import sys
 import tempfile
 import uuid
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +29,12 @@ from pyspark.sql.utils import is_remote
 from sqlglot import exp
 
 from tidings.engine.arrow import arrow_schema, conform
+from tidings.engine.backend import Jobs
 from tidings.engine.java import require_java
 from tidings.engine.lower import Dialect, printed
 from tidings.engine.plain import expanded
 from tidings.engine.source import Source
+from tidings.engine.touched import Touched, apart, in_one_query
 from tidings.errors import EngineFailed
 from tidings.ir import types
 from tidings.ir.expression import TIME, WEIGHT, typed_null
@@ -46,6 +48,9 @@ _QUERY_LOG = "SQLQueryContextLogger"
 
 _LOCAL_ROWS = 10_000
 """A base of more rows than this is kept in files; local rows would travel with every plan."""
+
+_GROUP = "spark.jobGroup.id"
+"""What tells the jobs of a wave from others."""
 
 _NOTHING = pa.table({"nothing": pa.array([], pa.int32())})
 
@@ -82,6 +87,8 @@ class Spark:
         self._small = False
         self._registered: dict[str, Source] = {}
         self._bases: dict[str, DataFrame] = {}
+        self._views: set[str] = set()
+        """The bases that can be read by name."""
         self._shared: dict[str, str] = {}
         self._files = Path(tempfile.mkdtemp(prefix="tidings-"))
         self._numbers = itertools.count()
@@ -175,6 +182,7 @@ class Spark:
 
     def unload(self, name: str) -> None:
         found = self._bases.pop(name, None)
+        self._views.discard(name)
         if found is not None and self._caching:  # a cache belongs to the plan, whichever session asks
             found.unpersist()
         shared = self._shared.pop(name, None)
@@ -222,6 +230,28 @@ class Spark:
             raise EngineFailed(engine=self.name, reason=_sentence(error)) from None
         finally:
             self._step_back()
+
+    def touched(self, wanted: list[Touched]) -> list[pa.Table]:
+        for base in {one.base for one in wanted} - self._views:
+            self._bases[base].createOrReplaceTempView(_view(base))
+            self._views.add(base)
+        text = in_one_query(wanted, [_view(one.base) for one in wanted], self.dialect.name)
+        return apart(self.fetch(f"SELECT /*+ COALESCE(1) */ * FROM (\n{text}\n)", small=True), wanted)
+
+    @contextmanager
+    def counted(self) -> Iterator[Jobs]:
+        jobs = Jobs(None)
+        if is_remote():
+            yield jobs
+            return
+        context, group = self._spark.sparkContext, f"tidings-{uuid.uuid4().hex}"
+        before = context.getLocalProperty(_GROUP)
+        context.setLocalProperty(_GROUP, group)
+        try:
+            yield jobs
+        finally:
+            context.setLocalProperty(_GROUP, before)  # type: ignore[arg-type]  # None takes it away
+        jobs.number = len(context.statusTracker().getJobIdsForGroup(group))
 
     def _step_back(self) -> None:
         """Leave a session of the user's as the active one again, which creating frames in ours has changed."""
@@ -300,6 +330,10 @@ def _quiet() -> AbstractContextManager[None]:
     """Keep PySpark from logging a failed query with the whole Java stack."""
     PySparkLogger.getLogger(_QUERY_LOG)  # so that the logger is of PySpark's own kind, whoever asks first
     return quiet(_QUERY_LOG)
+
+
+def _view(base: str) -> str:
+    return _quoted(f"__base_{base}")
 
 
 def _quoted(name: str) -> str:

@@ -15,8 +15,10 @@ marked as failed.  A strict one always stays.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from time import perf_counter
 
 import pyarrow as pa
 
@@ -29,7 +31,9 @@ from tidings.engine.source import Source, Sources
 from tidings.errors import EngineFailed, HistoryGone, RecomputeRefused, TidingsError
 from tidings.ir.relation import Aggregate, Filter, Join, Project, Relation, Scan, Union, Unnest, Values, Version
 from tidings.ir.traverse import walk
+from tidings.network.nearby import Nearby
 from tidings.network.progress import steps
+from tidings.network.record import WaveRecord
 from tidings.network.strategy import Choice, Strategy, choose
 from tidings.rewrite.accumulate import grows_only
 from tidings.rewrite.pipeline import normalise
@@ -38,6 +42,9 @@ from tidings.store.catalog import Catalog
 from tidings.store.storage import Storage
 from tidings.store.table import Table
 from tidings.store.view import Refresh, StoredView
+
+RECORDS = 1000
+"""So many waves are remembered."""
 
 _GROWING = (Scan, Values, Filter, Project, Join, Union, Unnest)
 """Operators over which more rows below mean more rows above."""
@@ -53,6 +60,10 @@ class Wave:
     until: int
     ends: tuple[int, ...]
     """The instants one after the other, for a recompute."""
+    changes: int
+    """Changed rows of the tables and stored views it reads."""
+    seconds: float
+    """How long it took to plan it."""
 
 
 @dataclass(slots=True)
@@ -65,6 +76,9 @@ class Waves:
     """The instant up to which nothing more can be committed; no stored view goes beyond it."""
     only: Strategy | None = None
     """The strategy to use whatever the estimates say: a differential or a recompute."""
+    nearby: Nearby | None = None
+    """What runs tiny waves in this process, if that is wanted."""
+    records: deque[WaveRecord] = field(default_factory=lambda: deque(maxlen=RECORDS))
     _programs: dict[tuple[object, ...], Program] = field(default_factory=dict)
     _failed: dict[str, tuple[int, TidingsError]] = field(default_factory=dict)
     """Views that failed in the present wave, and on the way to which instant."""
@@ -77,6 +91,13 @@ class Waves:
     def forget(self) -> None:
         """Forget compiled programs: a definition has changed."""
         self._programs.clear()
+        if self.nearby is not None:
+            self.nearby.forget()
+
+    def close(self) -> None:
+        """Let go of the second engine."""
+        if self.nearby is not None:
+            self.nearby.finisher.backend.close()
 
     def delta(self, name: str, plan: Relation, since: int, until: int, *, net: bool, strict: bool = False) -> pa.Table:
         """How the answer of a query changed; with ``net`` perhaps only what lies between the two ends."""
@@ -98,6 +119,7 @@ class Waves:
         """Choose how to process a batch; the stored views it reads are brought up to its end."""
         kept = dict(groupings or {})
         self.catch_up(plan, until, kept)
+        begun = perf_counter()
         definitions = self.catalog.definitions(since, until) | kept
         changed = self.changed(influents(plan, definitions), since, until)
         merged = frozenset(g for g, node in kept.items() if self._merges(node, definitions, since, until))
@@ -115,7 +137,9 @@ class Waves:
         choice = choose(differential, None if CLOCK in changed else recompute, merged, sizes, net=net, only=self.only)
         again = choice.strategy is Strategy.RECOMPUTE
         ends = (until,) if net else tuple(sorted(instants))
-        return Wave(choice, recompute if again else differential, since, until, ends)
+        changes = sum(map(sizes.changes, changed - {CLOCK}))
+        program = recompute if again else differential
+        return Wave(choice, program, since, until, ends, changes, perf_counter() - begun)
 
     def changed(self, relations: frozenset[str], since: int, until: int) -> frozenset[str]:
         """Those of some relations that changed in a batch; the clock always does."""
@@ -132,11 +156,43 @@ class Waves:
         growing = all(isinstance(n, _GROWING) for n in walk(below)) and CLOCK not in tables
         return growing and all(self.catalog.rows(t).only_grows(since, until) for t in tables)
 
-    def _run(self, wave: Wave, wanted: frozenset[str] = frozenset()) -> dict[str, pa.Table]:
+    def execution(self, wave: Wave) -> tuple[str, str]:
+        """Where a wave runs, and why there."""
+        engine = self.runner.backend.name
+        if self.nearby is None:
+            return engine, f"execution is {engine}"
         if wave.choice.strategy is Strategy.RECOMPUTE:
-            return {wave.program.view: self._recomputed(wave.program, wave.since, wave.ends)}
+            return engine, "a recompute"
+        against = self.nearby.why_not(wave.program, wave.changes)
+        return ("in-process", "tiny, and the engines agree on it") if against is None else (engine, against)
+
+    def _run(self, wave: Wave, wanted: frozenset[str] = frozenset()) -> dict[str, pa.Table]:
+        """The deltas of a wave's view and of those of its groupings that are wanted; what it took is recorded."""
         sources = self.sources(wave.since, wave.until)
-        return self.runner.deltas(wave.program, sources, wave.since, wave.until, wanted)
+        if wave.choice.strategy is Strategy.NOTHING:
+            return self.runner.deltas(wave.program, sources, wave.since, wave.until)
+        execution, why = self.execution(wave)
+        seconds, rows = {"plan": wave.seconds}, wave.choice.rows
+        begun = perf_counter()
+        with self.runner.backend.counted() as jobs:
+            if wave.choice.strategy is Strategy.RECOMPUTE:
+                deltas = {wave.program.view: self._recomputed(wave.program, wave.since, wave.ends)}
+            elif execution == "in-process" and self.nearby is not None:
+                found = self.nearby.run(wave.program, sources, wave.since, wave.until, wanted)
+                deltas, rows = found.deltas, found.rows
+                seconds["look up"] = found.seconds
+                begun += found.seconds
+            else:
+                deltas = self.runner.deltas(wave.program, sources, wave.since, wave.until, wanted)
+        seconds["finish" if "look up" in seconds else "run"] = perf_counter() - begun
+        view, choice = wave.program.view, wave.choice
+        self.records.append(
+            WaveRecord(
+                *(view, wave.since, wave.until, choice.strategy.value, choice.reason, execution, why),
+                *(wave.changes, rows, deltas[view].num_rows, jobs.number, seconds),
+            )
+        )
+        return deltas
 
     def _recomputed(self, program: Program, since: int, ends: tuple[int, ...]) -> pa.Table:
         """What recomputing at one instant after the other tells."""

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidings.delta.key_columns import LISTABLE
 from tidings.engine.arrow import arrow_schema
 from tidings.engine.literals import literals
-from tidings.engine.lower import LISTABLE
 from tidings.engine.plain import row_keys
 from tidings.engine.run import Runner
 from tidings.engine.source import Source

@@ -116,10 +116,8 @@ class RowGroups:
 
     def matching(self, name: str, sought: Sought) -> pa.Table | None:
         """The rows that have one of some values in a column; None if there are none."""
-        if name not in self._known:
-            self._known[name] = _Directory.of(self._file.metadata, name)
         parts: list[list[pa.Array]] = []
-        for group, values in self._known[name].holding(sought):
+        for group, values in self._directory(name).holding(sought):
             places = _places(self._column(group, name), values, sought.null)
             if len(places):
                 columns = self._columns(group)
@@ -128,6 +126,15 @@ class RowGroups:
             return None
         arrays = [pa.chunked_array(chunks) for chunks in zip(*parts, strict=True)]
         return pa.Table.from_arrays(arrays, names=self.names)
+
+    def unread(self, name: str, sought: Sought) -> int:
+        """How many row groups that may hold some values have not been decoded."""
+        return sum(self.decoded.find(self.path, g, name) is None for g, _ in self._directory(name).holding(sought))
+
+    def _directory(self, name: str) -> _Directory:
+        if name not in self._known:
+            self._known[name] = _Directory.of(self._file.metadata, name)
+        return self._known[name]
 
     def _column(self, group: int, name: str) -> _Column:
         found = self.decoded.find(self.path, group, name)

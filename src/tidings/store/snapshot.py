@@ -116,6 +116,7 @@ class Snapshot:
     decoded: Decoded = field(default_factory=Decoded)
     """What has been read of files; all snapshots of a database share it."""
     _open: dict[str, RowGroups] = field(default_factory=dict)
+    _whole: pa.Table | None = None
     _last: tuple[pa.Array, pa.Table] | None = None
     """What was looked up last: an update finds its rows, and then the commit looks whether they are there."""
 
@@ -140,6 +141,20 @@ class Snapshot:
         if last is None or not last[0].equals(wanted):
             self._last = last = wanted, self._looked_up(wanted)
         return last[1]
+
+    def effort(self, wanted: pa.Array) -> int:
+        """How many row groups would have to be decoded to look up some keys."""
+        place, sought = [c.name for c in self.columns].index(self.key), Sought.of(wanted)
+        return sum(f.unread(f.names[place], sought) for f in map(self._opened, self.base.files))
+
+    def rows(self) -> pa.Table:
+        """All rows, kept once they were read: for snapshots of a few."""
+        if self._whole is None:
+            schema = arrow_schema(self.columns)
+            parts = [pq.read_table(path, partitioning=None) for path in self.paths]
+            complete = [conform(completed(p, self.columns, self.fills), schema) for p in parts]
+            self._whole = pa.concat_tables(complete) if complete else schema.empty_table()
+        return self._whole
 
     def _looked_up(self, wanted: pa.Array) -> pa.Table:
         place, sought = [c.name for c in self.columns].index(self.key), Sought.of(wanted)

@@ -74,6 +74,11 @@ AGREED = [
     ("at < TIMESTAMP '2026-01-02 03:04:05.678'", "boolean"),
     ("local = local", "boolean"),
     ("NULL", "string"),
+    ("f", "double"),
+    ("f >= f", "boolean"),
+    ("IF(i > 1, 'big', s)", "string"),
+    ("CAST(i AS BIGINT) * 3000000000", "bigint"),
+    ("i + CAST(7 AS SMALLINT)", "int"),
 ]
 """Expressions, and types they are cast to; tests/spark compares the engines on each."""
 
@@ -91,7 +96,7 @@ def test_agreed(text: str, type: str) -> None:
         "i / 2",
         "i % 2",
         "f > 1",
-        "f",
+        "f + f",
         "1e3 > i",
         "'7' = i",
         "i = '7'",

@@ -1,0 +1,100 @@
+"""A step over looked-up rows: every state it reads is replaced by the few rows of it that the delta's keys ask for.
+
+    ΔA ⋈_{a=b} (B ⋉_{b ∈ π_a ΔA})   becomes   ΔA ⋈_{a=b} B?1,   where B?1 are the rows of B whose b is in π_a ΔA
+
+A lookup says of which relation and version it wants rows, by which column, and where the keys come from: columns of
+deltas, or a plan over deltas and rows that were looked up before.  A lookup without a column wants all rows.  What is
+looked up need not be exact: rows too many meet nothing in the join above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from tidings.delta.key_columns import LISTABLE, KeyColumn, key_columns
+from tidings.delta.plan import Step
+from tidings.ir.expression import ref
+from tidings.ir.relation import Column, Relation, Restrict, Scan, Version
+from tidings.ir.traverse import children, with_children
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """Rows wanted of one version of a relation, under a name of their own."""
+
+    name: str
+    relation: str
+    version: Version
+    columns: tuple[Column, ...]
+    column: Column | None = None
+    """What they are looked up by; None if all rows are wanted."""
+    keys: tuple[KeyColumn, ...] = ()
+    """The columns of deltas the keys are in …"""
+    plan: Relation | None = None
+    """… or what computes them."""
+    nulls: bool = False
+    """Whether rows with NULL in the column are wanted too."""
+
+
+@dataclass(frozen=True, slots=True)
+class LookedUp:
+    """A step that reads nothing but deltas and lookups; these in an order in which each can be made."""
+
+    step: Step
+    lookups: tuple[Lookup, ...]
+
+
+def looked_up(step: Step) -> LookedUp:
+    """The step over lookups."""
+    found: dict[tuple[object, ...], Lookup] = {}
+    done: dict[int, Relation] = {}
+
+    def stand_in(scan: Scan, *by: object) -> Scan:
+        """A scan of the rows of a lookup; equal lookups are one."""
+        key = (scan.relation, scan.version, scan.columns, *by)
+        if key not in found:
+            found[key] = Lookup(f"{scan.relation}?{len(found) + 1}", *key)  # type: ignore[arg-type]
+        return replace(scan, relation=found[key].name)
+
+    def restricted(node: Restrict, scan: Scan) -> Scan:
+        for one in _restrictions(node):
+            own, (key,) = ref(one.expression), one.keys.fields
+            if own is None or key.type not in LISTABLE:
+                continue
+            by = next(c for c in scan.columns if c.name == own[1])
+            columns = key_columns(one)
+            plan = None if columns is not None else go(one.keys)
+            return stand_in(scan, by, columns or (), plan, one.null_safe)
+        return stand_in(scan)
+
+    def go(node: Relation) -> Relation:
+        if id(node) not in done:
+            done[id(node)] = new(node)
+        return done[id(node)]
+
+    def new(node: Relation) -> Relation:
+        if isinstance(node, Restrict):
+            scan = _scanned(node)
+            return go(node.input) if scan is None else restricted(node, scan)
+        if isinstance(node, Scan):
+            return node if node.version is Version.DELTA else stand_in(node)
+        return with_children(node, tuple(map(go, children(node))))
+
+    return LookedUp(replace(step, plan=go(step.plan)), tuple(found.values()))
+
+
+def _restrictions(node: Relation) -> Iterator[Restrict]:
+    """A restriction and those right below it, those by columns of deltas first."""
+    chain = []
+    while isinstance(node, Restrict):
+        chain.append(node)
+        node = node.input
+    yield from sorted(chain, key=lambda r: key_columns(r) is None)
+
+
+def _scanned(node: Relation) -> Scan | None:
+    """The state a chain of restrictions is of."""
+    while isinstance(node, Restrict):
+        node = node.input
+    return node if isinstance(node, Scan) and node.version is not Version.DELTA else None

@@ -1,0 +1,40 @@
+"""What a wave did: where it ran and why, what it read, what it found, and where its time went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class WaveRecord:
+    """One wave for one query or stored view over ``(since, until]``."""
+
+    view: str
+    since: int
+    until: int
+    strategy: str
+    reason: str
+    """Why this strategy: what was estimated for it and for the others."""
+    execution: str
+    """``spark``, ``duckdb``, or ``in-process`` for a wave of a Spark database that was finished in this process."""
+    why: str
+    """Why it ran there."""
+    changes: int
+    """Changed rows that went in."""
+    rows_read: int
+    """Rows of states: those looked up if it ran in-process, else the estimate."""
+    rows: int
+    """Changed rows that came out."""
+    jobs: int | None
+    """Spark jobs it took; None where they cannot be counted, as with Spark Connect."""
+    seconds: Mapping[str, float]
+    """By stage: ``plan``, then ``look up`` and ``finish`` in-process, or ``run``."""
+
+    def __str__(self) -> str:
+        stages = ", ".join(f"{name} {seconds * 1000:.0f} ms" for name, seconds in self.seconds.items())
+        jobs = "" if self.jobs is None else f" in {self.jobs} jobs"
+        return (
+            f"{self.view} ({self.since}, {self.until}]: {self.changes:,} changes in, {self.rows:,} out; "
+            f"{self.strategy} ({self.reason}); {self.execution}{jobs} ({self.why}); {stages}"
+        )

@@ -1,0 +1,52 @@
+"""What both engines agree on in whole plans."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.schema import bound
+from tidings.analysis.agreed_plan import disagreement
+from tidings.delta.plan import compile_program
+
+AGREED = [
+    "SELECT a + 1 AS x FROM t WHERE a < 3",
+    "SELECT t.a FROM t JOIN u ON u.a = t.a AND u.c > t.a",
+    "SELECT a, COUNT(*) AS n, SUM(c) AS s, MIN(d) AS m, COUNT(DISTINCT c) AS d FROM u GROUP BY a",
+    "SELECT a, SUM(d) FILTER (WHERE c > 1) AS s FROM u GROUP BY a HAVING COUNT(*) > 1",
+    "SELECT DISTINCT a FROM t",
+    "SELECT a FROM t EXCEPT SELECT a FROM u",
+    "SELECT t.a, u.a AS x FROM t LEFT JOIN u ON u.a = t.a",
+    "SELECT a FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.a = t.a)",
+    "SELECT a, ROW_NUMBER() OVER (PARTITION BY a ORDER BY c) AS n, LAG(c) OVER (PARTITION BY a ORDER BY c) AS l FROM u",
+    "SELECT a, SUM(c) OVER (PARTITION BY a) AS s FROM u",
+    "SELECT a FROM t ORDER BY a LIMIT 3",
+    "SELECT d FROM u WHERE d > d",
+]
+NOT_AGREED = {
+    "SELECT a / 2 AS x FROM t": "t.a / 2",
+    "SELECT AVG(a) AS x FROM t": "AVG(t.a)",
+    "SELECT SUM(CAST(c AS DOUBLE)) AS x FROM u": "SUM(CAST(u.c AS DOUBLE) ORDER BY",
+    "SELECT CAST(d AS DOUBLE) AS x FROM u": "CAST(u.d AS DOUBLE)",
+    "SELECT COLLECT_LIST(a) AS x FROM t": "of type array<int>",
+    "SELECT CAST(a AS STRING) AS x FROM t": "CAST(t.a AS STRING)",
+    "SELECT a, FIRST_VALUE(c) OVER (PARTITION BY a ORDER BY c) AS x FROM u": "FIRST_VALUE",
+}
+
+
+def found(query: str) -> str | None:
+    steps = compile_program("v", bound(query), frozenset({"t", "u", "w"}), {}).steps
+    return next((f for s in steps if (f := disagreement(s.plan)) is not None), None)
+
+
+@pytest.mark.parametrize("query", AGREED)
+def test_agreed(query: str) -> None:
+    assert found(query) is None
+
+
+@pytest.mark.parametrize("query", NOT_AGREED)
+def test_not_agreed(query: str) -> None:
+    assert NOT_AGREED[query] in (found(query) or "nothing")
+
+
+def test_letters_beyond_ascii() -> None:
+    assert "UPPER" in (found("SELECT UPPER(e) AS x FROM w") or "nothing")
