@@ -35,6 +35,7 @@ SHARES = (0.1, 0.05, 0.02, 0.01, 0.005, 0.001)
 WHOLE, TENTH, HUNDREDTH = "Q'(100%)", "Q'(10%)", "Q'(1%)"
 LARGE = 1_000_000
 """From this size on Spark gets more memory, and fewer runs are made."""
+CHUNK = 4_000_000
 SECONDS = 120.0
 """What takes longer than this is stopped."""
 AT_LEAST = {"Q1": 5.0, "Q2": 5.0, "Q3": 5.0, "Q4": 10.0, "Q5": 10.0}
@@ -74,8 +75,7 @@ def measured(size: int, *, engine: str = "spark", fixed: int = FIXED, whole: boo
     with database(engine, clock=clock) as db:
         db.sql(SCHEMA)
         stage = Stage(db, clock, news, runs)
-        stage.grow(round(size * 0.891))
-        db.fold()
+        stage.fill(round(size * 0.891))
         stage.grow(round(size * 0.99))
         _lengths(stage, found)
         db.fold()
@@ -100,6 +100,12 @@ class Stage:
     news: Messages
     runs: int
     here: int = 0
+
+    def fill(self, until: int) -> None:
+        """Let messages arrive and become part of the base, as many at a time as memory bears well."""
+        for end in (*range(CHUNK, until, CHUNK), until):
+            self.grow(end)
+            self.db.fold()
 
     def grow(self, until: int) -> None:
         """Let messages arrive, at their own instants."""
