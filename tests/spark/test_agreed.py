@@ -57,7 +57,7 @@ def test_both_engines_agree(spark: Any) -> None:
         plain = [r for r in range(rows.num_rows) if not found.ascii or all(v is None or v.isascii() for v in texts(r))]
         ours = evaluator.values([(found, type)], rows.take(plain))
         assert ours is not None, text
-        assert ours.column(0).to_pylist() == [theirs[r][f"c{n}"] for r in plain], text
+        assert list(map(str, ours.column(0).to_pylist())) == [str(theirs[r][f"c{n}"]) for r in plain], text
 
 
 def texts(row: int) -> list[str | None]:

@@ -7,6 +7,7 @@ kept, like a prepared statement; what changes from wave to wave are the sources 
 from __future__ import annotations
 
 import tempfile
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -53,7 +54,7 @@ class Runner:
         made: dict[str, Source] = {}
         read: dict[tuple[str, Version], Source] = {}
         batch = _instant(since), _instant(until)
-        with tempfile.TemporaryDirectory(prefix="tidings-steps-") as folder:
+        with ExitStack() as scratch:
             for step in program.steps[:-1]:
                 text, deltas, small = self._prepare(step, sources, made, read, batch)
                 if step.name in wanted or sum(map(_size, deltas.values())) <= KEEP_LIMIT:
@@ -61,7 +62,7 @@ class Runner:
                     if step.name in wanted:
                         found[step.name] = rows
                 else:
-                    rows = Path(folder, f"{step.level}-{len(made)}")
+                    rows = Path(scratch.enter_context(tempfile.TemporaryDirectory(prefix="tidings-"))) / "rows"
                     self.backend.write(text, rows)
                 made[step.name] = Source(step.columns, None, rows)
             last = program.steps[-1]
