@@ -121,8 +121,9 @@ class Database:
         tables = Tables(storage, enforcer.evaluator, self._views, line.now)
         self._definitions = Definitions(storage.catalog, tables, self._views, line, self._forget_plans)
         self._commits = commits = Commits(storage, enforcer, self._waves, line, self._folding, self._mutex)
+        answer, bind = self._answers.within, self._plans.bind
         self._access = Access(
-            storage.catalog, enforcer, self._plan, self._plans.bind, self._answers.within, line.now, commits.commit
+            storage.catalog, enforcer, self._plan, bind, answer, line.now, commits.commit, self._mutex
         )
         if storage.journal is not None:
             line.begin()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from threading import RLock
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -15,6 +16,7 @@ import pyarrow as pa
 
 from tidings.engine.arrow import arrow_schema
 from tidings.errors import UnknownTransactionState, UnsupportedStatement
+from tidings.exclusive import exclusive
 from tidings.ir.expression import TIME, WEIGHT, Expression
 from tidings.ir.relation import Relation
 from tidings.lang.sql import statement
@@ -50,6 +52,8 @@ class Access:
     instant: Callable[[], int]
     """The present."""
     commit: Callable[[list[NetChange]], int]
+    mutex: RLock
+    """Lets one thread in at a time: transactions of several share the engine and what the store keeps in memory."""
 
 
 @dataclass(slots=True)
@@ -88,9 +92,14 @@ class Transaction:
     _over: str | None = None
     time: int | None = None
     """The commit time, once committed."""
+    _mutex: RLock = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._mutex = self.access.mutex
 
     # changes by rows
 
+    @exclusive
     def insert(self, table: str, rows: Any) -> None:
         """Add rows: dictionaries, tuples, an Arrow table, a pandas or Spark frame, or the path of a file.
 
@@ -99,11 +108,13 @@ class Transaction:
         target = self.target(table)
         self.add(target, self._read(target, rows), 1)
 
+    @exclusive
     def delete(self, table: str, rows: Any) -> None:
         """Take rows out, each named by its primary key or by all its values; one occurrence per row given."""
         target = self.target(table)
         by_key.delete(self, target, rows)
 
+    @exclusive
     def update(self, table: str, old: Any, new: Any = None) -> None:
         """Replace rows by others; with one argument, give rows named by their primary key other values."""
         target = self.target(table)
@@ -120,6 +131,7 @@ class Transaction:
 
     # changes and questions in SQL
 
+    @exclusive
     def sql(self, text: str) -> Result | None:
         """Run statements that change rows, and queries, which see the changes; the rows of the last one if any."""
         result = None
@@ -138,6 +150,7 @@ class Transaction:
                     raise UnsupportedStatement(None, hint, statement=f"{type(read).__name__} in a transaction")
         return result
 
+    @exclusive
     def query(self, text: str) -> Result:
         """The rows of a query, or of a table or view by its name, with what this transaction has done."""
         self._require_open()
@@ -145,6 +158,7 @@ class Transaction:
 
     # the end
 
+    @exclusive
     def commit(self) -> int:
         """Make the changes count, all at one instant; returns it."""
         self._require_open()
