@@ -15,10 +15,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import tidings
+from benchmarks import spent
 from benchmarks.data.inventory import RECOMPUTE, TABLES, Sales, load, rows
 from benchmarks.measure import Figure, measure_in_turns, nothing, progress
 from benchmarks.report import Bar, Plot, Report, Table, finished, ms, times
 from benchmarks.setting import EXECUTIONS, PlainDuckDB, PlainSpark, database, stop_spark
+from tidings.network.record import WaveRecord
 
 BATCHES = (1, 100, 10_000)
 TRIVIAL, SPARK, DUCKDB = "trivial query", "recompute in Spark SQL", "recompute in DuckDB"
@@ -38,6 +40,7 @@ class Round:
     many: dict[str, Figure]
     """The largest batch, and what it is compared with."""
     batches: tuple[int, ...] = BATCHES
+    records: dict[int, list[WaveRecord]] = field(default_factory=dict)
 
     def wave(self, transactions: int) -> Figure:
         return (self.many if transactions == self.batches[-1] else self.figures)[_wave(transactions)]
@@ -81,9 +84,9 @@ def measured(
         progress(f"inventory: batches of {batches[-1]:,} …")
         for _ in range(min(warm, 2)):  # as large that its keys are joined, and short of ten thousand commits
             waves.commit(batches[-1] // 10)
-            waves.wave()
+            waves.wave(0)
         many = measure_in_turns(beside | {_wave(batches[-1]): waves.work(batches[-1])}, runs=few, warm=0)
-        return Round(items, execution, figures, many, batches)
+        return Round(items, execution, figures, many, batches, waves.records)
 
 
 @dataclass(slots=True)
@@ -94,18 +97,23 @@ class Waves:
     items: int
     sales: Sales = field(init=False)
     since: int = 0
+    records: dict[int, list[WaveRecord]] = field(default_factory=dict)
+    """What the waves did, by number of transactions."""
 
     def __post_init__(self) -> None:
         self.sales = Sales(self.db, self.items)
 
     def work(self, transactions: int) -> tuple[Callable[[], object], Callable[[], object]]:
-        return lambda: self.commit(transactions), self.wave
+        return lambda: self.commit(transactions), lambda: self.wave(transactions)
 
     def commit(self, transactions: int) -> None:
         self.since = self.sales.commit(transactions)
 
-    def wave(self) -> object:
-        return self.db.changes("low_stock", since=self.since, per_commit=True)
+    def wave(self, transactions: int) -> None:
+        self.db.changes("low_stock", since=self.since, per_commit=True)
+        record = spent.last(self.db)
+        if record is not None:
+            self.records.setdefault(transactions, []).append(record)
 
 
 def report(rounds: list[Round]) -> Report:
@@ -130,11 +138,17 @@ def report(rounds: list[Round]) -> Report:
                     )
                 )
     table = Table("inventory; * measured in turns with the largest batch", header, tuple(lines))
+    records = {
+        f"{r.items:,} items, {r.execution}, {_wave(n)}": r.records[n][-len(r.wave(n).times) :]
+        for r in rounds
+        for n in r.batches
+    }
+    occupied = spent.table("what the waves were occupied with", records)
     about = (
         "The condition of the AMOS inventory over tables cached and sorted by item, Spark local mode.\n"
         "A batch is so many transactions, each an update of one item by key; a wave tells the changes of each."
     )
-    return finished("inventory", about, [table], bars(rounds), plots(rounds))
+    return finished("inventory", about, [table, occupied], bars(rounds), plots(rounds))
 
 
 def bars(rounds: list[Round]) -> list[Bar]:

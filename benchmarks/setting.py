@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import duckdb
 import pyarrow as pa
@@ -19,8 +18,8 @@ from benchmarks.measure import Limit
 from tidings.engine.spark import Spark
 from tidings.network.strategy import Strategy
 
-EXECUTIONS = ("spark", "auto") if "execution" in inspect.signature(tidings.open).parameters else ("spark",)
-"""How differentials may be run on the Spark engine."""
+EXECUTIONS = ("spark", "auto")
+"""How waves may be run on the Spark engine."""
 
 
 @contextmanager
@@ -29,11 +28,10 @@ def database(
 ) -> Iterator[tidings.Database]:
     """A new durable database that keeps its whole history."""
     folder = Path(tempfile.mkdtemp(prefix="tidings-bench-"))
-    options: dict[str, Any] = {}
-    if engine == "spark" and len(EXECUTIONS) > 1:
-        options["execution"] = execution
     try:
-        with tidings.open(folder, engine=engine, clock=clock, strategy=strategy, retention=None, **options) as db:
+        with tidings.open(
+            folder, engine=engine, execution=execution, clock=clock, strategy=strategy, retention=None
+        ) as db:
             yield db
     finally:
         shutil.rmtree(folder, ignore_errors=True)

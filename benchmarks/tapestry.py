@@ -16,17 +16,20 @@ Q'(100%) covers everything, and is asked only of the smallest size: the paper's 
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import tidings
+from benchmarks import spent
 from benchmarks.data.messages import BEGIN, QUERIES, SCHEMA, Messages, messages
 from benchmarks.measure import Figure, measure_in_turns, nothing, progress
 from benchmarks.report import Bar, Plot, Report, Table, finished, ms, times
 from benchmarks.setting import Plain, PlainDuckDB, PlainSpark, database, limited, stop_spark
 from tidings.clock import instant
+from tidings.network.record import WaveRecord
 
 SIZES = (380_000, 4_000_000, 20_000_000)
 FIXED = 38_000
@@ -51,6 +54,8 @@ class Found:
     by_length: dict[str, dict[int, Figure]] = field(default_factory=dict)
     """Figure 7: by query and number of messages in the interval."""
     at_fixed: dict[str, Figure] = field(default_factory=dict)
+    records: dict[str, list[WaveRecord]] = field(default_factory=dict)
+    """What the waves of Q'(1%) did, by query."""
 
     def faster(self, query: str) -> float:
         """How many times faster Q'(1%) is than Q."""
@@ -154,7 +159,11 @@ def _against_whole_queries(stage: Stage, found: Found, engine: str) -> None:
         plain = PlainDuckDB({"msgs": stage.news.part(0, stage.here)})
     for name in QUERIES:
         progress(f"tapestry: {found.size:,} messages, {name} and Q'(1%) …")
-        found.figures[name] |= stage.turns(name, {HUNDREDTH: max(1, found.size // 100)}, plain)
+        figures = stage.turns(name, {HUNDREDTH: max(1, found.size // 100)}, plain)
+        found.figures[name] |= figures
+        record = spent.last(stage.db)
+        if record is not None and figures[HUNDREDTH].median < math.inf:
+            found.records[name] = [record]
 
 
 def _whole(stage: Stage, found: Found) -> None:
@@ -182,6 +191,8 @@ def report(found: list[Found]) -> Report:
         )
         header = ("messages", "in the interval", "median", "lowest", "highest")
         tables.append(Table(f"Figure 7: {query} by length of the interval", header, lengths))
+    records = {f"{f.size:,} messages, {query}": r for f in found for query, r in f.records.items()}
+    tables.append(spent.table("what the last wave of Q'(1%) was occupied with", records))
     about = (
         "Q: the query in Spark SQL over the cached messages, all rows fetched.\n"
         "Q'(n%): every change that the last n% of the messages made, each at its instant.\n"

@@ -20,12 +20,14 @@ from functools import partial
 from itertools import pairwise
 
 import tidings
+from benchmarks import spent
 from benchmarks.data.orders import TABLES, Orders
 from benchmarks.measure import progress, timed
 from benchmarks.report import Bar, Plot, Report, Table, finished, ms, times
 from benchmarks.setting import PlainSpark, database, forced, limited, never_fold, stop_spark
 from tests.tpc.benchmark import Query, connect, queries
 from tidings.errors import TidingsError
+from tidings.network.record import WaveRecord
 from tidings.network.strategy import Strategy
 
 ROUNDS = {0.0001: 3, 0.001: 3, 0.01: 2, 0.1: 1}
@@ -49,6 +51,8 @@ class Seen:
     recompute: list[float] = field(default_factory=list)
     plain: list[float] = field(default_factory=list)
     failure: str = ""
+    record: WaveRecord | None = None
+    """What the last differential did."""
 
     @property
     def taken(self) -> float:
@@ -175,6 +179,7 @@ def _round(
             view.chosen, view.rows = choice(db, f"{name}d")
             with forced(db, Strategy.DIFFERENTIAL):
                 view.differential.append(limit.timed(partial(db.refresh, f"{name}d")))
+            view.record = spent.last(db)
             with forced(db, Strategy.RECOMPUTE):
                 view.recompute.append(limit.timed(partial(db.refresh, f"{name}r")))
             view.plain.append(limit.timed(recompute(query)))
@@ -204,6 +209,10 @@ def report(found: Found) -> Report:
         totals.append((f"{share:.2%}", f"{found.changes[share]:,}", ms(taken), ms(whole), times(whole / taken), right))
     tables = [Table("all views together", header, tuple(totals))]
     tables += [_views(found, share) for share in shares]
+    for share in shares:
+        if share == BARRED:
+            records = {f"Q{n}": [v.record] for n, v in found.seen[share].items() if v.record is not None}
+            tables.append(spent.table(f"what differentials were occupied with, {share:.2%}", records))
     numbers = sorted({n for by in found.seen.values() for n in by})
     even = tuple((f"Q{n}", _shown(found.break_even(n))) for n in numbers)
     tables.append(Table("break-even: share of changes at which a refresh costs a recompute", ("view", "share"), even))

@@ -12,11 +12,13 @@ import sys
 from dataclasses import dataclass, field
 
 import tidings
+from benchmarks import spent
 from benchmarks.data.inventory import Sales, load
 from benchmarks.data.watchers import FAMILIES, watch
 from benchmarks.measure import Figure, measure_in_turns, progress
 from benchmarks.report import Bar, Plot, Report, Table, finished, ms, times
 from benchmarks.setting import EXECUTIONS, database, never_fold, stop_spark
+from tidings.network.record import WaveRecord
 
 COUNTS = (1, 2, 5, 10, 20, 50, 100, 200)
 TRANSACTIONS = 100
@@ -30,6 +32,8 @@ class Found:
     items: int
     execution: str
     figures: dict[int, Figure] = field(default_factory=dict)
+    records: dict[int, list[WaveRecord]] = field(default_factory=dict)
+    """The waves of the last advance."""
 
     def ratio(self, count: int) -> float:
         return self.figures[count].median / self.figures[min(self.figures)].median
@@ -64,6 +68,7 @@ def measured(
             fewer = max(1, min(runs, 3)) if count > 20 else runs
             works = {"": (lambda: sales.commit(transactions), db.advance)}
             found.figures[count] = measure_in_turns(works, runs=fewer, warm=1 if count > 20 else 2)[""]
+            found.records[count] = [r for r in db.waves() if r.until == db.time]
             progress(f"views: {count} views take {found.figures[count].median:.2f} s")
     return found
 
@@ -83,6 +88,8 @@ def report(found: list[Found]) -> Report:
         for f in found
         for count, figure in f.figures.items()
     ]
+    records = {f"{f.execution}, {count} views": r for f in found for count, r in f.records.items()}
+    occupied = spent.total("what all waves of the last advance were occupied with", records)
     about = (
         f"Stored views of {len(FAMILIES)} families over {found[0].items:,} items, advanced together after"
         f" {TRANSACTIONS} transactions of one updated item each."
@@ -96,7 +103,7 @@ def report(found: list[Found]) -> Report:
     first = found[0].figures[min(found[0].figures)].median
     lines["as many times one"] = [(float(n), first * n) for n in found[0].figures]
     plot = Plot("views", "Views over the same tables, one advance", "views", "seconds", lines)
-    return finished("views", about, [Table("one advance of all views", header, tuple(rows))], bars, [plot])
+    return finished("views", about, [Table("one advance of all views", header, tuple(rows)), occupied], bars, [plot])
 
 
 if __name__ == "__main__":
