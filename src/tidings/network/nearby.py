@@ -2,7 +2,7 @@
 
 Spark takes a good part of a second to plan a wave of some joins, however few rows it is about.  So with ``execution =
 "auto"`` the rows a step needs of each state are looked up first (:mod:`tidings.delta.lookups`): in the files of the
-snapshot, where these are in the order of the column looked up by and few row groups have to be read; the others
+snapshot, where few row groups have to be decoded, as when these are in the order of the column looked up by; the others
 together in one Spark job.  The step itself is then run by a DuckDB in this process.
 
 Only if both engines agree on every expression of the program (:mod:`tidings.analysis.agreed_plan`), the batch is tiny,
@@ -36,8 +36,8 @@ TINY = 2_000
 WHOLE = 20_000
 """A relation of up to this many rows may be read whole."""
 
-SCATTERED = 40
-"""Up to this many row groups are read in this process; more are Spark's."""
+SCATTERED = 200
+"""Up to this many row groups are decoded in this process for a lookup; more are Spark's work."""
 
 
 class Found(NamedTuple):
@@ -173,11 +173,10 @@ class _Work:
             return None
         if wanted.column is None:
             return snapshot.rows()
-        if snapshot.key != wanted.column.name:
-            return None
         keys = wanted.keys.drop_null()
         keys = pa.concat_arrays([keys, pa.nulls(1, keys.type)]) if wanted.nulls else keys
-        return snapshot.lookup(keys) if snapshot.effort(keys) <= SCATTERED else None
+        name = wanted.column.name
+        return snapshot.having(name, keys) if snapshot.effort(name, keys) <= SCATTERED else None
 
     def _take(self, lookup: Lookup, wanted: Touched, rows: pa.Table) -> None:
         """Let the rows of a lookup be read under its name, with what the log adds to them."""

@@ -139,12 +139,12 @@ class Snapshot:
         """The rows whose key is among some values; NULL is found too."""
         last = self._last
         if last is None or not last[0].equals(wanted):
-            self._last = last = wanted, self._looked_up(wanted)
+            self._last = last = wanted, self.having(self.key, wanted)
         return last[1]
 
-    def effort(self, wanted: pa.Array) -> int:
-        """How many row groups would have to be decoded to look up some keys."""
-        place, sought = [c.name for c in self.columns].index(self.key), Sought.of(wanted)
+    def effort(self, column: str, wanted: pa.Array) -> int:
+        """How many row groups would have to be decoded to find the values of a column."""
+        place, sought = self._place(column), Sought.of(wanted)
         return sum(f.unread(f.names[place], sought) for f in map(self._opened, self.base.files))
 
     def rows(self) -> pa.Table:
@@ -156,8 +156,12 @@ class Snapshot:
             self._whole = pa.concat_tables(complete) if complete else schema.empty_table()
         return self._whole
 
-    def _looked_up(self, wanted: pa.Array) -> pa.Table:
-        place, sought = [c.name for c in self.columns].index(self.key), Sought.of(wanted)
+    def _place(self, column: str) -> int:
+        return [c.name for c in self.columns].index(column)
+
+    def having(self, column: str, wanted: pa.Array) -> pa.Table:
+        """The rows that have one of some values in a column; NULL is found too."""
+        place, sought = self._place(column), Sought.of(wanted)
         files = [self._opened(file) for file in self.base.files]
         found = [rows for f in files if (rows := f.matching(f.names[place], sought)) is not None]
         schema = arrow_schema(self.columns)
