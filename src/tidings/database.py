@@ -17,9 +17,8 @@ from tidings import explain as explanation
 from tidings.clock import Clock, SystemClock, micros
 from tidings.engine.named import named
 from tidings.engine.run import Runner
-from tidings.errors import UnknownExecution, UnknownRelation, UnknownStrategy
+from tidings.errors import UnknownExecution, UnknownStrategy
 from tidings.exclusive import exclusive, reading
-from tidings.ir.relation import Relation
 from tidings.lang.sql import statement
 from tidings.network.answers import Answers
 from tidings.network.definitions import Definitions
@@ -41,7 +40,6 @@ from tidings.store.following import follow, has_news
 from tidings.store.storage import Storage, in_memory, opened
 from tidings.store.timeline import Timeline
 from tidings.store.vacuum import GRACE, Vacuumed, vacuum
-from tidings.store.view import StoredView
 from tidings.write import statements
 from tidings.write.commit import Commits
 from tidings.write.transaction import Access, Transaction
@@ -249,7 +247,7 @@ class Database:
             keep = partial(self._storage.move_subscription, name)
         feed = Feed(
             text,
-            partial(self._subscribed, text, self._catalog.find(text) is not None),
+            self._plans.followed(text),
             self._waves,
             self._storage,
             lambda plan: self._timeline.settled() if self._storage.is_reader else self._present(plan),
@@ -257,12 +255,6 @@ class Database:
             self.reload,
         )
         return Subscription(feed, position, self._news, lambda: self._closed, follow, timeout, keep)
-
-    def _subscribed(self, text: str, is_name: bool) -> Relation:
-        """What a subscription reads; refused if it was dropped."""
-        if is_name and self._catalog.find(text) is None:
-            raise UnknownRelation(name=text)
-        return self._plan(text)
 
     @exclusive
     def unsubscribe(self, name: str) -> None:
@@ -330,16 +322,9 @@ class Database:
 
         The strategy is the one for the changes in ``(since, until]``, by default those of the last transaction.
         """
-        found, plan, definitions = self._catalog.find(text), self._plan(text), self._catalog.definitions()
         start = self._timeline.before if since is None else _time(since)
         end = max(start, self.time) if until is None else _time(until)
-        if isinstance(found, StoredView):
-            plan = found.over
-            wave = self._waves.plan(found.name, plan, start, end, net=False, groupings=found.groupings)
-            definitions = self._catalog.definitions(found.since) | found.groupings
-        else:
-            wave = self._waves.plan(self._plans.named(text), plan, start, end, net=True)
-        how = "\n".join([str(wave.choice), "on {}: {}".format(*self._waves.execution(wave))])
+        plan, definitions, how = self._answers.way(text, self._plan(text), start, end)
         return explanation.explain(self._plans.named(text), plan, definitions, self._backend.dialect, how)
 
     @exclusive

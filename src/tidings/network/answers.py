@@ -15,6 +15,7 @@ from tidings.network import within
 from tidings.network.waves import Waves
 from tidings.result import Delta, Result
 from tidings.store.timeline import Timeline
+from tidings.store.view import StoredView
 
 
 @dataclass(slots=True)
@@ -51,6 +52,18 @@ class Answers:
             raise InvalidInterval(since=since, until=end, reason="it ends in the future")
         found = Delta(self.waves.delta(name, plan, since, end, net=not per_commit, strict=strict))
         return found if per_commit else found.net()
+
+    def way(self, text: str, plan: Relation, since: int, until: int) -> tuple[Relation, dict[str, Relation], str]:
+        """How changes over ``(since, until]`` would be found: the plan, the definitions below it, and the choice."""
+        catalog, found = self.waves.catalog, self.waves.catalog.find(text)
+        if isinstance(found, StoredView):
+            plan = found.over
+            wave = self.waves.plan(found.name, plan, since, until, net=False, groupings=found.groupings)
+            definitions = catalog.definitions(found.since) | found.groupings
+        else:
+            definitions = catalog.definitions()
+            wave = self.waves.plan("result" if found is None else found.name, plan, since, until, net=True)
+        return plan, definitions, "\n".join([str(wave.choice), "on {}: {}".format(*self.waves.execution(wave))])
 
     @exclusive
     def within(

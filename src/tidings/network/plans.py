@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import RLock
 
 from tidings.engine.backend import Backend
-from tidings.errors import InvalidExpression
+from tidings.errors import InvalidExpression, UnknownRelation
 from tidings.exclusive import exclusive
 from tidings.ir.expression import Expression
 from tidings.ir.relation import Relation, Scan
@@ -38,6 +39,17 @@ class Plans:
                 case None:
                     self._known[text] = self.read(text)
         return self._known[text]
+
+    def followed(self, text: str) -> Callable[[], Relation]:
+        """The plan of what somebody follows, whenever it is asked for; refused if that was a relation and was dropped."""
+        is_name = self.catalog.find(text) is not None
+
+        def plan() -> Relation:
+            if is_name and self.catalog.find(text) is None:
+                raise UnknownRelation(name=text)
+            return self.plan(text)
+
+        return plan
 
     def read(self, text: str) -> Relation:
         """The bound plan of a query's text."""
