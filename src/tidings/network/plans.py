@@ -41,7 +41,7 @@ class Plans:
         return self._known[text]
 
     def followed(self, text: str) -> Callable[[], Relation]:
-        """The plan of what somebody follows, whenever it is asked for; refused if that was a relation and was dropped."""
+        """The plan of what somebody follows, whenever it is asked for; refused if that was a name and is gone."""
         is_name = self.catalog.find(text) is not None
 
         def plan() -> Relation:
