@@ -13,11 +13,12 @@ while the one before it ran.
 
 from __future__ import annotations
 
+import math
 import random
 import sys
 import time
 from dataclasses import dataclass, field
-from threading import Thread
+from threading import Event, Thread
 
 import tidings
 from benchmarks.data.inventory import load
@@ -28,7 +29,7 @@ from benchmarks.setting import EXECUTIONS, database, never_fold, stop_spark
 RATES = (1, 10, 100)
 SECONDS = 30.0
 PATIENCE = 60.0
-"""How long the reader waits for one more batch."""
+"""How long the reader waits for what is missing at the end."""
 
 
 @dataclass(slots=True)
@@ -116,25 +117,30 @@ class Writer:
 
 
 def _at(writer: Writer, found: Found, seconds: float) -> Found:
-    """Commit on schedule while a reader follows, and wait until it has all."""
-    count = max(2, round(found.rate * seconds))
-    subscription = writer.db.subscribe("low_stock", since=writer.db.time, follow=True, timeout=PATIENCE)
+    """Commit on schedule while a reader follows, and wait until it has all; twice the time is the most there is."""
+    subscription = writer.db.subscribe("low_stock", since=writer.db.time, follow=True, timeout=0.2)
+    over = Event()
 
     def read() -> None:
-        for batch in subscription:
-            found.told[batch.time] = time.perf_counter()
-            if len(found.told) == count:
-                return
+        end = math.inf
+        while time.perf_counter() < end and not (over.is_set() and len(found.told) >= len(found.committed)):
+            for batch in subscription:
+                found.told[batch.time] = time.perf_counter()
+            if over.is_set() and end == math.inf:
+                end = time.perf_counter() + PATIENCE
 
     reader = Thread(target=read, name="reader")
     reader.start()
     start = time.perf_counter()
-    for n in range(count):
+    for n in range(max(2, round(found.rate * seconds))):
         due = start + n / found.rate
         time.sleep(max(0.0, due - time.perf_counter()))
+        if time.perf_counter() - start > 2 * seconds:
+            break
         at = writer.commit()
         found.due[at], found.committed[at] = due, time.perf_counter()
     found.seconds = time.perf_counter() - start
+    over.set()
     reader.join()
     return found
 

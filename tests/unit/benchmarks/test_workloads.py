@@ -64,7 +64,7 @@ def test_views() -> None:
 
 
 def test_latency() -> None:
-    (found,) = latency.measured(100, "spark", (40,), engine="duckdb", seconds=0.25, warm=1)
-    assert len(found.committed) == 10
+    (found,) = latency.measured(100, "spark", (40,), engine="duckdb", seconds=0.5, warm=1)
+    assert 2 <= len(found.committed) <= 20
     assert found.lost == 0
     assert "told p99" in latency.report([found]).text()
