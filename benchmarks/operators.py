@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 import tidings
 from benchmarks.measure import report
 from tidings.delta.plan import Step
+from tidings.engine.literals import among
 from tidings.engine.lower import lower
 from tidings.engine.run import LIST_LIMIT, Runner
 from tidings.engine.spark import Spark
@@ -80,16 +81,14 @@ class Counting(Runner):
             for node in _passive(step.plan):
                 counted = Aggregate(node, "counted", (), (Item("n", "bigint", read("COUNT(*)")),))
                 statement = lower(counted, self.backend.dialect, listed)
-                filled = statement.filled(lambda keys: _literals(keys, deltas), *rest[-1])
+                filled = statement.filled(lambda keys, wanted: _among(keys, wanted, deltas), *rest[-1])
                 self.counts.append(self.backend.fetch(filled).column(0)[0].as_py())
         return prepared
 
 
-def _literals(keys, deltas) -> str:  # type: ignore[no-untyped-def]
-    from tidings.engine.literals import literals
-
+def _among(keys, wanted, deltas) -> str:  # type: ignore[no-untyped-def]
     values = [deltas[relation].column(name).combine_chunks() for relation, name in keys.columns]
-    return literals(pc.unique(pa.chunked_array(values)), keys.type, "spark")
+    return among(wanted, pc.unique(pa.chunked_array(values)), keys.type, "spark", halves=True)
 
 
 def _passive(node: Relation) -> Iterator[Relation]:

@@ -126,5 +126,6 @@ def _inner(plan: Relation) -> str:
     return f"({algebra(plan)})" if isinstance(plan, Join | Union) else algebra(plan)
 
 
-def _keys(keys: KeyList) -> str:
-    return ", ".join(f"/* {name} of Δ{relation} */" for relation, name in keys.columns)
+def _keys(keys: KeyList, wanted: str) -> str:
+    listed = ", ".join(f"/* {name} of Δ{relation} */" for relation, name in keys.columns)
+    return f"{wanted} IN ({listed})"

@@ -26,7 +26,7 @@ import pytest
 import tidings
 from tidings.delta.plan import Program, compile_program
 from tidings.engine.duckdb import DuckDB
-from tidings.engine.lower import Dialect, lower
+from tidings.engine.lower import Dialect, KeyList, lower
 from tidings.engine.spark import Spark
 from tidings.explain import explain
 from tidings.ir import text
@@ -92,7 +92,12 @@ class Golden:
     def sql(self, changed: str, dialect: Dialect, *, listed: bool) -> str:
         program = self.program(changed)
         statement = lower(program.steps[-1].plan, dialect, program.changed if listed else frozenset())
-        return statement.filled(lambda keys: ", ".join(f"/* {column} of Δ{table} */" for table, column in keys.columns))
+        return statement.filled(_among)
+
+
+def _among(keys: KeyList, wanted: str) -> str:
+    listed = ", ".join(f"/* {column} of Δ{table} */" for table, column in keys.columns)
+    return f"{wanted} IN ({listed})"
 
 
 def shown(plan: Relation) -> str:

@@ -1,4 +1,13 @@
-"""Keys as SQL literals."""
+"""Keys as SQL literals.
+
+A list of keys is ``x IN (…)``.  Spark looks at every key for every row, or hashes them; and then it cannot tell from
+the least and greatest ``x`` of a batch of cached rows, or of a file, that it holds none of them.  So for Spark a long
+list is a tree of ranges with short lists as its leaves:
+
+    x < k AND (… the keys below k …) OR x >= k AND (… the others …)
+
+A row and a batch are both held against a few of the keys only.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +26,33 @@ def literals(values: pa.Array | pa.ChunkedArray, type: str, dialect: str) -> str
     """
     present = [v for v in values.to_pylist() if v is not None]
     return ", ".join(_literal(v, type, dialect) for v in present) or "NULL"
+
+
+LEAF = 10
+"""So many keys are a list; of more, Spark would make a set."""
+
+
+def among(wanted: str, values: pa.Array, type: str, dialect: str, *, halves: bool) -> str:
+    """The test whether something is one of some keys.
+
+    >>> among("x", pa.array([3, 1, None]), "int", "spark", halves=True)
+    'x IN (1, 3)'
+    """
+    present = sorted(v for v in values.to_pylist() if v is not None)
+    texts = [_literal(v, type, dialect) for v in present]
+    return _tree(wanted, texts) if halves and type != "boolean" else _list(wanted, texts)
+
+
+def _list(wanted: str, keys: list[str]) -> str:
+    return f"{wanted} IN ({', '.join(keys) or 'NULL'})"
+
+
+def _tree(wanted: str, keys: list[str]) -> str:
+    if len(keys) <= LEAF:
+        return _list(wanted, keys)
+    half = len(keys) // 2
+    below, others = _tree(wanted, keys[:half]), _tree(wanted, keys[half:])
+    return f"(({wanted} < {keys[half]} AND {below}) OR ({wanted} >= {keys[half]} AND {others}))"
 
 
 def _literal(value: object, type: str, dialect: str) -> str:

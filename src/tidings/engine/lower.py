@@ -72,6 +72,8 @@ class Dialect:
     """Whether computed columns are cast to their types, where the engine's own typing is not Spark's."""
     one_task: bool
     """Whether small work is to be one task; see :mod:`tidings.engine.select`."""
+    halves: bool = False
+    """Whether long lists of keys are searched by halving; see :mod:`tidings.engine.literals`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,18 @@ class KeyList:
 
 
 @dataclass(frozen=True, slots=True)
+class KeyTest:
+    """A place in a statement where an expression is held against a list of keys."""
+
+    wanted: str
+    slot: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.wanted} IN ({self.slot})"
+
+
+@dataclass(frozen=True, slots=True)
 class Statement:
     """SQL text with slots for lists of keys."""
 
@@ -91,16 +105,15 @@ class Statement:
     key_lists: tuple[KeyList, ...]
     small: bool
     """Whether all it reads is a delta or restricted by a list of keys."""
+    tests: tuple[KeyTest, ...] = ()
 
-    def filled(self, literals: Callable[[KeyList], str], since: str = "since", until: str = "until") -> str:
-        """The text with every slot replaced: by the literals of its keys, and by the ends of the batch."""
-        by_slot = {keys.slot: keys for keys in self.key_lists}
-
-        def fill(found: re.Match[str]) -> str:
-            return literals(by_slot[found[0]]) if found[0] in by_slot else found[0]
-
-        text = re.sub(r"__keys_\d+__", fill, self.text)
-        return text.replace("__SINCE()", since).replace("__UNTIL()", until)
+    def filled(self, among: Callable[[KeyList, str], str], since: str = "since", until: str = "until") -> str:
+        """The text with every test filled in, by the keys and what is held against them, and the ends of the batch."""
+        text = self.text.replace("__SINCE()", since).replace("__UNTIL()", until)
+        keys = {k.slot: k for k in self.key_lists}
+        tests = {t.text: among(keys[t.slot], t.wanted) for t in self.tests}
+        places = "|".join(map(re.escape, sorted(tests, key=len, reverse=True)))
+        return re.sub(places, lambda found: tests[found[0]], text) if tests else text
 
 
 def source_name(relation: str, version: Version) -> str:
@@ -122,7 +135,8 @@ def lower(plan: Relation, dialect: Dialect, listed: frozenset[str] = frozenset()
     writing = Writing(dialect.name, dialect.casts_items)
     lowering = _Lowering(dialect, listed, small and dialect.one_task, writing, _shared(plan))
     query = lowering.query(plan)
-    return Statement(layout.text(with_named(lowering.named, query)), tuple(lowering.key_lists.values()), small)
+    text = layout.text(with_named(lowering.named, query))
+    return Statement(text, tuple(lowering.key_lists.values()), small, tuple(lowering.tests))
 
 
 def printed(query: exp.Query, dialect: Dialect) -> str:
@@ -172,6 +186,7 @@ class _Lowering:
     named: dict[str, Lines] = field(default_factory=dict)
     """These queries, each after those it reads."""
     key_lists: dict[tuple[KeyColumn, ...], KeyList] = field(default_factory=dict)
+    tests: dict[KeyTest, None] = field(default_factory=dict)
     _queries: dict[int, Lines] = field(default_factory=dict)
 
     def query(self, node: Relation) -> Lines:
@@ -350,8 +365,9 @@ class _Lowering:
         wanted = self.writing.scalar(operand(node.expression), names)
         keys = self._key_list(node)
         if keys is not None:
-            test = f"{wanted} IN ({keys.slot})"
-            return (f"({test} OR {wanted} IS NULL)" if node.null_safe else test,)
+            test = KeyTest(wanted, keys.slot)
+            self.tests[test] = None
+            return (f"({test.text} OR {wanted} IS NULL)" if node.null_safe else test.text,)
         inner = self.query(node.keys)
         if not node.null_safe:
             return enclosed(f"{wanted} IN ", inner)

@@ -18,15 +18,15 @@ from tidings.delta.key_columns import LISTABLE
 from tidings.delta.plan import Program, Step
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Backend
-from tidings.engine.literals import literals
+from tidings.engine.literals import among, literals
 from tidings.engine.lower import KeyList, Statement, lower, source_name
 from tidings.engine.source import Rows, Source, Sources
 from tidings.ir.expression import read, show_name
 from tidings.ir.relation import Column, Filter, Relation, Scan, Version
 from tidings.ir.traverse import walk
 
-LIST_LIMIT = 100
-"""Up to this many keys go into the text as literals; more are a semi-join."""
+LIST_LIMIT = 400
+"""The keys of deltas of up to this many rows go into the text as literals; of more they are a semi-join."""
 
 KEEP_LIMIT = 100_000
 """A lower step over more changed rows than this is kept in files instead of memory."""
@@ -91,11 +91,13 @@ class Runner:
                 deltas[scan.relation] = read[wanted].changes
         statement = self.statement(step, frozenset(r for r, rows in deltas.items() if _size(rows) <= LIST_LIMIT))
 
-        def keys(wanted: KeyList) -> str:
-            values = [_column(deltas[relation], name) for relation, name in wanted.columns]
-            return literals(pc.unique(pa.chunked_array(values)), wanted.type, self.backend.dialect.name)
+        dialect = self.backend.dialect
 
-        return statement.filled(keys, *batch), deltas, statement.small
+        def test(keys: KeyList, wanted: str) -> str:
+            values = pc.unique(pa.chunked_array([_column(deltas[relation], name) for relation, name in keys.columns]))
+            return among(wanted, values, keys.type, dialect.name, halves=dialect.halves)
+
+        return statement.filled(test, *batch), deltas, statement.small
 
     def rows(self, plan: Relation, sources: Sources, since: int, until: int) -> pa.Table:
         """The rows of any plan over versions of relations, as they are."""
@@ -119,7 +121,7 @@ class Runner:
         for relation in {n.relation for n in walk(plan) if isinstance(n, Scan)}:
             self.backend.plain(source_name(relation, Version.CURRENT), sources(relation, Version.CURRENT))
         columns = tuple(Column(f.name, f.type) for f in plan.fields)
-        text = lower(plan, self.backend.dialect).filled(lambda _: "", until=_instant(at))
+        text = lower(plan, self.backend.dialect).filled(lambda *_: "", until=_instant(at))
         return conform(self.backend.fetch(text, columns), arrow_schema(columns))
 
     def lookup(self, name: str, columns: tuple[Column, ...], source: Source, rows: pa.Table) -> pa.Table:

@@ -74,7 +74,7 @@ class Spark:
     """A Spark session of its own; see :class:`tidings.engine.backend.Backend`."""
 
     name = "spark"
-    dialect = Dialect("spark", casts_items=False, one_task=True)
+    dialect = Dialect("spark", casts_items=False, one_task=True, halves=True)
 
     def __init__(self, session: SparkSession | None = None, *, caching: bool = True) -> None:
         self._parent = session

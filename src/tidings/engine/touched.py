@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from tidings.engine.arrow import arrow_schema, conform
-from tidings.engine.literals import literals
+from tidings.engine.literals import among
 from tidings.engine.scalar import quoted
 from tidings.ir.expression import typed_null
 from tidings.ir.relation import Column
@@ -29,8 +29,8 @@ class Touched:
         if self.column is None:
             return "TRUE"
         name = quoted(self.column.name, language)
-        among = f"{name} IN ({literals(self.keys, self.column.type, language)})"
-        return f"({among} OR {name} IS NULL)" if self.nulls else among
+        test = among(name, self.keys, self.column.type, language, halves=language == "spark")
+        return f"({test} OR {name} IS NULL)" if self.nulls else test
 
 
 def in_one_query(wanted: list[Touched], views: list[str], language: str) -> str:

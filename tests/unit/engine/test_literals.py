@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
+from random import Random
 from typing import Any
 
 import duckdb
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tidings.engine.arrow import arrow_type
-from tidings.engine.literals import literals
+from tidings.engine.literals import among, literals
 
 VALUES: list[tuple[str, list[Any]]] = [
     ("int", [0, -1, 2147483647, -2147483648]),
@@ -47,3 +48,18 @@ def test_no_keys_is_an_empty_list(values: list[Any]) -> None:
 
 def test_spark_escapes() -> None:
     assert literals(pa.chunked_array([["a'b\\c"]]), "string", "spark") == r"'a\'b\\c'"
+
+
+@pytest.mark.parametrize("type", ["bigint", "string", "date"])
+@pytest.mark.parametrize("number", [0, 1, 10, 11, 137])
+def test_a_tree_of_ranges_holds_for_the_keys_alone(type: str, number: int) -> None:
+    days = [date(2020, 1, 1) + timedelta(days=n) for n in range(400)]
+    every = {"bigint": list(range(-200, 200)), "string": [f"é{n}'" for n in range(400)], "date": days}[type]
+    chosen = Random(number).sample(every, number)
+    test = among("x", pa.array([*chosen, None], arrow_type(type)), type, "duckdb", halves=True)
+    connection = duckdb.connect(":memory:")
+    connection.register("r", pa.table({"x": pa.array([*every, None], arrow_type(type))}))
+    found = connection.execute(f"SELECT x FROM r WHERE {test}").fetchall()
+    connection.close()
+    assert sorted(row[0] for row in found) == sorted(chosen)
+    assert ("<" in test) == (number > 10)
