@@ -1,7 +1,8 @@
 """Statements that define: tables and views are made, altered and dropped.
 
 A name that is altered or dropped, and one that is given to something else, begins anew: positions of subscribers in the
-changes of what had it are of no use any more.
+changes of what had it are of no use any more.  That is noted in the transaction of the catalog that alters or drops; a
+statement that is refused leaves positions as they were.
 """
 
 from __future__ import annotations
@@ -48,10 +49,9 @@ class Definitions:
             case statement.CreateView():
                 outcomes = self.views.create(read)
             case statement.AddColumns() | statement.RenameColumn() | statement.RenameTable():
-                self.timeline.begin_anew(read.table)
-                if isinstance(read, statement.RenameTable):
-                    self.timeline.begin_anew(read.new)
-                self.tables.alter(read)
+                names = [read.table, read.new] if isinstance(read, statement.RenameTable) else [read.table]
+                with self.timeline.beginning_anew(names):
+                    self.tables.alter(read)
             case statement.Drop():
                 self._drop(read)
             case _:
@@ -64,7 +64,6 @@ class Definitions:
             if read.if_exists and self.catalog.find(name) is None:
                 continue
             dropped = self.tables.to_drop(name, read.kind, cascade=read.cascade)
-            for relation in dropped:
-                self.timeline.begin_anew(relation.name)
-            self.tables.drop(dropped)
+            with self.timeline.beginning_anew([relation.name for relation in dropped]):
+                self.tables.drop(dropped)
             self.forget()

@@ -29,7 +29,7 @@ from tidings.ir.expression import TIME, WEIGHT
 from tidings.ir.relation import Relation
 from tidings.network.waves import Waves
 from tidings.result import Delta
-from tidings.store.journal import Named
+from tidings.store.records import Named
 from tidings.store.storage import Storage
 
 POLL = 0.2

@@ -9,25 +9,34 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from tidings.store import schema, writes
 from tidings.store.fault import point
 from tidings.store.files import pack, read_parquet, unpack, write_parquet
 from tidings.store.log import Facts, Load
-from tidings.store.records import Base, Batch, Cursor, Definition, Entry, File, Replacement
-from tidings.store.records import Named as Named
+from tidings.store.records import Base, Batch, Cursor, Definition, Entry, File, Named, Replacement
 from tidings.store.session import Session
 
 INLINE = 64 * 1024
 """Log entries of up to this many bytes are kept in the catalog itself."""
+
+
+@dataclass(slots=True)
+class Beginning:
+    """Names, in small letters, that mean something else from an instant on, by the next definition."""
+
+    names: list[str]
+    time: int
+    recorded: bool = False
+    """Whether the catalog has it."""
 
 
 @dataclass(slots=True)
@@ -37,6 +46,8 @@ class Journal:
     folder: Path
     url: str = field(repr=False)
     read_only: bool = False
+    beginning: Beginning | None = None
+    """What relations that are altered or dropped now are recorded with."""
     _session: Session = field(init=False)
 
     def __post_init__(self) -> None:
@@ -75,17 +86,27 @@ class Journal:
 
     def redefine(self, changed: Definition) -> None:
         """Give a relation another definition."""
-        with self._session.writing() as connection:
+        with self._defining() as connection:
             writes.redefine(connection, changed)
             point("redefine.written")
         point("redefine.done")
 
     def undefine(self, relations: list[int]) -> None:
         """Remove relations and all that is recorded of them; their files are litter from here on."""
-        with self._session.writing() as connection:
+        with self._defining() as connection:
             writes.undefine(connection, relations)
             point("undefine.written")
         point("undefine.done")
+
+    @contextmanager
+    def _defining(self) -> Iterator[Connection]:
+        """A transaction that alters or drops, and notes which names begin anew by it."""
+        with self._session.writing() as connection:
+            if self.beginning is not None:
+                writes.begin(connection, self.beginning.names, self.beginning.time)
+            yield connection
+        if self.beginning is not None:
+            self.beginning.recorded = True
 
     def replace(self, change: Replacement) -> None:
         """Put one view in the place of another."""
@@ -249,8 +270,6 @@ class Journal:
         """Note that names mean something else from an instant on."""
         with self._session.writing() as connection:
             writes.begin(connection, names, time)
-            point("begin.written")
-        point("begin.done")
 
     # what is named
 

@@ -7,7 +7,7 @@ database is opened again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,7 +21,7 @@ from tidings.ir.relation import Column, Version
 from tidings.store.catalog import Catalog
 from tidings.store.connect import is_writable
 from tidings.store.constraints import Constraints
-from tidings.store.journal import Journal
+from tidings.store.journal import Beginning, Journal
 from tidings.store.kept import again, in_order, known_groupings, of_kept, of_stored, of_view
 from tidings.store.lock import WriterLock
 from tidings.store.pending import Pending
@@ -109,6 +109,26 @@ class Storage:
         if self.journal is not None:
             self.journal.begin([name.lower()], at)
         self.began[name.lower()] = at
+
+    @contextmanager
+    def beginning(self, names: Iterable[str], at: int) -> Iterator[None]:
+        """Let names mean something else from an instant on, by what is altered or dropped inside.
+
+        Both are one transaction of the catalog; without it, the names mean what they meant.
+        """
+        self.require_writer()
+        began = {name.lower(): at for name in names}
+        if self.journal is None:
+            yield
+            self.began |= began
+            return
+        self.journal.beginning = beginning = Beginning(list(began), at)
+        try:
+            yield
+        finally:
+            self.journal.beginning = None
+            if beginning.recorded:
+                self.began |= began
 
     def close(self) -> None:
         if self.journal is not None:

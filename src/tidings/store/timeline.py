@@ -6,7 +6,7 @@ was committed; what was said of it stays true, so later transactions get later t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Condition
@@ -93,6 +93,12 @@ class Timeline:
     def begin_anew(self, name: str) -> None:
         """Note that a name comes to mean something else: positions in its changes are of no use any more."""
         self.storage.begin(name, self.own_instant())
+
+    @contextmanager
+    def beginning_anew(self, names: Iterable[str]) -> Iterator[None]:
+        """Let names come to mean something else by the definition that is made inside, if it is made."""
+        with self.storage.beginning(names, self.own_instant()):
+            yield
 
     def reads_clock(self, plan: Relation) -> bool:
         """Whether the answer of a plan changes when time passes."""
