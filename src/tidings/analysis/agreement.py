@@ -71,6 +71,8 @@ class Judge:
                 return self._alike("boolean", node.this, node.args["low"], node.args["high"])
             case exp.Add() | exp.Sub() | exp.Mul():
                 return self._arithmetic(node)
+            case exp.Mod():
+                return self._remainder(node)
             case exp.Case() if node.this is None:
                 return self._case(node.args["ifs"], node.args.get("default"))
             case exp.If():
@@ -127,6 +129,15 @@ class Judge:
             return "number"
         digits = sum(19 if self._decimal(n) is None else d[0] for n in leaves for d in [self._decimal(n) or (19, 0)])
         return "number" if digits <= _PRECISION else None
+
+    def _remainder(self, node: exp.Mod) -> str | None:
+        """Of whole numbers by one that is not 0: by 0 it is an error in Spark, and NULL in DuckDB."""
+        number = node.this.unnest()
+        by = node.expression.unnest()
+        plain = isinstance(by, exp.Literal) and not by.is_string and by.name.isdigit() and int(by.name) > 0
+        if not plain or self._only("number", number, by) is None or not self.whole(number):
+            return None
+        return "number" if any(isinstance(n, exp.Column) for n in number.walk()) else None
 
     def _decimal(self, leaf: Expression) -> tuple[int, int] | None:
         if isinstance(leaf, exp.Column):

@@ -88,18 +88,21 @@ def compile_program(
     share: frozenset[str] = frozenset(),
     kept: frozenset[str] = frozenset(),
     merged: frozenset[str] = frozenset(),
+    given: frozenset[str] = frozenset(),
 ) -> Program:
     """The program for a query over tables and views.
 
     Views in ``kept`` are shared and their rows at hand; the deltas of those in ``merged``, groupings into accumulators,
-    are made from them and the changes alone.  Without a changed influent a program has no steps: the delta is empty.
+    are made from them and the changes alone.  The deltas of views in ``given`` are known already, like those of tables;
+    those that changed are in ``changed``.  Without a changed influent a program has no steps: the delta is empty.
     """
     columns = tuple(Column(f.name, f.type) for f in query.fields)
-    share |= kept | repeated(query, definitions)
-    compiler = _Compiler(changed, dict(definitions), share, kept, merged)
+    share |= kept | given | repeated(query, definitions)
+    compiler = _Compiler(changed, dict(definitions), share, kept, merged, given)
     compiler.add(view, query)
     steps = fused(tuple(compiler.steps.values()), kept)
-    return Program(view, changed & influents(query, definitions), columns, steps)
+    leaves = {name: plan for name, plan in definitions.items() if name not in given}
+    return Program(view, changed & influents(query, leaves), columns, steps)
 
 
 @dataclass(slots=True)
@@ -111,6 +114,7 @@ class _Compiler:
     share: frozenset[str]
     kept: frozenset[str]
     merged: frozenset[str]
+    given: frozenset[str]
     steps: dict[str, Step] = field(default_factory=dict)
     _still: set[str] = field(default_factory=set)
     _old_states: dict[Scan, Versioned] = field(default_factory=dict)
@@ -137,7 +141,7 @@ class _Compiler:
 
     def _moves(self, relation: str) -> bool:
         """Whether a relation changes; the step of a part is added before the answer."""
-        if relation not in self.definitions:
+        if relation not in self.definitions or relation in self.given:
             return relation in self.changed
         if relation not in self.steps and relation not in self._still:
             if relation in self.share:

@@ -16,7 +16,7 @@ from tidings.engine.backend import Jobs
 from tidings.engine.lower import Dialect, printed
 from tidings.engine.plain import expanded
 from tidings.engine.source import Source
-from tidings.engine.touched import Touched, apart, in_one_query
+from tidings.engine.touched import Touched, answers, query
 from tidings.errors import EngineFailed
 from tidings.ir import types
 from tidings.ir.dialect import DIALECT
@@ -125,7 +125,7 @@ class DuckDB:
 
     def touched(self, wanted: list[Touched]) -> list[pa.Table]:
         views = [f'"{_base(one.base)}"' for one in wanted]
-        return apart(self.fetch(in_one_query(wanted, views, self.dialect.name)), wanted)
+        return answers(self.fetch(query(wanted, views, self.dialect.name)), wanted)
 
     def counted(self) -> AbstractContextManager[Jobs]:
         return nullcontext(Jobs())

@@ -20,9 +20,10 @@ from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Backend
 from tidings.engine.literals import among, literals
 from tidings.engine.lower import KeyList, Statement, lower, source_name
+from tidings.engine.several import apart, in_one
 from tidings.engine.source import Rows, Source, Sources
 from tidings.ir.expression import read, show_name
-from tidings.ir.relation import Column, Filter, Relation, Scan, Version
+from tidings.ir.relation import VERSION_COLUMNS, Column, Filter, Relation, Scan, Version
 from tidings.ir.traverse import walk
 
 LIST_LIMIT = 400
@@ -68,6 +69,30 @@ class Runner:
             last = program.steps[-1]
             text, _, small = self._prepare(last, sources, made, read, batch)
             found[program.view] = conform(self.backend.fetch(text, last.columns, small=small), _schema(last))
+        return found
+
+    def together(
+        self, programs: list[tuple[Program, frozenset[str]]], sources: Sources, since: int, until: int
+    ) -> list[dict[str, pa.Table]]:
+        """The deltas of several programs over one batch, each with the lower steps that are wanted.
+
+        The first steps of all run as one query, then the second ones, and so on.
+        """
+        batch = _instant(since), _instant(until)
+        read: dict[tuple[str, Version], Source] = {}
+        made: list[dict[str, Source]] = [{} for _ in programs]
+        found: list[dict[str, pa.Table]] = [{} for _ in programs]
+        for round in range(max(len(program.steps) for program, _ in programs)):
+            places = [n for n, (program, _) in enumerate(programs) if round < len(program.steps)]
+            steps = [programs[n][0].steps[round] for n in places]
+            texts = [self._prepare(s, sources, made[n], read, batch)[0] for n, s in zip(places, steps, strict=True)]
+            columns = [step.columns + VERSION_COLUMNS for step in steps]
+            rows = self.backend.fetch(in_one(texts, columns, self.backend.dialect.name), small=True)
+            deltas = apart(rows, columns, list(map(_schema, steps)))
+            for n, step, delta in zip(places, steps, deltas, strict=True):
+                made[n][step.name] = Source(step.columns, None, delta)
+                if step.name in programs[n][1] or step.name == programs[n][0].view:
+                    found[n][step.name] = delta
         return found
 
     def _prepare(

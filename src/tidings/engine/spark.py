@@ -34,7 +34,7 @@ from tidings.engine.java import require_java
 from tidings.engine.lower import Dialect, printed
 from tidings.engine.plain import expanded
 from tidings.engine.source import Source
-from tidings.engine.touched import Touched, apart, in_one_query
+from tidings.engine.touched import Touched, answers, query
 from tidings.errors import EngineFailed
 from tidings.ir import types
 from tidings.ir.expression import TIME, WEIGHT, typed_null
@@ -235,8 +235,8 @@ class Spark:
         for base in {one.base for one in wanted} - self._views:
             self._bases[base].createOrReplaceTempView(_view(base))
             self._views.add(base)
-        text = in_one_query(wanted, [_view(one.base) for one in wanted], self.dialect.name)
-        return apart(self.fetch(f"SELECT /*+ COALESCE(1) */ * FROM (\n{text}\n)", small=True), wanted)
+        text = query(wanted, [_view(one.base) for one in wanted], self.dialect.name)
+        return answers(self.fetch(f"SELECT /*+ COALESCE(1) */ * FROM (\n{text}\n)", small=True), wanted)
 
     @contextmanager
     def counted(self) -> Iterator[Jobs]:

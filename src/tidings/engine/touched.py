@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from tidings.engine.arrow import arrow_schema, conform
+from tidings.engine.arrow import arrow_schema
 from tidings.engine.literals import among
 from tidings.engine.scalar import quoted
-from tidings.ir.expression import typed_null
+from tidings.engine.several import apart, in_one
 from tidings.ir.relation import Column
 
 
@@ -33,24 +33,16 @@ class Touched:
         return f"({test} OR {name} IS NULL)" if self.nulls else test
 
 
-def in_one_query(wanted: list[Touched], views: list[str], language: str) -> str:
-    """One query for all that is wanted: a number says which, and the columns of the others are NULL."""
-    branches = []
-    for place, (one, view) in enumerate(zip(wanted, views, strict=True)):
-        cells = [f"{place} AS n"]
-        for number, other in enumerate(wanted):
-            for n, column in enumerate(other.columns):
-                value = quoted(column.name, language) if number == place else typed_null(column.type).sql(language)
-                cells.append(f"{value} AS c{number}_{n}")
-        branches.append(f"SELECT {', '.join(cells)} FROM {view} WHERE {one.condition(language)}")
-    return "\nUNION ALL\n".join(branches)
+def query(wanted: list[Touched], views: list[str], language: str) -> str:
+    """One query for all that is wanted, each of its own view."""
+    texts = []
+    for one, view in zip(wanted, views, strict=True):
+        names = ", ".join(quoted(c.name, language) for c in one.columns)
+        texts.append(f"SELECT {names} FROM {view} WHERE {one.condition(language)}")
+    return in_one(texts, [one.columns for one in wanted], language)
 
 
-def apart(rows: pa.Table, wanted: list[Touched]) -> list[pa.Table]:
-    """The answers of such a query, one table each."""
-    found, numbers = [], rows.column("n").to_pylist()
-    for place, one in enumerate(wanted):
-        own = pa.array([at for at, number in enumerate(numbers) if number == place], pa.int64())
-        part = rows.select([f"c{place}_{n}" for n in range(len(one.columns))]).take(own)
-        found.append(conform(part, arrow_schema(one.columns)))
-    return found
+def answers(rows: pa.Table, wanted: list[Touched]) -> list[pa.Table]:
+    """The rows of each."""
+    columns = [one.columns for one in wanted]
+    return apart(rows, columns, list(map(arrow_schema, columns)))

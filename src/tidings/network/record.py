@@ -30,10 +30,13 @@ class WaveRecord:
     """Spark jobs it took; None where they cannot be counted, as with Spark Connect."""
     seconds: Mapping[str, float]
     """By stage: ``plan``, then ``look up`` and ``finish`` in-process, or ``run``."""
+    together: int = 1
+    """So many waves ran in the same jobs; each has its share of their time."""
 
     def __str__(self) -> str:
         stages = ", ".join(f"{name} {seconds * 1000:.0f} ms" for name, seconds in self.seconds.items())
         jobs = "" if self.jobs is None else f" in {self.jobs} jobs"
+        jobs += "" if self.together == 1 else f" with {self.together - 1} others"
         return (
             f"{self.view} ({self.since}, {self.until}]: {self.changes:,} changes in, {self.rows:,} out; "
             f"{self.strategy} ({self.reason}); {self.execution}{jobs} ({self.why}); {stages}"

@@ -19,6 +19,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -26,11 +27,12 @@ from tidings.analysis.influents import CLOCK, influents
 from tidings.delta.cost import Sizes
 from tidings.delta.plan import Program, compile_program
 from tidings.delta.recompute import recompute_program
-from tidings.engine.run import Runner
+from tidings.engine.run import LIST_LIMIT, Runner
 from tidings.engine.source import Source, Sources
 from tidings.errors import EngineFailed, HistoryGone, RecomputeRefused, TidingsError
-from tidings.ir.relation import Aggregate, Filter, Join, Project, Relation, Scan, Union, Unnest, Values, Version
+from tidings.ir.relation import Aggregate, Column, Filter, Join, Project, Relation, Scan, Union, Unnest, Values, Version
 from tidings.ir.traverse import walk
+from tidings.network import shared
 from tidings.network.nearby import Nearby
 from tidings.network.progress import steps
 from tidings.network.record import WaveRecord
@@ -45,6 +47,14 @@ from tidings.store.view import Refresh, StoredView
 
 RECORDS = 1000
 """So many waves are remembered."""
+
+TOGETHER = 40
+"""So many small waves run in one job."""
+
+Given: TypeAlias = Mapping[str, pa.Table]
+"""Deltas of views, known before a wave."""
+
+NOTHING: Given = {}
 
 _GROWING = (Scan, Values, Filter, Project, Join, Union, Unnest)
 """Operators over which more rows below mean more rows above."""
@@ -64,6 +74,8 @@ class Wave:
     """Changed rows of the tables and stored views it reads."""
     seconds: float
     """How long it took to plan it."""
+    given: Given
+    """Deltas of views below that are known already."""
 
 
 @dataclass(slots=True)
@@ -80,6 +92,8 @@ class Waves:
     """What runs tiny waves in this process, if that is wanted."""
     records: deque[WaveRecord] = field(default_factory=lambda: deque(maxlen=RECORDS))
     _programs: dict[tuple[object, ...], Program] = field(default_factory=dict)
+    _queries: dict[tuple[object, ...], shared.Query] = field(default_factory=dict)
+    """Queries of stored views over what is given."""
     _failed: dict[str, tuple[int, TidingsError]] = field(default_factory=dict)
     """Views that failed in the present wave, and on the way to which instant."""
     _depth: int = 0
@@ -91,6 +105,7 @@ class Waves:
     def forget(self) -> None:
         """Forget compiled programs: a definition has changed."""
         self._programs.clear()
+        self._queries.clear()
         if self.nearby is not None:
             self.nearby.forget()
 
@@ -115,22 +130,33 @@ class Waves:
         *,
         net: bool,
         groupings: Mapping[str, Aggregate] | None = None,
+        given: Given = NOTHING,
     ) -> Wave:
-        """Choose how to process a batch; the stored views it reads are brought up to its end."""
+        """Choose how to process a batch; the stored views it reads are brought up to its end.
+
+        ``given`` are deltas of views below that have been computed for the same batch.
+        """
         kept = dict(groupings or {})
         self.catch_up(plan, until, kept)
         begun = perf_counter()
         definitions = self.catalog.definitions(since, until) | kept
-        changed = self.changed(influents(plan, definitions), since, until)
+        leaves = {n: d for n, d in definitions.items() if n not in given}
+        tables = influents(plan, definitions)
+        moved = self.changed(tables, since, until)
+        below = influents(plan, leaves)
+        changed = (moved & below) | frozenset(g for g in below if g in given and given[g].num_rows)
         merged = frozenset(g for g, node in kept.items() if self._merges(node, definitions, since, until))
-        key = (name, id(plan), changed, frozenset(definitions), merged)
+        key = (name, id(plan), changed, moved, frozenset(definitions), merged, frozenset(given))
         if key not in self._programs:
-            self._programs[key] = compile_program(name, plan, changed, definitions, kept=frozenset(kept), merged=merged)
-            self._programs[*key, "recompute"] = recompute_program(name, plan, changed, definitions)
-        instants = {t for r in changed - {CLOCK} for t in self.catalog.rows(r).times(since, until)}
+            names = frozenset(given)
+            self._programs[key] = compile_program(
+                name, plan, changed, definitions, kept=frozenset(kept), merged=merged, given=names
+            )
+            self._programs[*key, "recompute"] = recompute_program(name, plan, moved, definitions)
+        instants = {t for r in moved - {CLOCK} for t in self.catalog.rows(r).times(since, until)}
         sizes = Sizes(
             lambda r: self.catalog.rows(r).size(since),
-            lambda r: self.catalog.rows(r).change_count(since, until),
+            lambda r: given[r].num_rows if r in given else self.catalog.rows(r).change_count(since, until),
             len(instants),
         )
         differential, recompute = self._programs[key], self._programs[*key, "recompute"]
@@ -139,7 +165,7 @@ class Waves:
         ends = (until,) if net else tuple(sorted(instants))
         changes = sum(map(sizes.changes, changed - {CLOCK}))
         program = recompute if again else differential
-        return Wave(choice, program, since, until, ends, changes, perf_counter() - begun)
+        return Wave(choice, program, since, until, ends, changes, perf_counter() - begun, given)
 
     def changed(self, relations: frozenset[str], since: int, until: int) -> frozenset[str]:
         """Those of some relations that changed in a batch; the clock always does."""
@@ -168,7 +194,7 @@ class Waves:
 
     def _run(self, wave: Wave, wanted: frozenset[str] = frozenset()) -> dict[str, pa.Table]:
         """The deltas of a wave's view and of those of its groupings that are wanted; what it took is recorded."""
-        sources = self.sources(wave.since, wave.until)
+        sources = self.sources(wave.since, wave.until, wave.given)
         if wave.choice.strategy is Strategy.NOTHING:
             return self.runner.deltas(wave.program, sources, wave.since, wave.until)
         execution, why = self.execution(wave)
@@ -185,14 +211,63 @@ class Waves:
             else:
                 deltas = self.runner.deltas(wave.program, sources, wave.since, wave.until, wanted)
         seconds["finish" if "look up" in seconds else "run"] = perf_counter() - begun
+        self._record(wave, (execution, why), rows, deltas, jobs.number, seconds)
+        return deltas
+
+    def _record(
+        self,
+        wave: Wave,
+        where: tuple[str, str],
+        read: int,
+        deltas: Mapping[str, pa.Table],
+        jobs: int | None,
+        seconds: Mapping[str, float],
+        together: int = 1,
+    ) -> None:
         view, choice = wave.program.view, wave.choice
         self.records.append(
             WaveRecord(
-                *(view, wave.since, wave.until, choice.strategy.value, choice.reason, execution, why),
-                *(wave.changes, rows, deltas[view].num_rows, jobs.number, seconds),
+                *(view, wave.since, wave.until, choice.strategy.value, choice.reason, *where),
+                *(wave.changes, read, deltas[view].num_rows, jobs, seconds, together),
             )
         )
-        return deltas
+
+    def _run_all(self, waves: list[tuple[Wave, frozenset[str]]]) -> list[dict[str, pa.Table]]:
+        """The deltas of several waves over one batch; those of the engine that are small run in common jobs."""
+        found: dict[int, dict[str, pa.Table]] = {}
+        common, names = [], set[str]()
+        for n, (wave, _) in enumerate(waves):
+            steps = {step.name for step in wave.program.steps}
+            if self._is_common(wave) and not steps & names:
+                common.append(n)
+                names |= steps
+        for part in (common[at : at + TOGETHER] for at in range(0, len(common), TOGETHER)):
+            if len(part) > 1:
+                found |= zip(part, self._run_together([waves[n] for n in part]), strict=True)
+        for n, (wave, wanted) in enumerate(waves):
+            if n not in found:
+                found[n] = self._run(wave, wanted)
+        return [found[n] for n in range(len(waves))]
+
+    def _is_common(self, wave: Wave) -> bool:
+        """Whether a wave may run in one job with others."""
+        incremental = wave.choice.strategy in (Strategy.DIFFERENTIAL, Strategy.MERGE)
+        return incremental and wave.changes <= LIST_LIMIT and self.execution(wave)[0] != "in-process"
+
+    def _run_together(self, waves: list[tuple[Wave, frozenset[str]]]) -> list[dict[str, pa.Table]]:
+        first = waves[0][0]
+        sources = self.sources(first.since, first.until, first.given)
+        begun = perf_counter()
+        with self.runner.backend.counted() as jobs:
+            programs = [(wave.program, wanted) for wave, wanted in waves]
+            found = self.runner.together(programs, sources, first.since, first.until)
+        each = (perf_counter() - begun) / len(waves)
+        for (wave, _), deltas in zip(waves, found, strict=True):
+            seconds = {"plan": wave.seconds, "run": each}
+            self._record(
+                wave, self.execution(wave), wave.choice.rows, deltas, jobs.number, seconds, together=len(waves)
+            )
+        return found
 
     def _recomputed(self, program: Program, since: int, ends: tuple[int, ...]) -> pa.Table:
         """What recomputing at one instant after the other tells."""
@@ -200,9 +275,19 @@ class Waves:
         pairs = zip(starts, ends, strict=True)
         return pa.concat_tables(self.runner.run(program, self.sources(s, e), s, e) for s, e in pairs)
 
-    def sources(self, since: int, until: int) -> Sources:
+    def sources(self, since: int, until: int, given: Given = NOTHING) -> Sources:
         """Where the engine finds the rows of a batch."""
-        return lambda relation, version: self.catalog.rows(relation).source(version, since, until)
+        known: dict[str, Source] = {}
+
+        def source(relation: str, version: Version) -> Source:
+            if version is not Version.DELTA or relation not in given:
+                return self.catalog.rows(relation).source(version, since, until)
+            if relation not in known:
+                columns = tuple(Column(f.name, f.type) for f in self.catalog.definitions()[relation].fields)
+                known[relation] = Source(columns, None, given[relation])
+            return known[relation]
+
+        return source
 
     # stored views
 
@@ -246,13 +331,17 @@ class Waves:
         self._depth += 1
         try:
             with self.storage.together():
-                for view in behind:
-                    try:
-                        self._advance(view, until)
-                    except (EngineFailed, HistoryGone, RecomputeRefused) as failure:
-                        failures.append(failure)
-                        self._failed[view.name] = until, failure
-                        upkeep.fail(self.storage, view, failure.message)
+                stored = {v.name for v in self.catalog.stored()}
+                plain = {name: plan for name, plan in self.catalog.definitions().items() if name not in stored}
+                for group in shared.groups(behind, plain):
+                    done = self._advance_group(group, until) if len(group) > 1 else frozenset()
+                    for view in (v for v in group if v.name not in done):
+                        try:
+                            self._advance(view, until)
+                        except (EngineFailed, HistoryGone, RecomputeRefused) as failure:
+                            failures.append(failure)
+                            self._failed[view.name] = until, failure
+                            upkeep.fail(self.storage, view, failure.message)
         finally:
             self._depth -= 1
             if not self._depth:
@@ -282,6 +371,51 @@ class Waves:
             self._begin_anew(view, until, failure)
             return
         upkeep.advance(self.storage, view, deltas, until)
+
+    def _advance_group(self, views: list[StoredView], until: int) -> frozenset[str]:
+        """Bring views that have things in common up to an instant; the names of those for which that went well."""
+        ready = [v for v in views if v.error is None and not v.is_outdated and v.name not in self._failed]
+        if len(ready) < 2:
+            return frozenset()
+        since, waves = ready[0].until, {}
+        try:
+            given = self._in_common(ready, since, until)
+            for view in ready:
+                query = self._query(view, frozenset(given))
+                own = given if query.over is not view.over else NOTHING
+                wave = self.plan(view.name, query.over, since, until, net=False, groupings=query.groupings, given=own)
+                if not (view.strict and wave.choice.strategy is Strategy.RECOMPUTE):
+                    waves[view.name] = view, wave
+            found = self._run_all([(wave, frozenset(view.groupings)) for view, wave in waves.values()])
+            for (view, wave), deltas in zip(waves.values(), found, strict=True):
+                if wave.choice.strategy is Strategy.RECOMPUTE:
+                    deltas |= self._recomputed_groupings(view, wave)
+        except (EngineFailed, HistoryGone):
+            return frozenset()  # then one by one, so that it shows which of them fails
+        for (view, _), deltas in zip(waves.values(), found, strict=True):
+            upkeep.advance(self.storage, view, deltas, until)
+        return frozenset(waves)
+
+    def _in_common(self, views: list[StoredView], since: int, until: int) -> dict[str, pa.Table]:
+        """The deltas of what several views read, computed once."""
+        for view in views:
+            self.catch_up(view.plan, until)
+        definitions = self.catalog.definitions(since, until)
+        given: dict[str, pa.Table] = {}
+        for name in shared.in_common([v.plan for v in views], definitions):
+            wave = self.plan(name, definitions[name], since, until, net=False, given=dict(given))
+            given[name] = self._run(wave)[name]
+        return given
+
+    def _query(self, view: StoredView, given: frozenset[str]) -> shared.Query:
+        """A stored view's query over what is given; without it where its groupings do not allow that."""
+        if not given:
+            return shared.Query(view.over, view.groupings)
+        key = (view.name, id(view.over), given)
+        if key not in self._queries:
+            found = shared.over_shared(view, self.catalog.definitions(), given)
+            self._queries[key] = found or shared.Query(view.over, view.groupings)
+        return self._queries[key]
 
     def _recomputed_groupings(self, view: StoredView, wave: Wave) -> dict[str, pa.Table]:
         definitions = self.catalog.definitions(wave.since, wave.until) | view.groupings

@@ -78,6 +78,7 @@ AGREED = [
     ("f >= f", "boolean"),
     ("IF(i > 1, 'big', s)", "string"),
     ("CAST(i AS BIGINT) * 3000000000", "bigint"),
+    ("i % 3 + (-b) % 2", "bigint"),
     ("i + CAST(7 AS SMALLINT)", "int"),
 ]
 """Expressions, and types they are cast to; tests/spark compares the engines on each."""
@@ -94,7 +95,9 @@ def test_agreed(text: str, type: str) -> None:
     "text",
     [
         "i / 2",
-        "i % 2",
+        "i % 0",
+        "i % t",
+        "d % 2",
         "f > 1",
         "f + f",
         "1e3 > i",
