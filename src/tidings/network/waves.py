@@ -256,7 +256,8 @@ class Waves:
 
     def _run_together(self, waves: list[tuple[Wave, frozenset[str]]]) -> list[dict[str, pa.Table]]:
         first = waves[0][0]
-        sources = self.sources(first.since, first.until, first.given)
+        given = next((wave.given for wave, _ in waves if wave.given), NOTHING)
+        sources = self.sources(first.since, first.until, given)
         begun = perf_counter()
         with self.runner.backend.counted() as jobs:
             programs = [(wave.program, wanted) for wave, wanted in waves]
