@@ -9,6 +9,7 @@ looked up need not be exact: rows too many meet nothing in the join above.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -54,7 +55,7 @@ def looked_up(step: Step) -> LookedUp:
         """A scan of the rows of a lookup; equal lookups are one."""
         key = (scan.relation, scan.version, scan.columns, *by)
         if key not in found:
-            found[key] = Lookup(f"{scan.relation}?{len(found) + 1}", *key)  # type: ignore[arg-type]
+            found[key] = Lookup(f"{scan.relation}?{_mark(key)}", *key)  # type: ignore[arg-type]
         return replace(scan, relation=found[key].name)
 
     def restricted(node: Restrict, scan: Scan) -> Scan:
@@ -82,6 +83,11 @@ def looked_up(step: Step) -> LookedUp:
         return with_children(node, tuple(map(go, children(node))))
 
     return LookedUp(replace(step, plan=go(step.plan)), tuple(found.values()))
+
+
+def _mark(key: tuple[object, ...]) -> str:
+    """A short name for what is looked up; the same in every program."""
+    return f"{zlib.crc32(repr(key).encode()):08x}"
 
 
 def _restrictions(node: Relation) -> Iterator[Restrict]:

@@ -32,6 +32,7 @@ class DuckDB:
     dialect = Dialect("duckdb", casts_items=True, one_task=False)
 
     def __init__(self) -> None:
+        self._registered: dict[str, Source] = {}
         self._connection = duckdb.connect(":memory:", config={"threads": 1})
         self._connection.execute("SET TimeZone = 'UTC'")
         self._connection.execute("SET enable_progress_bar = false")
@@ -84,6 +85,7 @@ class DuckDB:
             raise EngineFailed(engine=self.name, reason=_sentence(error)) from None
 
     def unload(self, name: str) -> None:
+        self._registered = {n: s for n, s in self._registered.items() if s.base != name}
         found = self._connection.execute(
             "SELECT table_type FROM information_schema.tables WHERE table_name = ?", [_base(name)]
         )
@@ -91,6 +93,9 @@ class DuckDB:
             self._connection.execute(f'DROP {"VIEW" if kind == "VIEW" else "TABLE"} "{_base(name)}"')
 
     def versioned(self, name: str, source: Source) -> None:
+        if self._registered.get(name) is source:
+            return
+        self._registered[name] = source
         if isinstance(source.changes, Path):
             self._copy(f"{name}__changes", pq.read_table(source.changes))
         else:

@@ -56,6 +56,9 @@ class Nearby:
     finisher: Runner
     """Runs steps on the second engine."""
     _prepared: dict[int, tuple[Program, str | None, list[LookedUp]]] = field(default_factory=dict)
+    _batch: tuple[int, int] = (0, 0)
+    _fetched: dict[tuple[object, ...], tuple[Source, list[pa.Table]]] = field(default_factory=dict)
+    """What was looked up for the present batch, beside the changes it was looked up by: programs have it in common."""
 
     def why_not(self, program: Program, changes: int) -> str | None:
         """What speaks against running a program here; None if nothing does."""
@@ -85,11 +88,14 @@ class Nearby:
 
     def run(self, program: Program, sources: Sources, since: int, until: int, wanted: frozenset[str]) -> Found:
         """The deltas of a program's view and of those of its lower steps that are wanted."""
+        if self._batch != (since, until):
+            self._batch = since, until
+            self._fetched.clear()
         made: dict[str, Source] = {}
         deltas: dict[str, pa.Table] = {}
         rows, seconds = 0, 0.0
         for step in self._prepare(program)[2]:
-            work = _Work(self.storage, self.finisher, sources, made, since, until)
+            work = _Work(self.storage, self.finisher, sources, made, since, until, self._fetched)
             begun = perf_counter()
             work.look_up(step.lookups)
             seconds += perf_counter() - begun
@@ -112,6 +118,7 @@ class _Work:
     """The deltas of lower steps."""
     since: int
     until: int
+    fetched: dict[tuple[object, ...], tuple[Source, list[pa.Table]]]
     rows: int = 0
     _found: dict[str, Source] = field(default_factory=dict)
     _waiting: list[tuple[Lookup, Touched]] = field(default_factory=list)
@@ -131,6 +138,10 @@ class _Work:
         for lookup in lookups:
             if lookup.plan is not None:
                 self._ask()
+            common = self._common(lookup)
+            if common in self.fetched:
+                self._found[lookup.name] = self.fetched[common][0]
+                continue
             table = self.storage.catalog.rows(lookup.relation)
             keys = self._keys(lookup)
             wanted = Touched(table.base or "", lookup.columns, lookup.column, keys, lookup.nulls)
@@ -142,6 +153,17 @@ class _Work:
             else:
                 self._waiting.append((lookup, wanted))
         self._ask()
+
+    def _by(self, lookup: Lookup) -> list[pa.Table]:
+        """The changes a lookup depends on: those it takes its keys from, and those of what it is of."""
+        log = self.sources(lookup.relation, lookup.version).changes
+        return [*(self._delta(relation) for relation, _ in lookup.keys), log]
+
+    def _common(self, lookup: Lookup) -> tuple[object, ...] | None:
+        """What a lookup has in common with those of other programs that find the same; None if its keys are its own."""
+        if lookup.plan is not None or any(relation in self.made for relation, _ in lookup.keys):
+            return None
+        return lookup.name, *map(id, self._by(lookup))
 
     def _ask(self) -> None:
         waiting, self._waiting = self._waiting, []
@@ -190,7 +212,10 @@ class _Work:
             keep = pc.is_in(values, value_set=wanted.keys.drop_null())
             changes = changes.filter(pc.or_(keep, pc.is_null(values)) if wanted.nulls else keep)
         both = pa.concat_tables([_before(rows, schema), changes])
-        self._found[lookup.name] = Source(lookup.columns, None, both)
+        self._found[lookup.name] = source = Source(lookup.columns, None, both)
+        common = self._common(lookup)
+        if common is not None:
+            self.fetched[common] = source, self._by(lookup)
 
 
 def _as(type: pa.DataType, keys: pa.Array) -> pa.Array:
