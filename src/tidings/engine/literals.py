@@ -1,12 +1,12 @@
 """Keys as SQL literals.
 
-A list of keys is ``x IN (…)``.  Spark looks at every key for every row, or hashes them; and then it cannot tell from
-the least and greatest ``x`` of a batch of cached rows, or of a file, that it holds none of them.  So for Spark a long
-list is a tree of ranges with short lists as its leaves:
+A list of keys is ``x IN (…)``.  Spark makes a set of a long one, and then it cannot tell from the least and greatest
+``x`` of a batch of cached rows, or of a file, that it holds none of them.  So for Spark a long list is followed by a tree
+of ranges with short lists as its leaves, which says the same:
 
-    x < k AND (… the keys below k …) OR x >= k AND (… the others …)
+    x IN (…) AND (x < k AND (… the keys below k …) OR x >= k AND (… the others …))
 
-A row and a batch are both held against a few of the keys only.
+A row is held against the set, and a batch against a few of the keys.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ def among(wanted: str, values: pa.Array, type: str, dialect: str, *, halves: boo
     """
     present = sorted(v for v in values.to_pylist() if v is not None)
     texts = [_literal(v, type, dialect) for v in present]
-    return _tree(wanted, texts) if halves and type != "boolean" else _list(wanted, texts)
+    if not halves or len(texts) <= LEAF:
+        return _list(wanted, texts)
+    return f"({_list(wanted, texts)} AND {_tree(wanted, texts)})"
 
 
 def _list(wanted: str, keys: list[str]) -> str:
