@@ -1,8 +1,8 @@
 """Keys as SQL literals.
 
 A list of keys is ``x IN (…)``.  Spark makes a set of a long one, and then it cannot tell from the least and greatest
-``x`` of a batch of cached rows, or of a file, that it holds none of them.  So for Spark a long list is followed by a tree
-of ranges with short lists as its leaves, which says the same:
+``x`` of a batch of cached rows, or of a file, that it holds none of them.  So for Spark a long list is followed by a
+tree of ranges with short lists as its leaves, which says the same:
 
     x IN (…) AND (x < k AND (… the keys below k …) OR x >= k AND (… the others …))
 
