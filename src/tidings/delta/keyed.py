@@ -16,6 +16,9 @@ deterministic operator works as it is.  An answer holds from its version until t
 
 What stays the same from one version to the next cancels when the delta is consolidated.
 
+Where there is no answer without rows of the first input, as in outer and semi joins, only keys that it has count as
+touched by the second: a reply to nothing concerns no message, however many there are.
+
 Cost: the rows of the touched keys, once per instant that touched them.  An operator without a key (a total, a window
 over everything) has one key that every change touches.
 """
@@ -40,6 +43,7 @@ from tidings.ir.relation import (
     Repeat,
     Restrict,
     Scan,
+    SemiJoin,
     Union,
     Values,
     Version,
@@ -76,6 +80,8 @@ class Lifted:
     columns: tuple[Column, ...]
     alias: str
     apply: Callable[[list[Relation], Relation], Relation]
+    first_leads: bool = False
+    """Whether a key has no answer where the first input has no row with it."""
 
 
 def delta(name: str, operator: Lifted, changed: frozenset[str]) -> Relation:
@@ -99,6 +105,10 @@ def _versions(operator: Lifted, moving: list[KeyedInput]) -> Relation:
             parts.append(Project(scan, f"touch_{number}_{when}", (*typed, since)))
     columns = (*keys, VERSION[0])
     touched: Relation = Union(tuple(parts), "touched", columns)
+    if operator.first_leads and keys and any(m is not operator.inputs[0] for m in moving):
+        first = _keys(operator, moving)
+        same = (exp.NullSafeEQ(this=column("touched", k.name), expression=column("led", k.name)) for k in keys)
+        touched = SemiJoin(touched, first, tuple(same))
     distinct = Aggregate(
         touched, "version", tuple(Item(c.name, c.type, column("touched", c.name)) for c in columns), ()
     )
@@ -108,6 +118,15 @@ def _versions(operator: Lifted, moving: list[KeyedInput]) -> Relation:
     window = Window(distinct, "following", (following,))
     items = (*(Item(c.name, c.type, column("version", c.name)) for c in columns),)
     return Project(window, VERSIONS, (*items, Item(UNTIL, "bigint", column("following", UNTIL))))
+
+
+def _keys(operator: Lifted, moving: list[KeyedInput]) -> Relation:
+    """The keys the first input has or had, among those that are touched."""
+    first = operator.inputs[0]
+    rows = _rows(first, operator, moving)
+    own = {(first.scan.alias, c.name): column(rows_alias(first), c.name) for c in first.scan.columns}
+    typed = zip(first.key, operator.key_types, strict=True)
+    return Project(rows, "led", tuple(Item(f"__k{n}", t, substitute(e, own)) for n, (e, t) in enumerate(typed)))
 
 
 def _at_versions(entry: KeyedInput, operator: Lifted, versions: Relation, moving: list[KeyedInput]) -> Relation:

@@ -29,8 +29,13 @@ ROWS = "rows"
 _WIDEST_SUM = 28
 """Sums have ten digits more than what they add up, as far as 38 allows."""
 _NARROW = ("tinyint", "smallint", "int")
-_WIDEST_AVERAGE = 10
-"""Decimals of more digits than this have averages that are rounded twice when divided here."""
+_WIDEST_AVERAGE = 15
+"""Decimals of more digits than this have averages that are rounded twice when divided here.
+
+Spark divides a sum of ``p + 10`` digits to ``28 - p + s`` places, and an average has ``s + 4``.  A quotient of a number
+with ``s`` places by ``n`` that is not half-way between two averages is at least ``1 / (2 n 10^(s + 4))`` away from it,
+so for ``p = 15`` rounding twice is rounding once in groups of up to ``10^9`` rows.
+"""
 
 
 def accumulate(node: Aggregate) -> tuple[Aggregate, Project] | None:

@@ -12,7 +12,7 @@ from tidings.delta import keyed
 from tidings.delta.differentiate.lift import lift
 from tidings.delta.restrict import is_active, restrictions
 from tidings.ir.expression import show
-from tidings.ir.relation import Project, Relation, Scan, Version
+from tidings.ir.relation import Project, Relation, Scan, SemiJoin, Version
 from tidings.ir.traverse import walk
 
 GROUPS = plan("""
@@ -175,3 +175,11 @@ def test_deltas_are_differences_of_states(db: Database, query: str) -> None:
             after, before = bag(db, query, instant), bag(db, query, instant - 1)
             expected = {r: after[r] - before[r] for r in after | before if after[r] != before[r]}
             assert {r: w for t, w, r in found if t == instant} == expected
+
+
+def test_only_keys_of_the_left_side_are_touched_by_the_right() -> None:
+    """A hot key that the left side does not have has no versions, however often the right side changes there."""
+    led = [n for n in walk(delta(OUTER, "w")) if isinstance(n, SemiJoin)]
+    assert led
+    assert all(scans(n.right, "u") == {Version.OLD} and scans(n.left, "w") == {Version.DELTA} for n in led)
+    assert not [n for n in walk(delta(OUTER, "u")) if isinstance(n, SemiJoin)]

@@ -40,7 +40,7 @@ def lift(plan: Relation) -> Lifted:
         return Project(operator.apply(inputs, versions), plan.alias, plan.items + version)
 
     columns = tuple(Column(i.name, i.type) for i in plan.items)
-    return Lifted(operator.inputs, operator.key_types, columns, plan.alias, apply)
+    return Lifted(operator.inputs, operator.key_types, columns, plan.alias, apply, operator.first_leads)
 
 
 def without_key(plan: Relation) -> tuple[str, ...]:

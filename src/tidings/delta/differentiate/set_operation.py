@@ -24,4 +24,4 @@ def lift(node: SetOperation) -> Lifted:
         return replace(node, left=sides[0], right=sides[1], columns=columns)
 
     keyed = (KeyedInput(s, tuple(column(s.alias, c.name) for c in s.columns)) for s in (left, right))
-    return Lifted(tuple(keyed), tuple(c.type for c in node.columns), node.columns, node.alias, apply)
+    return Lifted(tuple(keyed), tuple(c.type for c in node.columns), node.columns, node.alias, apply, first_leads=True)

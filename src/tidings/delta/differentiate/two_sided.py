@@ -28,7 +28,7 @@ def lift(node: OuterJoin | SemiJoin) -> Lifted:
         return replace(node, left=inputs[0], right=inputs[1], conditions=(same, *node.conditions))
 
     sides = (KeyedInput(left, tuple(p[0] for p in pairs)), KeyedInput(right, tuple(p[1] for p in pairs)))
-    return Lifted(sides, tuple(p[2] for p in pairs), columns, left.alias, apply)
+    return Lifted(sides, tuple(p[2] for p in pairs), columns, left.alias, apply, first_leads=True)
 
 
 def _pairs(node: OuterJoin | SemiJoin, left: Scan, right: Scan) -> list[tuple[Expression, Expression, str]]:
