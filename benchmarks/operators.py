@@ -81,7 +81,7 @@ class Counting(Runner):
             for node in _passive(step.plan):
                 counted = Aggregate(node, "counted", (), (Item("n", "bigint", read("COUNT(*)")),))
                 statement = lower(counted, self.backend.dialect, listed)
-                filled = statement.filled(lambda keys, wanted: _among(keys, wanted, deltas), *rest[-1])
+                filled = statement.filled(lambda keys, test: _among(keys, test.wanted, deltas), *rest[-1])
                 self.counts.append(self.backend.fetch(filled).column(0)[0].as_py())
         return prepared
 

@@ -9,7 +9,7 @@ from typing import assert_never
 from tidings.analysis.influents import CLOCK, influents, reads
 from tidings.delta.plan import Program, Term, compile_program
 from tidings.delta.restrict import restrictions
-from tidings.engine.lower import Dialect, KeyList, listable_keys, lower
+from tidings.engine.lower import Dialect, KeyList, KeyTest, listable_keys, lower
 from tidings.ir import text
 from tidings.ir.expression import show
 from tidings.ir.relation import (
@@ -126,6 +126,6 @@ def _inner(plan: Relation) -> str:
     return f"({algebra(plan)})" if isinstance(plan, Join | Union) else algebra(plan)
 
 
-def _keys(keys: KeyList, wanted: str) -> str:
+def _keys(keys: KeyList, test: KeyTest) -> str:
     listed = ", ".join(f"/* {name} of Δ{relation} */" for relation, name in keys.columns)
-    return f"{wanted} IN ({listed})"
+    return f"{test.wanted} IN ({listed})"

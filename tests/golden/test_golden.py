@@ -26,7 +26,7 @@ import pytest
 import tidings
 from tidings.delta.plan import Program, compile_program
 from tidings.engine.duckdb import DuckDB
-from tidings.engine.lower import Dialect, KeyList, lower
+from tidings.engine.lower import Dialect, KeyList, KeyTest, lower
 from tidings.engine.spark import Spark
 from tidings.explain import explain
 from tidings.ir import text
@@ -95,9 +95,9 @@ class Golden:
         return statement.filled(_among)
 
 
-def _among(keys: KeyList, wanted: str) -> str:
+def _among(keys: KeyList, test: KeyTest) -> str:
     listed = ", ".join(f"/* {column} of Δ{table} */" for table, column in keys.columns)
-    return f"{wanted} IN ({listed})"
+    return f"{test.wanted} IN ({listed})"
 
 
 def shown(plan: Relation) -> str:

@@ -11,6 +11,8 @@ A row is held against the set, and a batch against a few of the keys.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 from sqlglot import exp
 
@@ -43,6 +45,37 @@ def among(wanted: str, values: pa.Array, type: str, dialect: str, *, halves: boo
     if not halves or len(texts) <= LEAF:
         return _list(wanted, texts)
     return f"({_list(wanted, texts)} AND {_tree(wanted, texts)})"
+
+
+RANGES = 32
+"""Keys too many to be listed lie within so many ranges."""
+
+
+def within(wanted: str, values: pa.Array, type: str, dialect: str) -> str:
+    """A test that holds for all of some keys and not for what is far from them.
+
+    >>> within("x", pa.array([1, 2, 3, 90]), "int", "spark")
+    '((x >= 1 AND x <= 3) OR (x >= 90 AND x <= 90))'
+    """
+    present = sorted(v for v in values.to_pylist() if v is not None)
+    if type == "boolean" or not present:
+        return "TRUE" if present else "FALSE"
+    breaks = sorted(_breaks(present, type))
+    starts, ends = [0, *breaks], [*breaks, len(present)]
+    parts = (
+        f"({wanted} >= {_literal(present[a], type, dialect)} AND {wanted} <= {_literal(present[b - 1], type, dialect)})"
+        for a, b in zip(starts, ends, strict=True)
+    )
+    return f"({' OR '.join(parts)})"
+
+
+def _breaks(present: list[Any], type: str) -> list[int]:
+    """Where the ranges part: at the widest gaps between numbers and moments, between texts evenly."""
+    count = min(RANGES, (len(present) + 1) // 2)
+    if type == "string":
+        return sorted({len(present) * n // count for n in range(1, count)} - {0})
+    gaps = sorted(range(1, len(present)), key=lambda n: present[n - 1] - present[n])
+    return gaps[: count - 1]
 
 
 def _list(wanted: str, keys: list[str]) -> str:

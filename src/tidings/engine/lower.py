@@ -87,14 +87,15 @@ class KeyList:
 
 @dataclass(frozen=True, slots=True)
 class KeyTest:
-    """A place in a statement where an expression is held against a list of keys."""
+    """A place in a statement where an expression is held against a list of keys, or against ranges that hold them."""
 
     wanted: str
     slot: str
+    ranges: bool = False
 
     @property
     def text(self) -> str:
-        return f"{self.wanted} IN ({self.slot})"
+        return f"{self.wanted} {'WITHIN' if self.ranges else 'IN'} ({self.slot})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +108,11 @@ class Statement:
     """Whether all it reads is a delta or restricted by a list of keys."""
     tests: tuple[KeyTest, ...] = ()
 
-    def filled(self, among: Callable[[KeyList, str], str], since: str = "since", until: str = "until") -> str:
-        """The text with every test filled in, by the keys and what is held against them, and the ends of the batch."""
+    def filled(self, among: Callable[[KeyList, KeyTest], str], since: str = "since", until: str = "until") -> str:
+        """The text with every test filled in, and the ends of the batch."""
         text = self.text.replace("__SINCE()", since).replace("__UNTIL()", until)
         keys = {k.slot: k for k in self.key_lists}
-        tests = {t.text: among(keys[t.slot], t.wanted) for t in self.tests}
+        tests = {t.text: among(keys[t.slot], t) for t in self.tests}
         places = "|".join(map(re.escape, sorted(tests, key=len, reverse=True)))
         return re.sub(places, lambda found: tests[found[0]], text) if tests else text
 
@@ -129,11 +130,16 @@ def source_name(relation: str, version: Version) -> str:
     return f"__{version.value}_{plain}"
 
 
-def lower(plan: Relation, dialect: Dialect, listed: frozenset[str] = frozenset()) -> Statement:
-    """Print a plan; the keys of deltas named in ``listed`` are given as literals."""
+def lower(
+    plan: Relation,
+    dialect: Dialect,
+    listed: frozenset[str] = frozenset(),
+    ranged: frozenset[str] = frozenset(),
+) -> Statement:
+    """Print a plan; the keys of deltas named in ``listed`` are given as literals, those in ``ranged`` within ranges."""
     small = _is_small(plan, listed)
     writing = Writing(dialect.name, dialect.casts_items)
-    lowering = _Lowering(dialect, listed, small and dialect.one_task, writing, _shared(plan))
+    lowering = _Lowering(dialect, listed, ranged, small and dialect.one_task, writing, _shared(plan))
     query = lowering.query(plan)
     text = layout.text(with_named(lowering.named, query))
     return Statement(text, tuple(lowering.key_lists.values()), small, tuple(lowering.tests))
@@ -179,6 +185,7 @@ def _shared(plan: Relation) -> dict[int, str]:
 class _Lowering:
     dialect: Dialect
     listed: frozenset[str]
+    ranged: frozenset[str]
     in_one_task: bool
     writing: Writing
     shared: dict[int, str]
@@ -363,22 +370,27 @@ class _Lowering:
 
     def _among(self, node: Restrict, names: Names) -> Lines:
         wanted = self.writing.scalar(operand(node.expression), names)
-        keys = self._key_list(node)
+        keys = self._key_list(node, self.listed)
         if keys is not None:
-            test = KeyTest(wanted, keys.slot)
-            self.tests[test] = None
-            return (f"({test.text} OR {wanted} IS NULL)" if node.null_safe else test.text,)
+            return (self._tested(KeyTest(wanted, keys.slot), node),)
+        within = self._key_list(node, self.listed | self.ranged) if self.dialect.halves else None
+        bounds = "" if within is None else f"{self._tested(KeyTest(wanted, within.slot, ranges=True), node)} AND "
         inner = self.query(node.keys)
         if not node.null_safe:
-            return enclosed(f"{wanted} IN ", inner)
+            return enclosed(f"{bounds}{wanted} IN ", inner)
         (key,) = node.keys.fields
         same = exp.NullSafeEQ(this=column("among", key.name), expression=operand(node.expression))
         found = ("SELECT", ("1",), *enclosed("FROM ", inner, " AS among"), "WHERE", (self.writing.scalar(same, names),))
-        return enclosed("EXISTS", found)
+        return enclosed(f"{bounds}EXISTS", found)
 
-    def _key_list(self, node: Restrict) -> KeyList | None:
-        """The slot for a restriction's keys, where they may be listed."""
-        found = listable_keys(node, self.listed)
+    def _tested(self, test: KeyTest, node: Restrict) -> str:
+        """The text of a test, for NULL too where that is wanted."""
+        self.tests[test] = None
+        return f"({test.text} OR {test.wanted} IS NULL)" if node.null_safe else test.text
+
+    def _key_list(self, node: Restrict, listed: frozenset[str]) -> KeyList | None:
+        """The slot for a restriction's keys, where they come from some deltas."""
+        found = listable_keys(node, listed)
         if found is None:
             return None
         slot = f"__keys_{len(self.key_lists)}__"

@@ -18,8 +18,8 @@ from tidings.delta.key_columns import LISTABLE
 from tidings.delta.plan import Program, Step
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Backend
-from tidings.engine.literals import among, literals
-from tidings.engine.lower import KeyList, Statement, lower, source_name
+from tidings.engine.literals import among, literals, within
+from tidings.engine.lower import KeyList, KeyTest, Statement, lower, source_name
 from tidings.engine.several import apart, in_one
 from tidings.engine.source import Rows, Source, Sources
 from tidings.ir.expression import read, show_name
@@ -38,7 +38,7 @@ class Runner:
     """Runs programs and queries on a backend."""
 
     backend: Backend
-    _printed: dict[tuple[int, frozenset[str]], tuple[Step, Statement]] = field(default_factory=dict)
+    _printed: dict[tuple[int, frozenset[str], frozenset[str]], tuple[Step, Statement]] = field(default_factory=dict)
     _plans: dict[int, tuple[Relation, Step]] = field(default_factory=dict)
 
     def run(self, program: Program, sources: Sources, since: int, until: int) -> pa.Table:
@@ -114,13 +114,16 @@ class Runner:
                 make(source_name(*wanted), read[wanted])
             if scan.version is Version.DELTA:
                 deltas[scan.relation] = read[wanted].changes
-        statement = self.statement(step, frozenset(r for r, rows in deltas.items() if _size(rows) <= LIST_LIMIT))
-
+        few = frozenset(r for r, rows in deltas.items() if _size(rows) <= LIST_LIMIT)
+        some = frozenset(r for r, rows in deltas.items() if _size(rows) <= KEEP_LIMIT)
+        statement = self.statement(step, few, some - few)
         dialect = self.backend.dialect
 
-        def test(keys: KeyList, wanted: str) -> str:
+        def test(keys: KeyList, place: KeyTest) -> str:
             values = pc.unique(pa.chunked_array([_column(deltas[relation], name) for relation, name in keys.columns]))
-            return among(wanted, values, keys.type, dialect.name, halves=dialect.halves)
+            if place.ranges:
+                return within(place.wanted, values, keys.type, dialect.name)
+            return among(place.wanted, values, keys.type, dialect.name, halves=dialect.halves)
 
         return statement.filled(test, *batch), deltas, statement.small
 
@@ -133,12 +136,12 @@ class Runner:
         text, _, small = self._prepare(step, sources, {}, {}, (_instant(since), _instant(until)))
         return conform(self.backend.fetch(text, step.columns, small=small), arrow_schema(step.columns))
 
-    def statement(self, step: Step, listed: frozenset[str]) -> Statement:
+    def statement(self, step: Step, listed: frozenset[str], ranged: frozenset[str] = frozenset()) -> Statement:
         """The SQL of a step, printed once per choice of listed keys."""
-        found = self._printed.get((id(step), listed))
+        found = self._printed.get((id(step), listed, ranged))
         if found is None:
-            found = step, lower(step.plan, self.backend.dialect, listed)
-            self._printed[id(step), listed] = found
+            found = step, lower(step.plan, self.backend.dialect, listed, ranged)
+            self._printed[id(step), listed, ranged] = found
         return found[1]
 
     def query(self, plan: Relation, sources: Sources, at: int = 0) -> pa.Table:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tidings.engine.arrow import arrow_type
-from tidings.engine.literals import among, literals
+from tidings.engine.literals import among, literals, within
 
 VALUES: list[tuple[str, list[Any]]] = [
     ("int", [0, -1, 2147483647, -2147483648]),
@@ -64,3 +64,20 @@ def test_a_tree_of_ranges_holds_for_the_keys_alone(type: str, number: int) -> No
     connection.close()
     assert sorted(row[0] for row in found) == sorted(chosen)
     assert ("<" in test) == (number > 10)
+
+
+@pytest.mark.parametrize("type", ["bigint", "string", "date"])
+@pytest.mark.parametrize("number", [1, 2, 31, 100, 399])
+def test_ranges_hold_for_all_keys_and_not_for_all_values(type: str, number: int) -> None:
+    days = [date(2020, 1, 1) + timedelta(days=n) for n in range(400)]
+    values: dict[str, list[Any]] = {"bigint": list(range(400)), "string": [f"é{n}'" for n in range(400)], "date": days}
+    every = values[type]
+    chosen = sorted(Random(number).sample(every, number))[: max(1, number // 2)]
+    test = within("x", pa.array([*chosen, None], arrow_type(type)), type, "duckdb")
+    connection = duckdb.connect(":memory:")
+    connection.register("r", pa.table({"x": pa.array([*every, None], arrow_type(type))}))
+    found = {row[0] for row in connection.execute(f"SELECT x FROM r WHERE {test}").fetchall()}
+    connection.close()
+    assert found >= set(chosen)
+    assert len(found) < 350
+    assert test.count(">=") <= 32
