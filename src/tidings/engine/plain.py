@@ -8,7 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidings.delta.key_columns import LISTABLE
 from tidings.ir.expression import TIME, WEIGHT
+from tidings.ir.relation import Column
 
 
 def expanded(changes: pa.Table, *, net: bool) -> tuple[pa.Table, pa.Table]:
@@ -27,6 +29,17 @@ def expanded(changes: pa.Table, *, net: bool) -> tuple[pa.Table, pa.Table]:
     if net and went:
         raise ValueError("a relation without a base has lost rows it never had")
     return rows.take(pa.array(came, pa.int64())), rows.take(pa.array(went, pa.int64()))
+
+
+def parting(went: pa.Table, columns: tuple[Column, ...]) -> Column | None:
+    """A column by which few rows of a base can be told to be those that went; None if there is none.
+
+    Taking some rows away from a bag compares all of its rows with each other, unless most of them are kept out of it:
+
+        A - W  =  A where a is in no row of W  ⊎  (A where it is in one) - W
+    """
+    sure = [c for c in columns if c.type in LISTABLE and c.type != "boolean" and not went.column(c.name).null_count]
+    return next(iter(sure), None)
 
 
 def _repeated(rows: pa.Table, weights: pa.ChunkedArray) -> pa.Table:

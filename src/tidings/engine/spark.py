@@ -32,7 +32,7 @@ from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Jobs
 from tidings.engine.java import require_java
 from tidings.engine.lower import Dialect, printed
-from tidings.engine.plain import expanded
+from tidings.engine.plain import expanded, parting
 from tidings.engine.source import Source
 from tidings.engine.touched import Touched, answers, query
 from tidings.errors import EngineFailed
@@ -213,9 +213,20 @@ class Spark:
     def _register(self, name: str, source: Source, frames: list[DataFrame], went: pa.Table | None = None) -> None:
         frame = frames[0] if len(frames) == 1 else frames[0].unionAll(frames[1])
         if went is not None and went.num_rows:
-            frame = frame.exceptAll(self._local(went))
+            frame = self._without(frame, went, source.columns)
         frame.createOrReplaceTempView(name)
         self._registered[name] = source
+
+    def _without(self, frame: DataFrame, went: pa.Table, columns: tuple[Column, ...]) -> DataFrame:
+        """A frame less some rows; see :func:`tidings.engine.plain.parting`."""
+        by = parting(went, columns)
+        if by is None:
+            return frame.exceptAll(self._local(went))
+        gone = self._local(went)
+        keys = F.broadcast(gone.select(F.col(_quoted(by.name)).alias("__gone")).distinct())
+        among = F.col(_quoted(by.name)) == F.col("__gone")
+        kept = frame.join(keys, among, "left_anti")
+        return kept.unionAll(frame.join(keys, among, "left_semi").exceptAll(gone))
 
     def fetch(self, text: str, columns: tuple[Column, ...] = (), *, small: bool = False) -> pa.Table:
         self._settle(small)
