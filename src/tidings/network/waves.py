@@ -134,6 +134,7 @@ class Waves:
     ) -> Wave:
         """Choose how to process a batch; the stored views it reads are brought up to its end.
 
+        ``groupings`` are those of a stored view, whose own rows are at hand as well; for other queries there are none.
         ``given`` are deltas of views below that have been computed for the same batch.
         """
         kept = dict(groupings or {})
@@ -146,14 +147,15 @@ class Waves:
         below = influents(plan, leaves)
         changed = (moved & below) | frozenset(g for g in below if g in given and given[g].num_rows)
         merged = frozenset(g for g, node in kept.items() if self._merges(node, definitions, since, until))
-        key = (name, id(plan), changed, moved, frozenset(definitions), merged, frozenset(given))
+        instants = {t for r in moved - {CLOCK} for t in self.catalog.rows(r).times(since, until)}
+        stored = groupings is not None and len(instants) == 1
+        key = (name, id(plan), changed, moved, frozenset(definitions), merged, frozenset(given), stored)
         if key not in self._programs:
             names = frozenset(given)
             self._programs[key] = compile_program(
                 name, plan, changed, definitions, kept=frozenset(kept), merged=merged, given=names
             )
-            self._programs[*key, "recompute"] = recompute_program(name, plan, moved, definitions)
-        instants = {t for r in moved - {CLOCK} for t in self.catalog.rows(r).times(since, until)}
+            self._programs[*key, "recompute"] = recompute_program(name, plan, moved, definitions, stored=stored)
         sizes = Sizes(
             lambda r: self.catalog.rows(r).size(since),
             lambda r: given[r].num_rows if r in given else self.catalog.rows(r).change_count(since, until),
@@ -422,7 +424,8 @@ class Waves:
         definitions = self.catalog.definitions(wave.since, wave.until) | view.groupings
         found = {}
         for name, groups in view.groupings.items():
-            program = recompute_program(name, groups, wave.program.changed, definitions)
+            alone = len(wave.ends) == 1
+            program = recompute_program(name, groups, wave.program.changed, definitions, stored=alone)
             found[name] = self._recomputed(program, wave.since, wave.ends)
         return found
 
