@@ -1,22 +1,24 @@
 """What a delta program reads, as far as that can be told before it runs.
 
 The unit is a row read of a state; deltas are read in any case and do not count.  A restricted read touches the rows of
-the keys that changed, about :data:`FANOUT` each; an unrestricted one touches the whole relation, and where an operator
-has no key, once more for every instant of the batch.  A new state has the changes in it: a recompute from nothing reads
-them again at every instant.
+the keys that changed, as many each as the relation has per key, or about :data:`FANOUT` where that is not known; an
+unrestricted one touches the whole relation, and where an operator has no key, once more for every instant of the batch.
+A new state has the changes in it: a recompute from nothing reads them again at every instant.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from tidings.delta.plan import Program, Step
+from tidings.ir.expression import ref
 from tidings.ir.relation import Relation, Restrict, Scan, Version
 from tidings.ir.traverse import children, walk
 
-FANOUT = 10
-"""How many rows a key is taken to have."""
+FANOUT = 10.0
+"""How many rows a key is taken to have if nothing is known about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,8 @@ class Reading:
     version: Version
     keys: frozenset[str]
     times: int
+    column: str = ""
+    """What the keys are held against, if it is a column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,8 @@ class Sizes:
     rows: Callable[[str], int]
     changes: Callable[[str], int]
     instants: int
+    fanout: Callable[[str, str], float | None] = lambda relation, column: None
+    """Rows per key of a relation by a column; None if not known."""
 
 
 def readings(program: Program, instants: int = 1) -> list[Reading]:
@@ -43,16 +49,18 @@ def readings(program: Program, instants: int = 1) -> list[Reading]:
     return [r for step in program.steps for r in _readings(step, step.plan, None, instants)]
 
 
-def _readings(step: Step, node: Relation, keys: Relation | None, instants: int) -> Iterator[Reading]:
+def _readings(step: Step, node: Relation, by: Restrict | None, instants: int) -> Iterator[Reading]:
     match node:
         case Scan() if node.version is not Version.DELTA:
-            times = 1 + instants if step.keyless and keys is None else 1
-            yield Reading(node.relation, node.version, frozenset() if keys is None else _deltas(keys), times)
+            times = 1 + instants if step.keyless and by is None else 1
+            own = None if by is None else ref(by.expression)
+            keys = frozenset[str]() if by is None else _deltas(by.keys)
+            yield Reading(node.relation, node.version, keys, times, own[1] if own else "")
         case Restrict():
-            yield from _readings(step, node.input, node.keys, instants)
+            yield from _readings(step, node.input, node, instants)
         case _:
             for child in children(node):
-                yield from _readings(step, child, keys, instants)
+                yield from _readings(step, child, by, instants)
 
 
 def _deltas(keys: Relation) -> frozenset[str]:
@@ -73,6 +81,7 @@ def estimate(program: Program, sizes: Sizes) -> int:
         if not reading.keys:
             return size * reading.times
         keys = min(changes[r] if r in changes else sizes.changes(r) for r in reading.keys)
-        return min(size, FANOUT * keys)
+        fanout = sizes.fanout(reading.relation, reading.column) if reading.column else None
+        return min(size, math.ceil((fanout or FANOUT) * keys))
 
     return sum(map(cost, readings(program, sizes.instants)))

@@ -160,6 +160,7 @@ class Waves:
             lambda r: self.catalog.rows(r).size(since),
             lambda r: given[r].num_rows if r in given else self.catalog.rows(r).change_count(since, until),
             len(instants),
+            lambda r, column: None if r in given else self.storage.fanout(self.catalog.rows(r), column),
         )
         differential, recompute = self._programs[key], self._programs[*key, "recompute"]
         choice = choose(differential, None if CLOCK in changed else recompute, merged, sizes, net=net, only=self.only)

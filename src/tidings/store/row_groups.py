@@ -10,6 +10,7 @@ than once.  Decoding is nearly all of what a lookup costs.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -130,6 +131,33 @@ class RowGroups:
     def unread(self, name: str, sought: Sought) -> int:
         """How many row groups that may hold some values have not been decoded."""
         return sum(self.decoded.find(self.path, g, name) is None for g, _ in self._directory(name).holding(sought))
+
+    def fanout(self, name: str, rows: int) -> float | None:
+        """About how many of so many rows have one value in a column, judged by one row group in the middle.
+
+        Where the file is in the order of the column, the rows of a value stand together, and the group shows them.
+        Elsewhere values that are met once are taken to stand for others that are not met, but not for more than make it
+        likely that so many are met again.
+        """
+        groups = self._file.metadata.num_row_groups
+        if name not in self.names or not groups:
+            return None
+        column = self._column(groups // 2, name)
+        try:
+            counts = column.values.value_counts().field("counts")
+        except pa.ArrowNotImplementedError:
+            return None
+        met = len(column.values)
+        if not met:
+            return None
+        if column.ascending:
+            return met / len(counts)
+        again = met - len(counts)
+        if not again:
+            return 1.0
+        once = pc.sum(pc.equal(counts, 1)).as_py() or 0
+        values = min(math.sqrt(max(rows, met) / met) * once + len(counts) - once, met * met / (2 * again))
+        return max(1.0, rows / max(values, len(counts)))
 
     def _directory(self, name: str) -> _Directory:
         if name not in self._known:

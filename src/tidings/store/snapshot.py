@@ -117,6 +117,7 @@ class Snapshot:
     """What has been read of files; all snapshots of a database share it."""
     _open: dict[str, RowGroups] = field(default_factory=dict)
     _whole: pa.Table | None = None
+    _fanout: dict[str, float | None] = field(default_factory=dict)
     _last: tuple[pa.Array, pa.Table] | None = None
     """What was looked up last: an update finds its rows, and then the commit looks whether they are there."""
 
@@ -146,6 +147,15 @@ class Snapshot:
         """How many row groups would have to be decoded to find the values of a column."""
         place, sought = self._place(column), Sought.of(wanted)
         return sum(f.unread(f.names[place], sought) for f in map(self._opened, self.base.files))
+
+    def fanout(self, column: str) -> float | None:
+        """About how many rows there are per value of a column, by a look at a few row groups."""
+        if column not in self._fanout:
+            place = self._place(column)
+            files = [self._opened(file) for file in self.base.files]
+            middle = files[len(files) // 2 : len(files) // 2 + 1]
+            self._fanout[column] = middle[0].fanout(middle[0].names[place], self.base.rows) if middle else None
+        return self._fanout[column]
 
     def rows(self) -> pa.Table:
         """All rows, kept once they were read: for snapshots of a few."""

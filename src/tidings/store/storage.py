@@ -314,6 +314,11 @@ class Storage:
         for table in tables:
             table.forget(before)
 
+    def fanout(self, table: Table, column: str) -> float | None:
+        """About how many rows a table has per value of a column; None where that is not known."""
+        snapshot = self.snapshots.get(table.id)
+        return None if snapshot is None else snapshot.fanout(column)
+
     def tables(self) -> list[Table]:
         """Everything that has rows: tables, stored views and what is kept for them."""
         kept = [t for view in self.catalog.stored() for t in view.tables.values()]

@@ -23,8 +23,20 @@ def test_a_linear_program_reads_no_state() -> None:
 
 def test_a_join_reads_the_rows_of_the_keys() -> None:
     found = program(JOIN, "u")
-    assert readings(found) == [Reading("w", Version.OLD, frozenset({"u"}), 1)]
+    assert readings(found) == [Reading("w", Version.OLD, frozenset({"u"}), 1, "c")]
     assert estimate(found, sizes(changes=3)) == 3 * FANOUT
+
+
+def test_rows_per_key_where_they_are_known() -> None:
+    asked: list[tuple[str, str]] = []
+
+    def fanout(relation: str, column: str) -> float:
+        asked.append((relation, column))
+        return 250.5
+
+    known = Sizes(lambda _: 1000, lambda _: 3, 1, fanout)
+    assert estimate(program(JOIN, "u"), known) == 752
+    assert asked == [("w", "c")]
 
 
 def test_a_restricted_read_is_never_more_than_the_whole() -> None:

@@ -97,3 +97,24 @@ def test_the_longest_unused_goes_first(tmp_path: Path) -> None:
     for wanted in (5, 105, 6, 205):
         found.matching("k", Sought.of(pa.array([wanted])))
     assert [decoded.find(found.path, group, "k") is not None for group in range(3)] == [True, False, True]
+
+
+@pytest.mark.parametrize(("values", "true"), [(4, 12_500.0), (50_000, 1.0), (5_000, 10.0), (500, 100.0)])
+@pytest.mark.parametrize("ordered", [True, False])
+def test_rows_per_value_are_estimated(values: int, true: float, ordered: bool, tmp_path: Path) -> None:
+    """To within a factor of three, from one row group of ten."""
+    column = [n % values for n in range(50_000)]
+    random.Random(3).shuffle(column)
+    if ordered:
+        column.sort()
+    pq.write_table(pa.table({"k": column}), tmp_path / "f.parquet", row_group_size=5_000)
+    found = RowGroups(tmp_path / "f.parquet", Decoded()).fanout("k", 50_000)
+    assert found is not None
+    assert true / 3 <= found <= true * 3
+
+
+def test_rows_per_value_of_nothing(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"k": pa.array([], pa.int64())}), tmp_path / "f.parquet")
+    assert RowGroups(tmp_path / "f.parquet", Decoded()).fanout("k", 0) is None
+    pq.write_table(pa.table({"k": [1]}), tmp_path / "g.parquet")
+    assert RowGroups(tmp_path / "g.parquet", Decoded()).fanout("nosuch", 1) is None
