@@ -100,7 +100,7 @@ class Journal:
 
     @contextmanager
     def _defining(self) -> Iterator[Connection]:
-        """A transaction that alters or drops, and notes which names begin anew by it."""
+        """A transaction that alters, drops or loads, and notes which names begin anew by it."""
         with self._session.writing() as connection:
             if self.beginning is not None:
                 writes.begin(connection, self.beginning.names, self.beginning.time)
@@ -233,7 +233,7 @@ class Journal:
 
         ``merged`` is one entry, :meth:`stored` already, to stand for all those between its first instant and its last.
         """
-        with self._session.writing() as connection:
+        with self._defining() as connection:
             writes.set_base(connection, base)
             writes.outdate(connection, outdated)
             if merged is not None:
@@ -265,11 +265,6 @@ class Journal:
         """Since when names mean what they mean, where they meant something else before."""
         with self._session.reading() as connection:
             return {r.name: r.time for r in connection.execute(select(schema.began)).all()}
-
-    def begin(self, names: list[str], time: int) -> None:
-        """Note that names mean something else from an instant on."""
-        with self._session.writing() as connection:
-            writes.begin(connection, names, time)
 
     # what is named
 

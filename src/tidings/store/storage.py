@@ -103,16 +103,9 @@ class Storage:
         if known is not None and (known.position is None or known.position < to):
             self.subscribe(name, Named(known.query, to))
 
-    def begin(self, name: str, at: int) -> None:
-        """Note that a name means something else from an instant on."""
-        self.require_writer()
-        if self.journal is not None:
-            self.journal.begin([name.lower()], at)
-        self.began[name.lower()] = at
-
     @contextmanager
     def beginning(self, names: Iterable[str], at: int) -> Iterator[None]:
-        """Let names mean something else from an instant on, by what is altered or dropped inside.
+        """Let names mean something else from an instant on, by what is altered, dropped or loaded inside.
 
         Both are one transaction of the catalog; without it, the names mean what they meant.
         """

@@ -90,13 +90,12 @@ class Timeline:
         self.told = max(self.time, self.told) + 1
         return self.told
 
-    def begin_anew(self, name: str) -> None:
-        """Note that a name comes to mean something else: positions in its changes are of no use any more."""
-        self.storage.begin(name, self.own_instant())
-
     @contextmanager
     def beginning_anew(self, names: Iterable[str]) -> Iterator[None]:
-        """Let names come to mean something else by the definition that is made inside, if it is made."""
+        """Let names come to mean something else by the definition or load that is made inside, if it is made.
+
+        Positions in their changes are of no use any more.
+        """
         with self.storage.beginning(names, self.own_instant()):
             yield
 

@@ -7,6 +7,7 @@ transaction.  A load of history has those that its rows tell.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from threading import RLock
 from typing import Any
@@ -60,9 +61,9 @@ class Commits:
         catalog = self.storage.catalog
         definitions = catalog.definitions()
         readers = [v for v in catalog.stored() if target.name in influents(v.plan, definitions)]
-        if self.timeline.time or self.timeline.followed:
-            self.timeline.begin_anew(target.name)
-        self.storage.load(target, data, key, readers, lambda: self.enforcer.check_base(target))
+        followed = self.timeline.time or self.timeline.followed
+        with self.timeline.beginning_anew([target.name]) if followed else nullcontext():
+            self.storage.load(target, data, key, readers, lambda: self.enforcer.check_base(target))
 
     def load_history(self, data: Mapping[str, Any], late: str) -> None:
         """Log rows at the instants they tell."""

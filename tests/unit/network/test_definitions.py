@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import tidings
@@ -130,3 +131,12 @@ def test_a_reader_is_refused(tmp_path: Path) -> None:
         for text in ("ALTER TABLE t ADD COLUMN y INT", "DROP TABLE t"):
             with pytest.raises(errors.ReadOnly):
                 reader.sql(text)
+
+
+def test_a_load_begins_anew_if_it_is_made(db: Database) -> None:
+    held = position(db, "other")
+    with pytest.raises(errors.TidingsError):
+        db.load("other", pa.table({"nosuch": [1]}))
+    assert goes_on(db, "other", held)
+    db.load("other", pa.table({"k": pa.array([1], pa.int32())}))
+    assert not goes_on(db, "other", held)
