@@ -455,3 +455,14 @@ def test_rows_inserted_by_a_query_that_reads_the_clock(deadlines: Database, cloc
     deadlines.sql(f"INSERT INTO quantity (item) {DUE}")
     assert deadlines.time == 5000
     assert values(deadlines.query("SELECT item FROM quantity")) == [(1,)]
+
+
+def test_rows_are_loaded_by_the_names_of_their_columns() -> None:
+    with tidings.open(engine="duckdb") as db:
+        db.sql("CREATE TABLE t (a INT, b STRING)")
+        with pytest.raises(InvalidRow):
+            db.load("t", pa.table({"a": [1], "c": ["x"]}))
+        with pytest.raises(InvalidRow):
+            db.load("t", pa.table({"a": [1]}))
+        db.load("t", pa.table({"B": ["x"], "a": pa.array([1], pa.int32())}))
+        assert db.query("SELECT * FROM t").rows() == [{"a": 1, "b": "x"}]

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from threading import RLock
 from typing import Any
 
+import pyarrow as pa
+
 from tidings.analysis.influents import influents
 from tidings.errors import InvalidRow, UnknownColumn, closest
 from tidings.exclusive import exclusive
@@ -58,6 +60,7 @@ class Commits:
         key = next((n for n in names if n.lower() == (sorted_by or target.key_column).lower()), None)
         if key is None:
             raise UnknownColumn(None, closest(str(sorted_by), names), name=sorted_by)
+        data = _as_declared(target, data)
         catalog = self.storage.catalog
         definitions = catalog.definitions()
         readers = [v for v in catalog.stored() if target.name in influents(v.plan, definitions)]
@@ -77,3 +80,20 @@ class Commits:
             with self.timeline.reaching(last):
                 self.storage.record(changes, lambda: self.waves.follow(last))
             self.folding.step()
+
+
+def _as_declared(target: Table, data: Any) -> Any:
+    """An Arrow table or a frame with its columns in the order of the table's; refused if it has others."""
+    names = list(data.column_names if isinstance(data, pa.Table) else getattr(data, "columns", []))
+    if not names:
+        return data
+    own = {name.lower(): name for name in names}
+    missing = [c.name for c in target.columns if c.name.lower() not in own]
+    if missing or len(names) != len(target.columns):
+        declared = ", ".join(c.name for c in target.columns)
+        reason = f"the rows have the columns {', '.join(names)}, the table has {declared}"
+        raise InvalidRow(row=1, table=target.name, reason=reason)
+    wanted = [own[c.name.lower()] for c in target.columns]
+    if wanted == names:
+        return data
+    return data.select(wanted if isinstance(data, pa.Table) else [f"`{name.replace('`', '``')}`" for name in wanted])
