@@ -31,7 +31,7 @@ def trusting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("trusting")
-@pytest.mark.parametrize("seeds", chunks(300, quick=20, size=20))
+@pytest.mark.parametrize("seeds", chunks(120, quick=20, size=20))
 def test_waves_in_process_are_right(seeds: range) -> None:
     for seed in seeds:
         it, answers = recomputed(seed)
