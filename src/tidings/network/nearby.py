@@ -33,6 +33,9 @@ from tidings.store.table import Table
 TINY = 2_000
 """Up to this many changed rows a batch is tiny."""
 
+AT_HAND = 500_000
+"""Up to this many changed rows, if no state has to be read: the changes are in this process."""
+
 WHOLE = 20_000
 """A relation of up to this many rows may be read whole."""
 
@@ -62,11 +65,13 @@ class Nearby:
 
     def why_not(self, program: Program, changes: int) -> str | None:
         """What speaks against running a program here; None if nothing does."""
-        if changes > TINY:
-            return f"{changes:,} changed rows are more than {TINY:,}"
+        if changes > AT_HAND:
+            return f"{changes:,} changed rows are more than {AT_HAND:,}"
         _, disagreed, steps = self._prepare(program)
         if disagreed is not None:
             return f"the engines may not agree on {disagreed}"
+        if changes > TINY and any(step.lookups for step in steps):
+            return f"{changes:,} changed rows are more than {TINY:,}"
         for lookup in (found for step in steps for found in step.lookups):
             table = self.storage.catalog.rows(lookup.relation)
             if lookup.column is None and table.base_size > WHOLE:

@@ -66,6 +66,15 @@ def test_a_tree_of_ranges_holds_for_the_keys_alone(type: str, number: int) -> No
     assert ("<" in test) == (number > 10)
 
 
+def test_ranges_of_texts_part_where_the_texts_are_far_apart() -> None:
+    """One key that is nothing like the others does not let the first range reach to it."""
+    texts = ["", *(f"<{n}@x>" for n in range(5_000, 5_400)), *(f"<{n}@x>" for n in range(9_000, 9_400))]
+    test = within("x", pa.array(texts), "string", "spark")
+    assert "(x >= '' AND x <= '')" in test
+    assert "x <= '<5399@x>')" in test
+    assert "(x >= '<9000@x>'" in test
+
+
 @pytest.mark.parametrize("type", ["bigint", "string", "date"])
 @pytest.mark.parametrize("number", [1, 2, 31, 100, 399])
 def test_ranges_hold_for_all_keys_and_not_for_all_values(type: str, number: int) -> None:
