@@ -12,8 +12,7 @@ from typing import assert_never
 from sqlglot import exp
 
 from tidings.analysis.agreement import Judge, kind_of
-from tidings.ir import types
-from tidings.ir.expression import Expression, Ref, show
+from tidings.ir.expression import WEIGHT, Expression, Ref, show
 from tidings.ir.relation import (
     Aggregate,
     Consolidate,
@@ -37,8 +36,6 @@ from tidings.ir.traverse import children, walk
 
 _NUMBERING = (exp.RowNumber, exp.Rank, exp.DenseRank)
 _SLOTS = frozenset({"__since", "__until"})
-_SUMMED = 28
-"""A sum of decimals of more digits has fewer in Spark than it needs."""
 
 
 def disagreement(plan: Relation) -> str | None:
@@ -100,6 +97,8 @@ class _PlanJudge(Judge):
                 return self.kind(node.this)
             case exp.LogicalAnd() | exp.LogicalOr():
                 return self._only("boolean", node.this)
+            case exp.Abs() if isinstance(node.this, exp.Column) and node.this.name == WEIGHT:
+                return "number"
             case exp.Greatest():
                 return self._alike(None, node.this, *node.expressions)
             case exp.Window():
@@ -117,8 +116,7 @@ class _PlanJudge(Judge):
     def _is_summed(self, value: Expression) -> bool:
         if self.kind(value) != "number":
             return False
-        decimals = (types.decimal(self.typed(c) or "") for c in value.find_all(exp.Column))
-        return self.whole(value) or (isinstance(value, exp.Column) and all(d and d[0] <= _SUMMED for d in decimals))
+        return self.whole(value) or value.find(exp.Mul) is None
 
     def _window(self, node: exp.Window) -> str | None:
         ordered = node.args["order"].expressions if node.args.get("order") is not None else []

@@ -109,14 +109,44 @@ class Judge:
         return "boolean" if known is not None else None
 
     def _cast(self, node: exp.Cast) -> str | None:
-        """Casts of NULL, and of whole numbers to wider ones."""
+        """Casts of NULL, and of numbers to types with room for all their places."""
         to = types.canonical(node.args["to"])
         if node.args.get("safe"):
             return None
         if isinstance(node.this, exp.Null):
             return kind_of(to)
-        whole = to == "bigint" and self.kind(node.this) == "number" and self.whole(node.this)
-        return "number" if whole else None
+        if self.kind(node.this) != "number":
+            return None
+        if to == "bigint":
+            return "number" if self.whole(node.this) else None
+        room, places = types.decimal(to), self._places(node.this)
+        return "number" if room is not None and places is not None and places <= room[1] else None
+
+    def _places(self, node: Expression) -> int | None:
+        """How many decimal places a number may have; None where that is not plain."""
+        match node:
+            case exp.Column() | exp.Literal():
+                return (self._decimal(node) or (0, 0))[1]
+            case exp.Null():
+                return 0
+            case exp.Cast():
+                return (types.decimal(types.canonical(node.args["to"])) or (0, 0))[1]
+            case exp.Count():
+                return 0
+            case exp.Add() | exp.Sub():
+                return self._most(node.left, node.right)
+            case exp.If():
+                return self._most(node.args["true"], *([node.args["false"]] if node.args.get("false") else []))
+            case exp.Coalesce():
+                return self._most(node.this, *node.expressions)
+            case exp.Paren() | exp.Neg() | exp.Sum() | exp.Min() | exp.Max() | exp.Window() | exp.Filter():
+                return self._places(node.this)
+            case _:
+                return None
+
+    def _most(self, *nodes: Expression) -> int | None:
+        places = [self._places(n) for n in nodes]
+        return None if None in places else max(p for p in places if p is not None)
 
     def _arithmetic(self, node: Expression) -> str | None:
         if self._only("number", node.args["this"], node.args["expression"]) is None:

@@ -52,7 +52,7 @@ def readings(program: Program, instants: int = 1) -> list[Reading]:
 def _readings(step: Step, node: Relation, by: Restrict | None, instants: int) -> Iterator[Reading]:
     match node:
         case Scan() if node.version is not Version.DELTA:
-            times = 1 + instants if step.keyless and by is None else 1
+            times = 1 + instants if step.keyless and not step.once and by is None else 1
             own = None if by is None else ref(by.expression)
             keys = frozenset[str]() if by is None else _deltas(by.keys)
             yield Reading(node.relation, node.version, keys, times, own[1] if own else "")

@@ -1,4 +1,4 @@
-"""The delta of a kept grouping, from its old rows and the changes of its input: no input is read.
+"""The delta of a grouping from its old rows and the changes of its input: where it is kept, no input is read.
 
 Every accumulator ``a`` of a group (:mod:`tidings.rewrite.accumulate`) is a sum, or while rows only come a least or
 greatest value, so its value at an instant is the old one and what the changes up to then add:
@@ -11,7 +11,7 @@ One row per touched key and instant, a running total over them, and what differs
 
 A group is there while its row count is positive; without keys it always is.
 
-Cost: the changes, and one kept row per touched key.
+Cost: the changes, and one row per touched key: kept, or made of the key's old rows (:mod:`tidings.delta.running`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _ALL = "merged"
 
 
 def delta(name: str, groups: Aggregate) -> Relation:
-    """The changes of a grouping into accumulators whose rows are kept under ``name``."""
+    """The changes of a grouping into accumulators whose rows are known as ``name``."""
     scan = groups.input
     assert isinstance(scan, Scan)
     keys = tuple(Column(k.name, k.type) for k in groups.keys)
@@ -66,18 +66,18 @@ def delta(name: str, groups: Aggregate) -> Relation:
 
 
 def _kept(name: str, groups: Aggregate, scan: Scan, columns: tuple[Column, ...]) -> Relation:
-    """The kept rows of the touched keys, as of before the batch."""
+    """The rows of the touched keys, as of before the batch."""
     own = tuple(c for c in columns if c.name != SINCE)
-    kept = Scan(name, "kept", own, Version.OLD)
+    kept = Scan(name, "before", own, Version.OLD)
     old: Relation = kept
     for key in groups.keys:
         changed = Scan(scan.relation, scan.alias, scan.columns, Version.DELTA)
         keys = touched(key.type, [(changed, key.expression)])
-        old = Restrict(old, column("kept", key.name), keys, null_safe=True)
-    current = Scan(name, "kept", own)
-    rows = plain(current, Versioned(old, None, column("kept", WEIGHT)))
-    items = (Item(c.name, c.type, _before() if c.name == SINCE else column("kept", c.name)) for c in columns)
-    return Project(rows, "kept_before", tuple(items))
+        old = Restrict(old, column("before", key.name), keys, null_safe=True)
+    current = Scan(name, "before", own)
+    rows = plain(current, Versioned(old, None, column("before", WEIGHT)))
+    items = (Item(c.name, c.type, _before() if c.name == SINCE else column("before", c.name)) for c in columns)
+    return Project(rows, "as_before", tuple(items))
 
 
 def _before() -> Expression:

@@ -23,6 +23,7 @@ from tidings.delta.differentiate import differentiate, state
 from tidings.delta.differentiate.lift import keyed_operator, lift, without_key
 from tidings.delta.repeated import repeated
 from tidings.delta.restrict import restrict
+from tidings.delta.running import running
 from tidings.delta.versioned import Versioned
 from tidings.ir.expression import column
 from tidings.ir.relation import (
@@ -62,6 +63,8 @@ class Step:
     plan: Relation
     keyless: tuple[str, ...] = ()
     """What in it has no key and so reads its input whole at every instant."""
+    once: bool = False
+    """Whether it reads its input no more than once, however many instants there are."""
 
     @property
     def scans(self) -> tuple[Scan, ...]:
@@ -116,14 +119,24 @@ class _Compiler:
     merged: frozenset[str]
     given: frozenset[str]
     steps: dict[str, Step] = field(default_factory=dict)
+    _running: set[str] = field(default_factory=set)
+    """Groupings into accumulators that are merged though they are not kept."""
     _still: set[str] = field(default_factory=set)
     _old_states: dict[Scan, Versioned] = field(default_factory=dict)
 
     def add(self, name: str, node: Relation) -> None:
         """The step of a view or query, and before it the steps of the parts it is cut into."""
         plan, parts = cut(name, normalise(node, self.definitions, keep=self.share))
-        self.definitions |= parts
-        self._add_part(name, plan)
+        for part, definition in parts.items():
+            self.definitions[part] = self._running_part(part, definition)
+        self._add_part(name, plan if name in self.kept else self._running_part(name, plan))
+
+    def _running_part(self, name: str, plan: Relation) -> Relation:
+        """A part over accumulators that are carried on, if it is a grouping that can be."""
+        over, groups = running(name, plan)
+        self.definitions |= groups
+        self._running |= set(groups)
+        return over
 
     def _add_part(self, name: str, plan: Relation) -> None:
         moving = frozenset(r for r in sorted(reads(plan)) if self._moves(r))
@@ -137,7 +150,8 @@ class _Compiler:
             terms[0].plan if len(terms) == 1 else Union(tuple(t.plan for t in terms), name, columns + VERSION_COLUMNS)
         )
         keyless = () if name in self.merged else without_key(plan)
-        self.steps[name] = Step(name, level, columns, terms, Consolidate(whole, name), keyless)
+        once = name in self._running
+        self.steps[name] = Step(name, level, columns, terms, Consolidate(whole, name), keyless, once)
 
     def _moves(self, relation: str) -> bool:
         """Whether a relation changes; the step of a part is added before the answer."""
@@ -153,7 +167,7 @@ class _Compiler:
     def _terms(self, name: str, plan: Relation, moving: frozenset[str]) -> tuple[Term, ...]:
         if not moving:
             return ()
-        if name in self.merged and isinstance(plan, Aggregate):
+        if name in self.merged | self._running and isinstance(plan, Aggregate):
             (source,) = (n for n in children(plan) if isinstance(n, Scan))
             return (Term(source.relation, source.alias, self._finished(merge.delta(name, plan), moving)),)
         if keyed_operator(plan) is not None:
@@ -221,7 +235,9 @@ def fused(steps: tuple[Step, ...], kept: frozenset[str] = frozenset()) -> tuple[
             step.terms if plan is step.plan else tuple(replace(t, plan=rebuild(t.plan, inlined)) for t in step.terms)
         )
         level = 1 + max((done[r].level for r in reads(plan) if r in done), default=0)
-        inside = (done[n.relation].keyless for n in walk(step.plan) if isinstance(n, Scan) and is_inlined(n))
+        inlined_names = {n.relation for n in walk(step.plan) if isinstance(n, Scan) and is_inlined(n)}
+        inside = (done[relation].keyless for relation in sorted(inlined_names))
         keyless = tuple(dict.fromkeys((*step.keyless, *chain.from_iterable(inside))))
-        done[step.name] = replace(step, plan=plan, terms=terms, level=level, keyless=keyless)
+        once = all(s.once for s in (step, *(done[r] for r in inlined_names)) if s.keyless)
+        done[step.name] = replace(step, plan=plan, terms=terms, level=level, keyless=keyless, once=once)
     return tuple(s for s in done.values() if s.name == steps[-1].name or uses[s.name] > 1)

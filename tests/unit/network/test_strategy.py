@@ -57,9 +57,9 @@ def test_an_operator_without_a_key_is_named(db: tidings.Database) -> None:
 
 def test_many_instants_without_a_key_are_recomputed(db: tidings.Database) -> None:
     since = changed(db, 5)
-    assert strategy(db, "SELECT sum(x) AS s FROM t", since).startswith("recompute and diff: about 2,005 rows to read")
-    delta = db.changes("SELECT sum(x) AS s FROM t", since)
-    assert [(c.row["s"], c.weight) for c in delta.rows()] == [(499_500, -1), (499_505, 1)]
+    assert strategy(db, "SELECT max(x) AS s FROM t", since).startswith("recompute and diff: about 2,005 rows to read")
+    delta = db.changes("SELECT max(x) AS s FROM t", since)
+    assert [(c.row["s"], c.weight) for c in delta.rows()] == []
 
 
 def test_a_recompute_per_commit_is_no_better(db: tidings.Database) -> None:
@@ -71,7 +71,7 @@ def test_a_recompute_per_commit_is_no_better(db: tidings.Database) -> None:
 def test_strict_refuses_to_recompute_and_says_why(db: tidings.Database) -> None:
     since = changed(db, 5)
     with pytest.raises(errors.RecomputeRefused) as refused:
-        db.changes("SELECT sum(x) AS s FROM t", since, strict=True)
+        db.changes("SELECT max(x) AS s FROM t", since, strict=True)
     assert refused.value.parameters == {"view": "result", "operator": "an aggregate without GROUP BY"}
     assert refused.value.hint
 
