@@ -118,7 +118,7 @@ class Judge:
         if self.kind(node.this) != "number":
             return None
         if to == "bigint":
-            return "number" if self.whole(node.this) else None
+            return "number" if self.whole(node.this) or self._places(node.this) == 0 else None
         room, places = types.decimal(to), self._places(node.this)
         return "number" if room is not None and places is not None and places <= room[1] else None
 
