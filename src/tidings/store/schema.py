@@ -13,6 +13,7 @@ from sqlalchemy import (
     Column,
     Connection,
     ForeignKey,
+    Index,
     Integer,
     LargeBinary,
     MetaData,
@@ -24,7 +25,7 @@ from sqlalchemy import (
 
 from tidings.errors import CatalogFailed, CatalogTooNew
 
-VERSION = 1
+VERSION = 2
 
 metadata = MetaData()
 
@@ -130,7 +131,50 @@ litter = Table(
 )
 """Files that were named here, and when they ceased to be, by the machine's clock: readers may still read them."""
 
-MIGRATIONS: dict[int, Callable[[Connection], None]] = {}
+outbox = Table(
+    "outbox",
+    metadata,
+    Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("id", Text, nullable=False, unique=True),
+    Column("rule", Text, nullable=False),
+    Column("firing", BigInteger, nullable=False),
+    Column("channel", Text, nullable=False),
+    Column("target", Text, nullable=False),
+    Column("payload", Text, nullable=False),
+    Column("created", BigInteger, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("due", BigInteger, nullable=False),
+    Column("claimed", BigInteger),
+    Column("settled", BigInteger),
+    Column("error", Text),
+    Index("outbox_due", "state", "due"),
+    Index("outbox_target", "channel", "target", "state"),
+    sqlite_autoincrement=True,
+)
+"""What is to be delivered, in the order of ``number``, which is never given twice.
+
+``due`` is when the next attempt may be made; ``claimed`` since when one is under way; ``settled`` when there was none
+to follow.
+"""
+
+endpoint = Table(
+    "endpoint",
+    metadata,
+    Column("channel", Text, primary_key=True),
+    Column("target", Text, primary_key=True),
+    Column("disabled", BigInteger),
+    Column("rests", BigInteger, nullable=False),
+    Column("error", Text),
+)
+"""Targets that want nothing any more, since ``disabled``, or nothing before an instant, ``rests``."""
+
+
+def _add_outbox(connection: Connection) -> None:
+    metadata.create_all(connection, [outbox, endpoint])
+
+
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _add_outbox}
 """What turns a catalog of one version into the next."""
 
 
