@@ -9,7 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import sqlglot
 from sqlglot import exp
+from sqlglot.errors import TokenError
+from sqlglot.tokenizer_core import Token, TokenType
 
 from tidings.errors import InvalidSyntax, Place, UnsupportedStatement
 from tidings.ir.dialect import DIALECT
@@ -19,20 +22,41 @@ from tidings.lang.sql.define import AddColumns, CreateTable, RenameColumn, Renam
 from tidings.lang.sql.dml import Delete, Insert, Merge, Update, read_delete, read_insert, read_merge, read_update
 from tidings.lang.sql.names import relation_name
 from tidings.lang.sql.parse import after_as, place, slices, statements
+from tidings.lang.sql.reader import Reader, parse_at
+from tidings.lang.sql.rule import (
+    ActivateRule,
+    CreateEvent,
+    CreateRule,
+    DropEvent,
+    DropRule,
+    RuleStatement,
+    Signal,
+    SwitchRule,
+    is_rule_statement,
+    read_rule_statement,
+)
 
 __all__ = [
+    "ActivateRule",
     "AddColumns",
+    "CreateEvent",
+    "CreateRule",
     "CreateTable",
     "CreateView",
     "Delete",
     "Drop",
+    "DropEvent",
+    "DropRule",
     "Insert",
     "Merge",
     "Query",
     "RefreshView",
     "RenameColumn",
     "RenameTable",
+    "RuleStatement",
+    "Signal",
     "Statement",
+    "SwitchRule",
     "Update",
     "Vacuum",
     "read",
@@ -101,11 +125,51 @@ Statement: TypeAlias = (
     | Merge
     | Vacuum
     | Query
+    | RuleStatement
 )
 
 
 def read(text: str) -> list[Statement]:
     """The statements of a text, in order."""
+    parts = _parts(text)
+    if not any(is_rule_statement(Reader(text, tokens)) for tokens in parts):
+        return _plain(text)
+    found: list[Statement] = []
+    for tokens in parts:
+        reader, stretch = Reader(text, tokens), (tokens[0].start, tokens[-1].end + 1)
+        if is_rule_statement(reader):
+            found.append(read_rule_statement(reader, _change))
+        else:
+            trees = parse_at(text, *stretch)
+            found += [_statement(tree, text, text[slice(*stretch)]) for tree in trees]
+    return found
+
+
+def _parts(text: str) -> list[list[Token]]:
+    """The tokens of each statement; none where the text cannot be read, which the parser has to say."""
+    parts: list[list[Token]] = [[]]
+    try:
+        tokens = sqlglot.tokenize(text, read=DIALECT)
+    except TokenError:
+        return []
+    for token in tokens:
+        if token.token_type is TokenType.SEMICOLON:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return [part for part in parts if part]
+
+
+def _change(tree: Expression, text: str) -> Insert | Update | Delete | Merge | None:
+    """A statement that changes rows."""
+    if not isinstance(tree, exp.Insert | exp.Update | exp.Delete | exp.Merge):
+        return None
+    found = _statement(tree, text, "")
+    return found if isinstance(found, Insert | Update | Delete | Merge) else None
+
+
+def _plain(text: str) -> list[Statement]:
+    """The statements of a text that the parser knows."""
     trees = statements(text)
     return [_statement(tree, text, own) for tree, own in zip(trees, slices(text), strict=True)]
 

@@ -1,0 +1,363 @@
+"""Rules and events in SQL: what ``CREATE RULE`` and its kin say.
+
+The clauses of a rule are found by its words at the outermost level; the query and the action among them are read like
+any other query and statement.  A rule is kept by its text, and read again when the database is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from sqlglot import exp
+
+from tidings.errors import InvalidSyntax, Place
+from tidings.ir.expression import Expression
+from tidings.ir.relation import Column
+from tidings.lang.sql.dml import Change, Insert
+from tidings.lang.sql.event import Event, read_event
+from tidings.lang.sql.reader import Reader
+
+When: TypeAlias = Literal["begins", "gone", "changed"]
+Coupling: TypeAlias = Literal["immediate", "deferred", "detached", "detached independent"]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """``CALL procedure(arguments)``."""
+
+    procedure: str
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Modify:
+    """SQL over the condition's rows, which are called ``condition``."""
+
+    change: Change
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """``NOTIFY 'channel'``, ``WEBHOOK 'url'``, ``FILE 'path'`` or ``MAIL 'address'``."""
+
+    channel: Literal["notify", "webhook", "file", "mail"]
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Raise:
+    """``RAISE 'message'``: the transaction is refused."""
+
+    message: str
+
+
+Action: TypeAlias = Call | Modify | Send | Raise
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What stands after ``WITH``."""
+
+    priority: int = 0
+    nervous: bool = False
+    condition: Coupling = "deferred"
+    action: Coupling = "detached"
+    initial: bool = False
+    enabled: bool = True
+    group: str | None = None
+    effective: str | None = None
+    expires: str | None = None
+    hold: int = 0
+    """For how many microseconds an instance has to hold before it fires: ``for = INTERVAL …``."""
+    more: tuple[tuple[str, str], ...] = ()
+    """Options of the channel."""
+
+
+@dataclass(frozen=True, slots=True)
+class CreateRule:
+    """``CREATE [OR REPLACE] RULE name [(parameters)] [ON events] WHEN query DO action [WITH (options)]``."""
+
+    name: str
+    parameters: tuple[Column, ...]
+    event: Event | None
+    when: When
+    query: Expression
+    action: Action
+    options: Options
+    text: str
+    own: str
+    place: Place | None
+    replace: bool = False
+    if_absent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropRule:
+    """``DROP RULE [IF EXISTS] name``."""
+
+    name: str
+    if_exists: bool
+    place: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchRule:
+    """``ENABLE RULE name``, ``DISABLE RULE name``, or the same of all rules of a ``GROUP``."""
+
+    name: str
+    on: bool
+    group: bool
+    place: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class ActivateRule:
+    """``ACTIVATE RULE name(values)``, and ``DEACTIVATE``."""
+
+    name: str
+    values: tuple[Expression, ...]
+    on: bool
+    text: str
+    place: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateEvent:
+    """``CREATE EVENT [IF NOT EXISTS] name (columns)``."""
+
+    name: str
+    columns: tuple[Column, ...]
+    if_absent: bool
+    place: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class DropEvent:
+    """``DROP EVENT [IF EXISTS] name``."""
+
+    name: str
+    if_exists: bool
+    place: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """``SIGNAL event VALUES …`` or ``SIGNAL event query``."""
+
+    event: str
+    insert: Insert
+
+
+RuleStatement: TypeAlias = CreateRule | DropRule | SwitchRule | ActivateRule | CreateEvent | DropEvent | Signal
+
+ReadChange = Callable[[Expression, str], Change | None]
+"""A statement that changes rows, from its tree; None for others."""
+
+
+def is_rule_statement(reader: Reader) -> bool:
+    """Whether a statement is one of those read here."""
+    replaced = 2 if (reader.word(1), reader.word(2)) == ("OR", "REPLACE") else 0
+    match reader.word():
+        case "CREATE":
+            return reader.word(1 + replaced) in ("RULE", "EVENT")
+        case "DROP":
+            return reader.word(1) in ("RULE", "EVENT")
+        case "ENABLE" | "DISABLE" | "ACTIVATE" | "DEACTIVATE":
+            return reader.word(1) in ("RULE", "GROUP")
+        case word:
+            return word == "SIGNAL"
+
+
+def read_rule_statement(reader: Reader, change: ReadChange) -> RuleStatement:
+    """One of the statements about rules and events."""
+    word = reader.word()
+    reader.at += 1
+    match word:
+        case "CREATE":
+            replace = reader.accept("OR", "REPLACE")
+            if reader.accept("EVENT"):
+                if replace:
+                    reader.refuse("an event is dropped and made anew, not replaced")
+                return _create_event(reader)
+            return _create_rule(reader, change, replace)
+        case "DROP":
+            made = DropRule if reader.word() == "RULE" else DropEvent
+            reader.at += 1
+            if_exists, at = reader.accept("IF", "EXISTS"), reader.place()
+            name = reader.name("a name")
+            reader.require_end()
+            return made(name, if_exists, at)
+        case "ENABLE" | "DISABLE":
+            group = reader.accept("GROUP")
+            if not group:
+                reader.expect("RULE")
+            at, name = reader.place(), reader.name("a name")
+            reader.require_end()
+            return SwitchRule(name, word == "ENABLE", group, at)
+        case "SIGNAL":
+            return _signal(reader)
+        case _:
+            reader.expect("RULE")
+            at, name = reader.place(), reader.name("a rule")
+            values = reader.expressions() if reader.word() == "(" else []
+            reader.require_end()
+            return ActivateRule(name, tuple(values), word == "ACTIVATE", reader.text, at)
+
+
+def _create_event(reader: Reader) -> CreateEvent:
+    if_absent = reader.accept("IF", "NOT", "EXISTS")
+    at, name = reader.place(), reader.name("the name of the event")
+    columns = reader.columns()
+    if not columns:
+        raise InvalidSyntax(at, reason="an event needs a column at least")
+    reader.require_end()
+    return CreateEvent(name, columns, if_absent, at)
+
+
+def _signal(reader: Reader) -> Signal:
+    at, name = reader.place(), reader.name("an event")
+    stretch = reader.until()
+    query = reader.parsed(stretch, "VALUES or a query") if stretch[0] < stretch[1] else None
+    if not isinstance(query, exp.Query | exp.Values):
+        raise InvalidSyntax(at, reason="SIGNAL needs VALUES or a query")
+    return Signal(name, Insert(name, (), query, reader.text, at))
+
+
+def _create_rule(reader: Reader, change: ReadChange, replace: bool) -> CreateRule:
+    reader.expect("RULE")
+    first = reader.tokens[0].start
+    if_absent = reader.accept("IF", "NOT", "EXISTS")
+    at, name = reader.place(), reader.name("the name of the rule")
+    parameters = reader.columns() if reader.word() == "(" else ()
+    event = read_event(reader) if reader.accept("ON") else None
+    reader.expect("WHEN")
+    when: When = "gone" if reader.accept("GONE") else "changed" if reader.accept("CHANGED") else "begins"
+    stretch = reader.until("DO")
+    query = reader.parsed(stretch, "a query")
+    if not isinstance(query, exp.Query):
+        raise InvalidSyntax(Place(reader.text, *stretch), reason="a condition is a query")
+    reader.expect("DO")
+    action = _action(reader, change)
+    options = _options(reader, action) if reader.accept("WITH") else _coupled(Options(), {}, action)
+    reader.require_end()
+    own = reader.text[first : reader.end]
+    return CreateRule(name, parameters, event, when, query, action, options, reader.text, own, at, replace, if_absent)
+
+
+def _action(reader: Reader, change: ReadChange) -> Action:
+    at = reader.place()
+    match reader.word():
+        case "CALL":
+            reader.at += 1
+            name = reader.name("a procedure")
+            return Call(name, tuple(reader.expressions()))
+        case "NOTIFY" | "WEBHOOK" | "FILE" | "MAIL" as word:
+            reader.at += 1
+            channel = _CHANNELS[word]
+            return Send(channel, reader.string("where to send it"))
+        case "RAISE":
+            reader.at += 1
+            return Raise(reader.string("a message"))
+        case _:
+            stretch = reader.until("WITH", before="(")
+            found = change(reader.parsed(stretch, "an action"), reader.text) if stretch[0] < stretch[1] else None
+            if found is None:
+                hint = "CALL, INSERT, UPDATE, DELETE, MERGE, NOTIFY, WEBHOOK, FILE, MAIL or RAISE"
+                raise InvalidSyntax(at, hint, reason="an action is expected here")
+            return Modify(found)
+
+
+_CHANNELS: dict[str, Literal["notify", "webhook", "file", "mail"]] = {
+    "NOTIFY": "notify",
+    "WEBHOOK": "webhook",
+    "FILE": "file",
+    "MAIL": "mail",
+}
+
+_COUPLINGS: dict[str, Coupling] = {
+    "immediate": "immediate",
+    "deferred": "deferred",
+    "detached": "detached",
+    "detached independent": "detached independent",
+}
+
+
+@dataclass(slots=True)
+class _Given:
+    """Options as they are written."""
+
+    reader: Reader
+    values: dict[str, str] = field(default_factory=dict)
+    places: dict[str, Place] = field(default_factory=dict)
+
+    def one_of(self, name: str, known: tuple[str, ...], default: str) -> str:
+        found = self.values.pop(name, default).lower()
+        if found not in known:
+            raise InvalidSyntax(self.places[name], f"it is one of: {', '.join(known)}", reason=f"no {name} is {found}")
+        return found
+
+    def number(self, name: str) -> int:
+        try:
+            return int(self.values.pop(name, "0"))
+        except ValueError:
+            raise InvalidSyntax(self.places[name], reason=f"{name} is a whole number") from None
+
+
+def _options(reader: Reader, action: Action) -> Options:
+    given, hold = _Given(reader), 0
+    reader.expect("(")
+    while not reader.accept(")"):
+        if given.places:
+            reader.expect(",")
+        at, name = reader.place(), reader.name("an option").lower()
+        given.places[name] = at
+        if not reader.accept("="):
+            given.values[name] = "true"
+        elif reader.word() == "INTERVAL":
+            interval = reader.interval()
+            hold, given.values[name] = (interval, "") if name == "for" else (hold, str(interval))
+        else:
+            start, end = reader.until(",")
+            given.values[name] = reader.text[start:end].strip().strip("'\"")
+    given.values.pop("for", None)
+    made = Options(
+        priority=given.number("priority"),
+        nervous=given.one_of("semantics", ("strict", "nervous"), "strict") == "nervous",
+        initial=given.one_of("initial", ("true", "false"), "false") == "true",
+        enabled=given.one_of("enabled", ("true", "false"), "true") == "true",
+        group=given.values.pop("group", None),
+        effective=given.values.pop("effective", None),
+        expires=given.values.pop("expires", None),
+        hold=hold,
+    )
+    chosen = {n: given.one_of(n, tuple(_COUPLINGS), "") for n in ("condition", "action") if n in given.values}
+    return _coupled(made, chosen, action, given.places, tuple(given.values.items()))
+
+
+def _coupled(
+    made: Options,
+    given: dict[str, str],
+    action: Action,
+    places: dict[str, Place] | None = None,
+    more: tuple[tuple[str, str], ...] = (),
+) -> Options:
+    """Options with couplings that go together; an action is never before its condition."""
+    at = (places or {}).get("action") or (places or {}).get("condition")
+    condition = _COUPLINGS[given.get("condition", "deferred")]
+    usual = condition if isinstance(action, Raise) else "detached"
+    coupled = _COUPLINGS[given.get("action", usual)]
+    order = ("immediate", "deferred", "detached", "detached independent")
+    if order.index(coupled) < order.index(condition):
+        raise InvalidSyntax(at, reason=f"an action cannot be {coupled} when its condition is {condition}")
+    if condition == "detached independent":
+        raise InvalidSyntax(at, reason="a condition is immediate, deferred or detached")
+    if isinstance(action, Raise) and coupled not in ("immediate", "deferred"):
+        raise InvalidSyntax(at, reason="RAISE refuses a transaction, so it cannot come after it")
+    if isinstance(action, Send) and coupled not in ("detached", "detached independent"):
+        raise InvalidSyntax(at, reason="what is sent goes out after the transaction: the action is detached")
+    return Options(
+        *(made.priority, made.nervous, condition, coupled, made.initial, made.enabled, made.group),
+        *(made.effective, made.expires, made.hold, more),
+    )
