@@ -1,7 +1,7 @@
 """The outbox: what is to be delivered to the world outside, kept in the catalog until it was.
 
 A message is added on the connection of the transaction that records the firing behind it (:func:`add`), so there are
-both or neither: it is recorded exactly once.  Delivering cannot be part of that transaction.  So it goes in three steps:
+both or neither: it is recorded exactly once.  Delivering cannot be part of that transaction, so it takes three steps:
 
 1. :meth:`Outbox.claim` takes messages that are due, and counts the attempt before it is made;
 2. somebody sends them, with no transaction open;
@@ -135,6 +135,7 @@ class GivenUp:
 
     entry: Entry
     error: str
+    rests: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,11 +276,11 @@ class Outbox:
 
     def next_due(self, channels: Sequence[str]) -> int | None:
         """When there will be something to do; None if nothing waits."""
-        same = and_(_END.c.channel == _OUT.c.channel, _END.c.target == _OUT.c.target)
         at = case((_END.c.rests > _OUT.c.due, _END.c.rests), else_=_OUT.c.due)
-        wanted = select(func.min(at)).select_from(_OUT.outerjoin(_END, same))
+        wanted = select(func.min(at)).select_from(_OUT.outerjoin(_END, _same_target()))
+        wanted = wanted.where(_WAITS, _FREE, _OUT.c.channel.in_(channels), _END.c.disabled.is_(None))
         with self.catalog.reading() as connection:
-            return connection.execute(wanted.where(_WAITS, _FREE, _OUT.c.channel.in_(channels))).scalar()
+            return connection.execute(wanted).scalar()
 
     # looking
 
@@ -358,8 +359,10 @@ def _record(connection: Connection, now: int, verdict: Verdict) -> None:
             connection.execute(this.values(state=State.WAITING, claimed=None, due=due, error=error))
             if rests is not None:
                 _note(connection, message.channel, message.target, rests=rests, error=error)
-        case GivenUp(_, error):
+        case GivenUp(_, error, rests):
             connection.execute(this.values(state=State.DEAD, claimed=None, settled=now, error=error))
+            if rests is not None:
+                _note(connection, message.channel, message.target, rests=rests, error=error)
         case Gone(_, error):
             _disable(connection, now, message.channel, message.target, error)
         case _:

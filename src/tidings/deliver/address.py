@@ -1,0 +1,88 @@
+"""Which addresses a webhook may be sent to.
+
+A rule's author names a URL, and the machine that runs Tidings may reach more than its author may: services of the same
+host, of the local network, of the cloud's own link-local address.  So a name is resolved first, each address is looked
+at, and the connection is made to an address that was looked at.  Resolving once more would let a name server answer
+otherwise the second time.
+
+What counts is the address a packet would go to: one of IPv4 inside one of IPv6 is taken out and looked at.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from urllib.parse import quote, urlsplit
+
+Network = IPv4Network | IPv6Network
+
+_PUBLIC_V6 = IPv6Network("2000::/3")
+_NAT64 = IPv6Network("64:ff9b::/96")
+_TUNNELS = (IPv6Network("2002::/16"), IPv6Network("2001::/32"))
+"""6to4 and Teredo: addresses that lead to others, and that nobody serves from any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Url:
+    """Where to send, and what to ask for there."""
+
+    is_secure: bool
+    host: str
+    port: int
+    path: str
+
+
+def read_url(text: str) -> Url:
+    """Read the URL of a webhook, or raise a ValueError that says what is wrong with it.
+
+    >>> read_url("https://example.com/hook?x=1#top")
+    Url(is_secure=True, host='example.com', port=443, path='/hook?x=1')
+    """
+    if any(c.isspace() or not c.isprintable() for c in text):
+        raise ValueError("the URL has spaces or control characters in it")
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https"):
+        raise ValueError("the URL does not begin with http:// or https://")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("the URL has a user or a password in it")
+    if not parts.hostname:
+        raise ValueError("the URL names no host")
+    is_secure = parts.scheme == "https"
+    host = parts.hostname if ":" in parts.hostname else parts.hostname.encode("idna").decode()
+    path = quote((parts.path or "/") + (f"?{parts.query}" if parts.query else ""), safe="/%:@!$&'()*+,;=-._~?")
+    port = (443 if is_secure else 80) if parts.port is None else parts.port
+    return Url(is_secure, host, port, path)
+
+
+def resolve(host: str, port: int) -> list[str]:
+    """The addresses of a host, in the order the system prefers."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+def is_allowed(address: str, allow: Sequence[Network] = ()) -> bool:
+    """Whether an address is public, or of a network that is allowed all the same.
+
+    >>> [is_allowed(a) for a in ("93.184.216.34", "127.0.0.1", "169.254.169.254", "::ffff:10.0.0.1")]
+    [True, False, False, False]
+    """
+    found = _inner(ip_address(address))
+    return any(found in network for network in allow) or _is_public(found)
+
+
+def _inner(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    """The address of IPv4 that one of IPv6 stands for, if it does."""
+    if isinstance(address, IPv6Address):
+        if address.ipv4_mapped is not None:
+            return address.ipv4_mapped
+        if address in _NAT64:
+            return IPv4Address(int(address) & 0xFFFF_FFFF)
+    return address
+
+
+def _is_public(address: IPv4Address | IPv6Address) -> bool:
+    if isinstance(address, IPv6Address) and (address not in _PUBLIC_V6 or any(address in t for t in _TUNNELS)):
+        return False
+    return address.is_global and not address.is_multicast and not address.is_reserved

@@ -1,0 +1,88 @@
+"""Files: each message as one line of JSON, appended and synced.
+
+Lines are appended whole, under a lock, so that several processes can write one file.  What a crash left unfinished at
+the end of the file gets an end of line and stays: nothing is ever taken out of a file, except the beginning of a line
+that did not fit on the disk.  The message of such a line comes again, whole, under its id.
+
+Paths are relative to a folder, and none leads out of it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tidings.clock import instant
+from tidings.deliver.channel import Arrived, Failed, Outcome, Refused
+from tidings.store.outbox import Message
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """Appends messages to files below a folder."""
+
+    folder: Path
+    at_once: bool = field(default=True, init=False)
+
+    def send(self, message: Message, now: int) -> Outcome:
+        root = self.folder.resolve()
+        try:
+            path = (root / message.target).resolve()
+        except (OSError, ValueError) as error:
+            return Refused(f"{message.target} is no path: {error}")
+        if not path.is_relative_to(root):
+            return Refused(f"{message.target} is not below {root}")
+        try:
+            return _append(path, (line(message) + "\n").encode())
+        except OSError as error:
+            return Failed(f"{path}: {error.strerror or error}", unreachable=True)
+
+
+def line(message: Message) -> str:
+    """A message as a line of JSON.
+
+    >>> print(line(Message("low", 7, "file", "out.jsonl", '{"item": 1}', 0, id="msg_1")))
+    {"id": "msg_1", "rule": "low", "firing": 7, "time": "1970-01-01T00:00:00+00:00", "data": {"item": 1}}
+    """
+    told = {"id": message.id, "rule": message.rule, "firing": message.firing}
+    data = json.loads(message.payload)
+    return json.dumps(told | {"time": instant(message.created).isoformat(), "data": data}, ensure_ascii=False)
+
+
+def _append(path: Path, data: bytes) -> Outcome:
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return Refused(f"{path} is not a file")
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        size = os.fstat(handle).st_size
+        if size and os.pread(handle, 1, size - 1) != b"\n":
+            data = b"\n" + data
+        try:
+            _write(handle, data)
+            os.fsync(handle)
+        except OSError:
+            os.ftruncate(handle, size)
+            raise
+        if not size:
+            _sync_name(path)
+    finally:
+        os.close(handle)
+    return Arrived()
+
+
+def _write(handle: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(handle, data) :]
+
+
+def _sync_name(path: Path) -> None:
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

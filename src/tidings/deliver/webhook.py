@@ -1,0 +1,170 @@
+"""Webhooks: a message as the body of an HTTP POST, signed as Standard Webhooks has it.
+
+The id is that of the message and the same in every attempt; the timestamp is that of the attempt.
+
+- 2xx: it arrived.  410: the endpoint wants nothing any more.  Everything else is tried again later.
+- ``Retry-After`` is obeyed where the status is 429 or 503.
+- Redirects are not followed: where the secret was given to, there the message goes, or nowhere.
+- The host must be public, or of a network that is allowed; the connection is made to an address that was looked at
+  (:mod:`tidings.deliver.address`).
+- An attempt ends after ``timeout`` seconds, however slowly the other side talks.  The name's resolution alone has the
+  system's limits.
+
+``http.client`` does all of this: it follows nothing, asks no proxy, and lets us make the connection.  A larger client
+would have to be kept from doing what it does by itself.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from http.client import HTTPConnection, HTTPException, HTTPResponse
+from threading import Timer
+from time import monotonic
+
+from tidings.clock import micros
+from tidings.deliver.address import Network, Url, is_allowed, read_url, resolve
+from tidings.deliver.channel import Arrived, Ended, Failed, Outcome, Refused
+from tidings.deliver.policy import SECOND
+from tidings.deliver.signature import key, signed
+from tidings.store.outbox import Message
+
+_AGENT = "Tidings"
+_OVERLOADED = (429, 502, 503, 504)
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """Sends messages to URLs, each signed with the secrets of its URL or with those for all."""
+
+    secrets: Sequence[str] = field(default=(), repr=False)
+    secrets_of: Mapping[str, Sequence[str]] = field(default_factory=dict, repr=False)
+    allow: Sequence[Network] = ()
+    """Networks that may be reached though they are not public."""
+    timeout: float = 15.0
+    tls: ssl.SSLContext = field(default_factory=ssl.create_default_context, repr=False)
+    resolve: Callable[[str, int], list[str]] = resolve
+    at_once: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        for secret in [*self.secrets, *(s for known in self.secrets_of.values() for s in known)]:
+            key(secret)
+
+    def send(self, message: Message, now: int) -> Outcome:
+        try:
+            url = read_url(message.target)
+        except ValueError as error:
+            return Refused(str(error))
+        secrets = self.secrets_of.get(message.target, self.secrets)
+        if not secrets:
+            return Failed("there is no secret to sign with for this target")
+        try:
+            addresses = self.resolve(url.host, url.port)
+        except OSError as error:
+            return Failed(f"{url.host} could not be resolved: {error}", unreachable=True)
+        allowed = [a for a in addresses if is_allowed(a, self.allow)]
+        if not allowed:
+            return Refused(f"{url.host} is not at a public address: {', '.join(addresses)}")
+        body = message.payload.encode()
+        headers = signed(secrets, message.id, now // SECOND, body)
+        try:
+            status, reason, retry_after = self._post(url, allowed, headers, body)
+        except (OSError, HTTPException) as error:
+            return Failed(f"{url.host}: {str(error) or type(error).__name__}", unreachable=True)
+        return _judged(status, reason, retry_after, now)
+
+    def _post(
+        self, url: Url, addresses: list[str], headers: dict[str, str], body: bytes
+    ) -> tuple[int, str, str | None]:
+        """The status of an answer, its reason, and what it says about when to come back."""
+        connection = _Connection(url, addresses, self.timeout, self.tls if url.is_secure else None)
+        plain = {"content-type": "application/json", "user-agent": _AGENT}
+        with _within(connection, self.timeout):
+            connection.request("POST", url.path, body, plain | headers)
+            answer: HTTPResponse = connection.getresponse()
+            with answer:
+                return answer.status, answer.reason, answer.headers.get("Retry-After")
+
+
+class _Connection(HTTPConnection):
+    """A connection to one of the addresses that were looked at, and to no other."""
+
+    def __init__(self, url: Url, addresses: list[str], timeout: float, tls: ssl.SSLContext | None) -> None:
+        super().__init__(url.host, url.port, timeout=timeout)
+        self.default_port = 80 if tls is None else 443
+        self._addresses, self._tls, self._until = addresses, tls, monotonic() + timeout
+
+    def connect(self) -> None:
+        self.sock = self._reached()
+        if self._tls is not None:
+            # The handshake comes after the socket is known, so that it can be ended from outside.
+            secure = self._tls.wrap_socket(self.sock, server_hostname=self.host, do_handshake_on_connect=False)
+            self.sock = secure
+            secure.do_handshake()
+
+    def _reached(self) -> socket.socket:
+        """A socket to the first address that answers."""
+        error: OSError = TimeoutError("timed out")
+        for address in self._addresses:
+            left = self._until - monotonic()
+            if left <= 0:
+                break
+            try:
+                return socket.create_connection((address, self.port), left)
+            except OSError as failure:
+                error = failure
+        raise error
+
+
+@contextmanager
+def _within(connection: _Connection, seconds: float) -> Iterator[None]:
+    """End a connection after some seconds: a limit for single reads does not stop one who sends a byte now and then."""
+    expired = False
+
+    def end() -> None:
+        nonlocal expired
+        expired = True
+        if connection.sock is not None:
+            try:
+                connection.sock.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                return  # it has ended by itself
+
+    timer = Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except (OSError, HTTPException):
+        if expired:
+            raise TimeoutError(f"no answer within {seconds:g} seconds") from None
+        raise
+    finally:
+        timer.cancel()
+        connection.close()
+
+
+def _judged(status: int, reason: str, retry_after: str | None, now: int) -> Outcome:
+    told = f"{status} {reason}".strip()
+    if 200 <= status < 300:
+        return Arrived()
+    if status == 410:
+        return Ended(told)
+    if 300 <= status < 400:
+        return Failed(f"{told}; redirects are not followed")
+    not_before = _instant(retry_after, now) if status in (429, 503) and retry_after is not None else None
+    return Failed(told, not_before, unreachable=status in _OVERLOADED)
+
+
+def _instant(retry_after: str, now: int) -> int | None:
+    """When to come back: after some seconds, or at a date; None if it is neither."""
+    if retry_after.strip().isdecimal():
+        return now + int(retry_after) * SECOND
+    try:
+        return micros(parsedate_to_datetime(retry_after))
+    except ValueError:
+        return None
