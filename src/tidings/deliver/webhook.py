@@ -140,12 +140,13 @@ def _within(connection: _Connection, seconds: float) -> Iterator[None]:
     try:
         yield
     except (OSError, HTTPException):
-        if expired:
-            raise TimeoutError(f"no answer within {seconds:g} seconds") from None
-        raise
+        if not expired:
+            raise
     finally:
         timer.cancel()
         connection.close()
+    if expired:  # headers that were cut off by it look like all there were
+        raise TimeoutError(f"no answer within {seconds:g} seconds")
 
 
 def _judged(status: int, reason: str, retry_after: str | None, now: int) -> Outcome:

@@ -1,0 +1,96 @@
+"""Lines appended to files: whole, synced, below one folder."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from tidings.deliver.channel import Arrived, Failed, Refused
+from tidings.deliver.file import File
+from tidings.store.outbox import Message
+
+
+def message(number: int = 1, target: str = "out.jsonl") -> Message:
+    return Message(
+        "low", number, "file", target, json.dumps({"text": "a\nb ü"}, indent=1), 1_000_000, id=f"msg_{number}"
+    )
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+def test_each_message_is_a_line(tmp_path: Path) -> None:
+    channel = File(tmp_path)
+    assert [channel.send(message(n), 0) for n in (1, 2)] == [Arrived(), Arrived()]
+    first, second = map(json.loads, lines(tmp_path / "out.jsonl"))
+    assert first == {
+        "id": "msg_1",
+        "rule": "low",
+        "firing": 1,
+        "time": "1970-01-01T00:00:01+00:00",
+        "data": {"text": "a\nb ü"},
+    }
+    assert second["id"] == "msg_2"
+
+
+def test_what_a_crash_left_unfinished_stays_on_a_line_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "out.jsonl").write_text('{"id": "ms')
+    File(tmp_path).send(message(), 0)
+    torn, whole = lines(tmp_path / "out.jsonl")
+    assert torn == '{"id": "ms'
+    assert json.loads(whole)["id"] == "msg_1"
+
+
+def test_a_line_that_does_not_fit_is_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    channel, write = File(tmp_path), os.write
+    channel.send(message(), 0)
+    before = (tmp_path / "out.jsonl").read_bytes()
+    room = [10]
+
+    def full(handle: int, data: bytes) -> int:
+        if not room:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(handle, data[: room.pop()])
+
+    monkeypatch.setattr("tidings.deliver.file.os.write", full)
+    outcome = channel.send(message(2), 0)
+    monkeypatch.undo()
+    assert isinstance(outcome, Failed)
+    assert "No space left" in outcome.reason
+    assert (tmp_path / "out.jsonl").read_bytes() == before
+    assert channel.send(message(2), 0) == Arrived()
+
+
+@pytest.mark.parametrize(
+    "target", ["../out.jsonl", "/etc/out.jsonl", "a/../../out.jsonl", "link/out.jsonl", "a\0b", "."]
+)
+def test_no_path_leads_out_of_the_folder(tmp_path: Path, target: str) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "link").symlink_to(tmp_path)
+    assert isinstance(File(root).send(message(target=target), 0), Refused | Failed)
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_a_folder_that_is_not_there_is_a_failure(tmp_path: Path) -> None:
+    assert isinstance(File(tmp_path).send(message(target="a/out.jsonl"), 0), Failed)
+
+
+def test_what_is_not_a_file_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert isinstance(File(tmp_path).send(message(target="pipe"), 0), Refused)
+
+
+def test_many_can_append_to_one_file(tmp_path: Path) -> None:
+    threads = [Thread(target=lambda: [File(tmp_path).send(message(n), 0) for n in range(20)]) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(json.loads(one)["firing"] for one in lines(tmp_path / "out.jsonl")) == sorted([*range(20)] * 3)
