@@ -5,13 +5,13 @@ A thin front: ``store`` keeps rows and definitions, ``network`` finds what chang
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from threading import Condition, RLock
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from tidings import explain as explanation
 from tidings.clock import Clock, SystemClock, micros
@@ -32,17 +32,23 @@ from tidings.network.tables import Tables
 from tidings.network.views import Views, as_table
 from tidings.network.waves import Waves
 from tidings.result import Delta, Result
+from tidings.rules.action import Actions, Procedure
+from tidings.rules.book import Book
+from tidings.rules.detached import Detached
 from tidings.store.enforce import Enforcer
 from tidings.store.evaluate import Evaluator
 from tidings.store.find import Finder
 from tidings.store.fold import Folding, Policy
 from tidings.store.following import follow, has_news
+from tidings.store.rules import RuleStore
 from tidings.store.storage import Storage, in_memory, opened
 from tidings.store.timeline import Timeline
 from tidings.store.vacuum import GRACE, Vacuumed, vacuum
 from tidings.write import statements
 from tidings.write.commit import Commits
 from tidings.write.transaction import Access, Transaction
+
+F = TypeVar("F", bound=Callable[..., object])
 
 Instant = int | datetime
 """Microseconds since the epoch, or a datetime (UTC where it has no time zone)."""
@@ -120,9 +126,15 @@ class Database:
         self._definitions = Definitions(storage.catalog, tables, self._views, line, self._forget_plans)
         self._commits = commits = Commits(storage, enforcer, self._waves, line, self._folding, self._mutex)
         answer, bind = self._answers.within, self._plans.bind
-        self._access = Access(
-            storage.catalog, enforcer, self._plan, bind, answer, line.now, commits.commit, self._mutex
+        self._book = Book(
+            *(storage, self._waves, line, enforcer.evaluator),
+            *(Actions(storage.backend), RuleStore(storage), self._forget_plans),
         )
+        self._access = Access(
+            *(storage.catalog, enforcer, self._plan, bind, answer, line.now, commits.commit, self._mutex),
+            self._book.watch,
+        )
+        self._book.access = self._access
         if storage.journal is not None:
             line.begin()
             storage.restore(self._views.bound, self._views.kept)
@@ -148,6 +160,17 @@ class Database:
                 case statement.Insert() | statement.Update() | statement.Delete() | statement.Merge():
                     with self.transaction() as tx:
                         statements.run(tx, read)
+                        tx.statement_done()
+                case (
+                    statement.CreateRule()
+                    | statement.DropRule()
+                    | statement.SwitchRule()
+                    | statement.ActivateRule()
+                    | statement.CreateEvent()
+                    | statement.DropEvent()
+                    | statement.Signal()
+                ):
+                    self._book.run(read)
                 case statement.RefreshView():
                     self.refresh(read.name)
                 case statement.Vacuum():
@@ -155,6 +178,7 @@ class Database:
                 case statement.Query():
                     result = self._answers.now(self._plans.bind(read.query, read.text, own=read.own))
                 case _:
+                    self._book.check_definition(read)
                     outcomes = self._definitions.run(read)
                     result = Result(as_table(outcomes)) if outcomes else None
         return result
@@ -162,6 +186,31 @@ class Database:
     def _forget_plans(self) -> None:
         self._plans.forget()
         self._waves.forget()
+        self._book.forget_plans()
+
+    # rules
+
+    def procedure(self, name: str, *, each: bool = False) -> Callable[[F], F]:
+        """Register a function under the name by which ``CALL`` finds it.
+
+        It is given a list of rows; with ``each`` one row at a time.  If it takes a second argument, that is the
+        transaction it may change rows in.
+        """
+
+        def registered(function: F) -> F:
+            self._book.actions.procedures[name.lower()] = Procedure.of(function, each=each)
+            return function
+
+        return registered
+
+    @exclusive
+    def signal(self, event: str, rows: Any) -> int:
+        """Let an event happen, with rows of its own, in a transaction that does nothing else; when that was."""
+        self._storage.require_writer()
+        with self.transaction() as tx:
+            tx.signal(event, rows)
+        assert tx.time is not None
+        return tx.time
 
     # changes
 
@@ -265,11 +314,17 @@ class Database:
     def advance(self) -> int:
         """Bring stored views up to the present, all in one batch, and say which instant that is.
 
+        Rules that are judged after commits are judged, and actions that run after them run.
+
         Those with ``refresh = 'manual'`` stay where they are.  One that fails is marked so, see :meth:`status`, and
         does not hold up the others.
         """
         at = max([self.time, *(self._present(v.plan) for v in self._catalog.stored())])
         self._waves.advance(at)
+        if self._book.kept and not self._storage.is_reader:
+            Detached(self._book).advance()
+            at = max(at, self.time)
+            self._waves.advance(at)
         self._folding.step()
         return at
 
@@ -299,6 +354,7 @@ class Database:
             self._timeline.reach(time)
             if redefined:
                 self._forget_plans()
+            self._book.reload()
         return self.time
 
     @exclusive

@@ -307,6 +307,48 @@ class InvalidInterval(TidingsError):
     """The interval ({since}, {until}] is not valid: {reason}"""
 
 
+class UnknownEvent(TidingsError):
+    """There is no event named {name}"""
+
+    hint_template = "CREATE EVENT {name} (columns) makes one"
+
+
+class EmptySignal(TidingsError):
+    """The event {name} was signalled without a row"""
+
+    hint_template = "a signal has a row at least"
+
+
+class UnknownRule(TidingsError):
+    """There is no rule named {name}"""
+
+
+class DuplicateRule(TidingsError):
+    """There is a rule named {name} already"""
+
+    hint_template = "CREATE OR REPLACE RULE {name} puts another in its place"
+
+
+class InvalidRule(TidingsError):
+    """The rule {name} cannot be: {reason}"""
+
+
+class UnknownProcedure(TidingsError):
+    """There is no procedure named {name}"""
+
+    hint_template = "register it after the database is opened: @db.procedure({name!r})"
+
+
+class RuleRaised(TidingsError):
+    """{message} (rule {rule}, {count} rows)"""
+
+
+class CascadeTooLong(TidingsError):
+    """Rules kept triggering each other, {bound} times: {cycle}"""
+
+    hint_template = "let an action make its rule's condition false, or raise the bound"
+
+
 class JavaMissing(TidingsError):
     """Apache Spark needs Java 17 or newer, and {found}"""
 

@@ -104,7 +104,7 @@ class Tables:
                 name, columns, constraints = read.new, table.columns, table.constraints
                 if self.catalog.find(name) not in (None, table):
                     raise DuplicateRelation(read.place, name=name)
-        altered = Table(name, columns, constraints=constraints, id=table.id)
+        altered = Table(name, columns, constraints=constraints, id=table.id, role=table.role)
         readers = self._bound_again(table, altered)
         alter(self.storage, table, altered)
         self.catalog.replace(readers)

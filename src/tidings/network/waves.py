@@ -170,6 +170,15 @@ class Waves:
         program = recompute if again else differential
         return Wave(choice, program, since, until, ends, changes, perf_counter() - begun, given)
 
+    def program(
+        self, name: str, plan: Relation, changed: frozenset[str], definitions: Mapping[str, Relation]
+    ) -> Program:
+        """The differential of a query for some changed tables, compiled once and kept."""
+        key = ("program", name, id(plan), changed, frozenset(definitions))
+        if key not in self._programs:
+            self._programs[key] = compile_program(name, plan, changed, definitions)
+        return self._programs[key]
+
     def changed(self, relations: frozenset[str], since: int, until: int) -> frozenset[str]:
         """Those of some relations that changed in a batch; the clock always does."""
         if since >= until:

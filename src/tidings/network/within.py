@@ -2,18 +2,23 @@
 
 Stored views are at hand as they are committed.  One that depends on a changed table is not what the transaction would
 see, so its query stands for it.
+
+A stretch of a transaction is a batch of its own: :func:`delta` tells what it changes in the answer of a query, by the
+same programs as for what is committed.  So judging a rule costs as much as what was done, not as much as there is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import assert_never
 
 import pyarrow as pa
 
 from tidings.analysis.influents import influents
 from tidings.engine.source import Source
-from tidings.ir.relation import Relation, Version
+from tidings.ir.relation import Column, Relation, Scan, Version
+from tidings.ir.traverse import walk
 from tidings.network.waves import Waves
 from tidings.rewrite.pipeline import normalise
 
@@ -40,11 +45,53 @@ def answer(
         definitions = definitions | touched
 
     def source(relation: str, version: Version) -> Source:
-        found = sources(relation, version)
         if relation in instead:
-            return Source(found.columns, None, instead[relation])
+            return Source(_columns(plan, relation), None, instead[relation])
+        found = sources(relation, version)
         if relation not in changes:
             return found
         return Source(found.columns, found.base, pa.concat_tables([found.changes, changes[relation]]))
 
     return waves.runner.query(normalise(plan, definitions), source, at)
+
+
+def delta(
+    waves: Waves, name: str, plan: Relation, at: int, before: Mapping[str, pa.Table], changes: Mapping[str, pa.Table]
+) -> pa.Table:
+    """What some changes on top of others make of the rows of a plan.
+
+    Both are log entries by relation, ``changes`` of the instant after ``at``.  A relation that the catalog does not
+    know has no rows but these.
+    """
+    catalog, committed = waves.catalog, waves.sources(0, at)
+    waves.catch_up(plan, at)
+    every = catalog.definitions()
+    touched = before.keys() | changes.keys()
+    stored = {v.name: v.plan for v in catalog.stored() if influents(v.plan, every) & touched}
+    definitions = catalog.definitions(at, at) | stored
+    changed = influents(plan, definitions).intersection(changes)
+    program = waves.program(name, plan, changed, definitions)
+
+    def source(relation: str, version: Version) -> Source:
+        if catalog.find(relation) is None:
+            found = Source(_columns(plan, relation), None, changes[relation].slice(0, 0))
+        else:
+            found = committed(relation, Version.CURRENT)
+        old = [found.changes, *([before[relation]] if relation in before else [])]
+        new = [changes[relation]] if relation in changes else []
+        match version:
+            case Version.DELTA:
+                return Source(found.columns, None, pa.concat_tables(new))
+            case Version.OLD:
+                return Source(found.columns, found.base, pa.concat_tables(old))
+            case Version.NEW | Version.CURRENT:
+                return Source(found.columns, found.base, pa.concat_tables(old + new))
+            case _:
+                assert_never(version)
+
+    return waves.runner.run(program, source, at, at + 1)
+
+
+def _columns(plan: Relation, relation: str) -> tuple[Column, ...]:
+    """The columns of a relation that a plan scans."""
+    return next(n.columns for n in walk(plan) if isinstance(n, Scan) and n.relation == relation)

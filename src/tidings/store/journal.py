@@ -53,6 +53,11 @@ class Journal:
     def __post_init__(self) -> None:
         self._session = Session(self.url, self.read_only)
 
+    @property
+    def session(self) -> Session:
+        """The catalog, for those who keep tables of their own in it."""
+        return self._session
+
     def close(self) -> None:
         self._session.close()
 
@@ -150,6 +155,8 @@ class Journal:
             for relation, error in batch.failed.items():
                 writes.set_cursor(connection, relation, error=error)
             writes.outdate(connection, batch.outdated)
+            for act in batch.also:
+                act(connection)
             point("commit.written")
         point("commit.done")
 

@@ -5,10 +5,12 @@ Everybody in the store speaks of these; only the journal knows in which tables a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
+from sqlalchemy import Connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,8 @@ class Batch:
     """Stored views whose rows do not count any more."""
     made: list[Definition] = field(default_factory=list)
     """Groupings that are kept from now on."""
+    also: list[Callable[[Connection], None]] = field(default_factory=list)
+    """Writes of others that belong to it: what rules did, and what they have to send."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 from tidings.errors import CatalogFailed, CatalogTooNew
 
-VERSION = 2
+VERSION = 3
 
 metadata = MetaData()
 
@@ -169,12 +169,46 @@ endpoint = Table(
 )
 """Targets that want nothing any more, since ``disabled``, or nothing before an instant, ``rests``."""
 
+rule = Table(
+    "rule",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("name", Text, nullable=False, unique=True),
+    Column("text", Text, nullable=False),
+    Column("enabled", Integer, nullable=False),
+    Column("created", BigInteger, nullable=False),
+    Column("until", BigInteger, nullable=False),
+    Column("error", Text),
+)
+"""Rules as they were written; ``until`` is how far one that is judged after commits has come."""
+
+firing = Table(
+    "firing",
+    metadata,
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("rule", Text, nullable=False),
+    Column("time", BigInteger, nullable=False),
+    Column("coupling", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("depth", Integer, nullable=False),
+    Column("rows", BigInteger, nullable=False),
+    Column("inline", LargeBinary, nullable=False),
+    Column("finished", BigInteger),
+    Column("error", Text),
+    Index("firing_state", "state", "id"),
+)
+"""What rules did: for which rows, as Arrow IPC, at which commit; ``depth`` counts the firings that led to it."""
+
 
 def _add_outbox(connection: Connection) -> None:
     metadata.create_all(connection, [outbox, endpoint])
 
 
-MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _add_outbox}
+def _add_rules(connection: Connection) -> None:
+    metadata.create_all(connection, [rule, firing])
+
+
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _add_outbox, 2: _add_rules}
 """What turns a catalog of one version into the next."""
 
 

@@ -18,16 +18,19 @@ import pyarrow as pa
 from tidings.engine.backend import Backend
 from tidings.errors import DamagedFile, DatabaseMissing, NotWritable, ReadOnly
 from tidings.ir.relation import Column, Version
+from tidings.store import schema
 from tidings.store.catalog import Catalog
 from tidings.store.connect import is_writable
 from tidings.store.constraints import Constraints
 from tidings.store.journal import Beginning, Journal
 from tidings.store.kept import again, in_order, known_groupings, of_kept, of_stored, of_view
 from tidings.store.lock import WriterLock
+from tidings.store.outbox import Memory
 from tidings.store.pending import Pending
 from tidings.store.records import Base, Batch, Definition, Entry, Named
 from tidings.store.refusal import refused
 from tidings.store.row_groups import Decoded
+from tidings.store.session import Session
 from tidings.store.snapshot import Snapshot, Target, text_of, written
 from tidings.store.table import Table, span
 from tidings.store.view import Refresh, StoredView, View
@@ -61,12 +64,15 @@ class Storage:
     """Since when names, in small letters, mean what they mean, where they meant something else before."""
     revision: int = 0
     """That of the catalog when this process last looked."""
+    needed: dict[int, int] = field(default_factory=dict)
+    """From when on rules have still to read what changed, by rule."""
     definitions: list[Definition] = field(default_factory=list)
     """What the catalog defined when it was read."""
     _ids: int = 0
     _views: dict[str, int] = field(default_factory=dict)
     _pending: Pending | None = None
     _subscriptions: dict[str, Named] = field(default_factory=dict)
+    _memory: Memory | None = None
 
     @property
     def writes(self) -> bool:
@@ -82,6 +88,17 @@ class Storage:
         """Refuse to change what was opened for reading only."""
         if self.is_reader:
             raise ReadOnly()
+
+    @property
+    def tables_beside(self) -> Session | Memory:
+        """Where rules, firings and the outbox are kept: in the catalog, or in memory like everything else."""
+        if self.journal is not None:
+            return self.journal.session
+        if self._memory is None:
+            self._memory = Memory()
+            with self._memory.writing() as connection:
+                schema.metadata.create_all(connection, [schema.rule, schema.firing])
+        return self._memory
 
     def subscriptions(self) -> dict[str, Named]:
         """The named subscriptions."""
@@ -126,6 +143,8 @@ class Storage:
     def close(self) -> None:
         if self.journal is not None:
             self.journal.close()
+        if self._memory is not None:
+            self._memory.close()
         if self.lock is not None:
             self.lock.release()
 
@@ -207,6 +226,10 @@ class Storage:
             yield pending
             if self.journal is not None and self.writes and not pending.is_empty:
                 self.journal.record(pending.batch)
+            elif self.journal is None and pending.batch.also:
+                with self.tables_beside.writing() as connection:
+                    for act in pending.batch.also:
+                        act(connection)
         except BaseException:
             pending.roll_back()
             raise
@@ -298,7 +321,8 @@ class Storage:
     def forget(self, before: int) -> None:
         """Forget what snapshots hold of the log up to an instant, but nothing a stored view has still to read."""
         tables = self.tables()
-        before = min([before, *(v.until for v in self.catalog.stored() if v.error is None and not v.is_outdated)])
+        behind = [v.until for v in self.catalog.stored() if v.error is None and not v.is_outdated]
+        before = min([before, *self.needed.values(), *behind])
         horizons = {t.id: found for t in tables if (found := t.horizon(before)) is not None}
         if not horizons:
             return
@@ -381,7 +405,8 @@ class Storage:
     def table(self, found: Definition, columns: tuple[Column, ...], bases: dict[int, Base]) -> Table:
         """A table, or the rows of a stored view, as the catalog has them."""
         constraints = Constraints.from_json(found.definition.get("constraints", {}))
-        table = Table(found.name, columns, constraints=constraints, id=found.id)
+        role = found.definition.get("role", "table")
+        table = Table(found.name, columns, constraints=constraints, id=found.id, role=role)
         journal = self.journal
         assert journal is not None
         base = bases.get(found.id)
@@ -443,6 +468,7 @@ def _typed(columns: list[list[str]]) -> tuple[Column, ...]:
 def of_table(table: Table) -> Definition:
     """A table as a record."""
     facts = {"columns": _columns(table), "constraints": table.constraints.to_json()}
+    facts |= {} if table.role == "table" else {"role": table.role}
     return Definition(table.id, table.name, "table", facts, 0)
 
 

@@ -44,6 +44,8 @@ class Table:
     id: int = 0
     sorted_by: str = ""
     """The column its base was asked to be sorted by."""
+    role: str = "table"
+    """What it is to users: a ``table``, an ``event`` with a row per signal, or the ``activations`` of a rule."""
     damage: TidingsError | None = None
     """Why its rows cannot be read."""
     _log: Log = field(default_factory=Log)

@@ -6,7 +6,7 @@ transaction.  A load of history has those that its rows tell.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from threading import RLock
@@ -38,17 +38,28 @@ class Commits:
     _mutex: RLock
 
     @exclusive
-    def commit(self, changes: list[NetChange]) -> int:
-        """Check all changes, then log them all at one instant; which that is."""
+    def commit(self, changes: list[NetChange], also: Callable[[int], None] | None = None) -> int:
+        """Check all changes, then log them all at one instant; which that is.
+
+        Signals are gone at the next instant, at which nothing else is committed.  ``also`` records more in the same
+        transaction of the catalog.
+        """
         for change in changes:
             self.enforcer.check(change)
         time = self.timeline.next()
-        if not changes:
+        if not changes and also is None:
             self.timeline.reach(time)
             return time
-        logged = [(c.table, c.table.entry(time, c.rows, c.weights)) for c in changes]
-        with self.timeline.reaching(time):
-            self.storage.commit(time, logged, lambda: self.waves.follow(time))
+        logged = [(c.table, _entry(c, time)) for c in changes]
+        last = time + any(c.table.role == "event" for c in changes)
+
+        def follow() -> None:
+            self.waves.follow(last)
+            if also is not None:
+                also(time)
+
+        with self.timeline.reaching(last):
+            self.storage.commit(last, logged, follow)
         self.folding.step()
         return time
 
@@ -80,6 +91,14 @@ class Commits:
             with self.timeline.reaching(last):
                 self.storage.record(changes, lambda: self.waves.follow(last))
             self.folding.step()
+
+
+def _entry(change: NetChange, time: int) -> pa.Table:
+    """A change as it is logged; a signal comes and goes."""
+    entry = change.table.entry(time, change.rows, change.weights)
+    if change.table.role != "event":
+        return entry
+    return pa.concat_tables([entry, change.table.entry(time + 1, change.rows, [-w for w in change.weights])])
 
 
 def _as_declared(target: Table, data: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 import pyarrow as pa
 from sqlglot import exp
 
-from tidings.errors import InvalidExpression, UnknownColumn, UnknownRelation, closest
+from tidings.errors import EmptySignal, InvalidExpression, UnknownColumn, UnknownEvent, UnknownRelation, closest
 from tidings.ir.expression import Expression, cast, conjuncts
 from tidings.ir.relation import Column, Item, Project
 from tidings.lang.sql.dml import Change, Delete, Insert, Merge, Update
@@ -55,6 +55,18 @@ def target(tx: Transaction, change: Change) -> Table:
         return tx.target(change.table)
     except UnknownRelation as unknown:
         raise UnknownRelation(change.place, unknown.hint, name=change.table) from None
+
+
+def signal(tx: Transaction, read: Insert) -> None:
+    """Let an event happen, with the rows of VALUES or a query."""
+    try:
+        event = tx.event(read.table)
+    except UnknownEvent as unknown:
+        raise UnknownEvent(read.place, unknown.hint, name=read.table) from None
+    done = len(tx.done)
+    _insert(Work(tx, event, read, tx.access.instant()), read)
+    if len(tx.done) == done:
+        raise EmptySignal(read.place, name=event.name)
 
 
 # insert

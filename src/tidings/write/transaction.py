@@ -7,18 +7,18 @@ tables with what it has done so far on top.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import RLock
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
 from tidings.engine.arrow import arrow_schema
-from tidings.errors import UnknownTransactionState, UnsupportedStatement
+from tidings.errors import EmptySignal, UnknownEvent, UnknownTransactionState, UnsupportedStatement
 from tidings.exclusive import exclusive
 from tidings.ir.expression import TIME, WEIGHT, Expression
-from tidings.ir.relation import Relation
+from tidings.ir.relation import Column, Relation
 from tidings.lang.sql import statement
 from tidings.result import Result
 from tidings.store.catalog import Catalog
@@ -28,13 +28,30 @@ from tidings.store.rows import read_rows
 from tidings.store.table import Table
 from tidings.write import by_key, statements
 
-__all__ = ["Access", "NetChange", "Transaction"]
+__all__ = ["Access", "Also", "NetChange", "Transaction", "Watcher", "as_entry"]
 
 
 class Bind(Protocol):
     """Gives the bound plan of a query; places in it refer to the text, ``own`` is the query's part of it."""
 
     def __call__(self, query: Expression, text: str, name: str = "result", own: str | None = None) -> Relation: ...
+
+
+Also: TypeAlias = Callable[[int], None]
+"""Records more in the transaction of the catalog that records a commit; it is told the commit's time."""
+
+
+class Watcher(Protocol):
+    """Looks on while a transaction is open, and may do something in it."""
+
+    def after_statement(self) -> None:
+        """A statement has been run."""
+
+    def before_commit(self) -> Also | None:
+        """The transaction is about to be committed; what is to be recorded with it."""
+
+    def rolled_back(self) -> None:
+        """The transaction was given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +68,11 @@ class Access:
     stand for whole tables."""
     instant: Callable[[], int]
     """The present."""
-    commit: Callable[[list[NetChange]], int]
+    commit: Callable[[list[NetChange], Also | None], int]
     mutex: RLock
     """Lets one thread in at a time: transactions of several share the engine and what the store keeps in memory."""
+    watch: Callable[[Transaction], Watcher | None] = lambda _: None
+    """Whoever looks on while a transaction is open: the rules, if there are any."""
 
 
 @dataclass(slots=True)
@@ -92,10 +111,30 @@ class Transaction:
     _over: str | None = None
     time: int | None = None
     """The commit time, once committed."""
+    done: list[tuple[Table, pa.Table, int]] = field(default_factory=list)
+    """What has been done, in order: rows of tables that came (1) or went (-1)."""
+    inside: bool = False
+    """Whether this is the part of a transaction that a rule's action has: somebody else ends it."""
+    watcher: Watcher | None = field(init=False)
     _mutex: RLock = field(init=False)
 
     def __post_init__(self) -> None:
         self._mutex = self.access.mutex
+        self.watcher = self.access.watch(self)
+
+    def part(self, access: Access) -> Transaction:
+        """The same transaction, for somebody who may change rows in it but not end it."""
+        return Transaction(replace(access, watch=lambda _: None), self._work, done=self.done, inside=True)
+
+    def statement_done(self) -> None:
+        """Say that a statement has been run; those of the ways to change rows here say so themselves."""
+        if self.watcher is not None:
+            self.watcher.after_statement()
+
+    def signal_rows(self, read: statement.Signal) -> None:
+        """Let an event happen, as a statement says."""
+        statements.signal(self, read.insert)
+        self.statement_done()
 
     # changes by rows
 
@@ -107,12 +146,24 @@ class Transaction:
         """
         target = self.target(table)
         self.add(target, self._read(target, rows), 1)
+        self.statement_done()
+
+    @exclusive
+    def signal(self, event: str, rows: Any) -> None:
+        """Let an event happen, with rows that are there until the end of the transaction."""
+        target = self.event(event)
+        found = self._read(target, rows)
+        if not found.num_rows:
+            raise EmptySignal(name=target.name)
+        self.add(target, found, 1)
+        self.statement_done()
 
     @exclusive
     def delete(self, table: str, rows: Any) -> None:
         """Take rows out, each named by its primary key or by all its values; one occurrence per row given."""
         target = self.target(table)
         by_key.delete(self, target, rows)
+        self.statement_done()
 
     @exclusive
     def update(self, table: str, old: Any, new: Any = None) -> None:
@@ -124,6 +175,7 @@ class Transaction:
             came = self._read(target, new)
             by_key.delete(self, target, old)
             self.add(target, came, 1)
+        self.statement_done()
 
     def _read(self, target: Table, rows: Any) -> pa.Table:
         defaults = self.access.enforcer.evaluator.defaults(target, self.access.instant())
@@ -141,6 +193,9 @@ class Transaction:
             match read:
                 case statement.Insert() | statement.Update() | statement.Delete() | statement.Merge():
                     statements.run(self, read)
+                    self.statement_done()
+                case statement.Signal():
+                    self.signal_rows(read)
                 case statement.Query():
                     result = Result(
                         self.answer(self.access.bind(read.query, read.text, own=read.own), self.access.instant())
@@ -162,25 +217,49 @@ class Transaction:
     def commit(self) -> int:
         """Make the changes count, all at one instant; returns it."""
         self._require_open()
-        self.time = self.access.commit([c for work in self._work.values() if (c := work.change()).weights])
+        self._require_own()
+        also = None
+        if self.watcher is not None:
+            try:
+                also = self.watcher.before_commit()
+            except BaseException:
+                self._over = "a rule refused it"
+                self.watcher.rolled_back()
+                raise
+        self.time = self.access.commit([c for work in self._work.values() if (c := work.change()).weights], also)
         self._over = "it was committed"
         return self.time
 
     def rollback(self) -> None:
         """Forget the changes."""
         self._require_open()
+        self._require_own()
         self._over = "it was rolled back"
+        if self.watcher is not None:
+            self.watcher.rolled_back()
 
     # what the ways to change rows are made of
 
     def target(self, table: str) -> Table:
         """A table to be changed."""
         self._require_open()
-        return self.access.catalog.table(table)
+        found = self.access.catalog.table(table)
+        if found.role == "event":
+            raise UnsupportedStatement(None, f"SIGNAL {found.name}", statement=f"a change of the event {found.name}")
+        return found
+
+    def event(self, name: str) -> Table:
+        """An event to be signalled."""
+        self._require_open()
+        found = self.access.catalog.find(name)
+        if not isinstance(found, Table) or found.role != "event":
+            raise UnknownEvent(None, name=name)
+        return found
 
     def add(self, table: Table, rows: pa.Table, weight: int) -> None:
         """Add rows of a table's own form, or take them out."""
         if rows.num_rows:
+            self.done.append((table, rows, weight))
             found = self._work.setdefault(table.id, _Work(table, Net(table.columns, table.constraints.key)))
             found.add(rows, weight)
 
@@ -189,6 +268,11 @@ class Transaction:
         found = self._work.get(table.id)
         return None if found is None else found.net
 
+    def check_present(self) -> None:
+        """Refuse to take out what is not there."""
+        for work in self._work.values():
+            self.access.enforcer.check_present(work.change())
+
     def answer(self, plan: Relation, now: int, instead: Mapping[str, pa.Table] | None = None) -> pa.Table:
         """The rows of a plan, with what has been done so far; rows given ``instead`` stand for whole tables."""
         changes = {}
@@ -196,10 +280,14 @@ class Transaction:
             net = work.change()
             if net.weights:
                 self.access.enforcer.check_present(net)
-                changes[work.table.name] = _as_entry(work.table, net.rows, net.weights)
+                changes[work.table.name] = as_entry(work.table.columns, net.rows, net.weights)
         tables = {name: self.access.catalog.table(name) for name in instead or {}}
-        given = {n: _as_entry(tables[n], rows, [1] * rows.num_rows) for n, rows in (instead or {}).items()}
+        given = {n: as_entry(tables[n].columns, rows, [1] * rows.num_rows) for n, rows in (instead or {}).items()}
         return self.access.answer(plan, now, changes, given)
+
+    def _require_own(self) -> None:
+        if self.inside:
+            raise UnknownTransactionState(reason="it is ended by whoever began it, not by an action")
 
     def _require_open(self) -> None:
         if self._over is not None:
@@ -215,8 +303,8 @@ class Transaction:
             self.commit() if kind is None else self.rollback()
 
 
-def _as_entry(table: Table, rows: pa.Table, weights: list[int]) -> pa.Table:
-    """Rows as they would stand in the log, but of no instant."""
-    entry = rows.append_column(TIME, pa.array([0] * rows.num_rows, pa.int64()))
+def as_entry(columns: tuple[Column, ...], rows: pa.Table, weights: list[int], time: int = 0) -> pa.Table:
+    """Rows as they would stand in the log; of no instant unless one is given."""
+    entry = rows.append_column(TIME, pa.array([time] * rows.num_rows, pa.int64()))
     entry = entry.append_column(WEIGHT, pa.array(weights, pa.int64()))
-    return entry.cast(arrow_schema(table.columns, versioned=True))
+    return entry.cast(arrow_schema(columns, versioned=True))

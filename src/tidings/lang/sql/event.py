@@ -2,8 +2,8 @@
 
     INSERT INTO t | DELETE FROM t | UPDATE OF t [(columns)] | SIGNAL e | EVERY INTERVAL … | AT TIMESTAMP '…'
 
-They are combined by ``OR``, ``AND`` and ``THEN``; ``THEN`` binds closest.  The parts of an ``AND`` or ``THEN`` happen in
-one transaction, or with ``WITHIN INTERVAL …`` in several that are no further apart.
+They are combined by ``OR``, ``AND`` and ``THEN``; ``THEN`` binds closest.  The parts of an ``AND`` or ``THEN`` happen
+in one transaction, or with ``WITHIN INTERVAL …`` in several that are no further apart.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A reader of tokens, for statements that SQL parsers do not know.
 
-It walks over the tokens of one statement, cuts out stretches at the outermost level, and hands queries among them to the
-parser.  A stretch is parsed in its place, with everything around it blanked out, so that whatever is found wrong in it
-is shown in the user's own text.
+It walks over the tokens of one statement, cuts out stretches at the outermost level, and hands queries among them to
+the parser.  A stretch is parsed in its place, with everything around it blanked out, so that whatever is found wrong in
+it is shown in the user's own text.
 """
 
 from __future__ import annotations

@@ -332,7 +332,9 @@ def _options(reader: Reader, action: Action) -> Options:
         expires=given.values.pop("expires", None),
         hold=hold,
     )
-    chosen = {n: given.one_of(n, tuple(_COUPLINGS), "") for n in ("condition", "action") if n in given.values}
+    chosen: dict[str, str] = {
+        n: given.one_of(n, tuple(_COUPLINGS), "") for n in ("condition", "action") if n in given.values
+    }
     return _coupled(made, chosen, action, given.places, tuple(given.values.items()))
 
 

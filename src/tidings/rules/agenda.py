@@ -1,0 +1,139 @@
+"""The check phase: rules are chosen and run, one at a time, until none is triggered.
+
+1. Of the triggered rules the one with the highest priority is chosen, of several the oldest.
+2. Its action runs once, for all its instances.
+3. What the action changes counts before the next choice: rules may be triggered by it, or not be triggered any more.
+
+A rule is judged over the stretch since it was last chosen, or since the phase's beginning.  Judging again what did not
+change is avoided: a rule that was not triggered is asked again only when something it reads has been touched since.
+
+A phase that does not end is ended: after ``bound`` actions it fails, and names the rules that trigger each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from tidings.errors import CascadeTooLong, RuleRaised, TidingsError
+from tidings.network.waves import Waves
+from tidings.rules.action import Actions
+from tidings.rules.condition import instances
+from tidings.rules.event import Present, happened
+from tidings.rules.rule import Rule
+from tidings.rules.stretch import Stretch
+from tidings.write.transaction import Transaction
+
+BOUND = 64
+"""So many actions may run in one check phase."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fired:
+    """A rule fired, for some rows: its action ran, or is to run later."""
+
+    rule: Rule
+    rows: pa.Table
+    ran: bool
+
+
+@dataclass(slots=True)
+class Agenda:
+    """Judges and runs rules in one transaction."""
+
+    tx: Transaction
+    waves: Waves
+    actions: Actions
+    at: int
+    """The last commit."""
+    failed: Callable[[Rule, TidingsError], None]
+    bound: int = BOUND
+    fired: list[Fired] = field(default_factory=list)
+    path: list[str] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    """Where statements and actions ended."""
+    _quiet: dict[tuple[int, int], int] = field(default_factory=dict)
+    """Up to where a rule was judged and not triggered, by rule and beginning of the stretch."""
+
+    def triggered(self, rule: Rule, start: int) -> pa.Table | None:
+        """The instances of a rule since a place in the transaction; None if there are none."""
+        done = self.tx.done
+        judged = self._quiet.get((rule.id, start), start)
+        reads = rule.influents | rule.hears
+        if not Stretch(done, judged, len(done), self.at).touches(reads):
+            return None
+        found = self._judged(rule, Stretch(done, start, len(done), self.at))
+        if found is None:
+            self._quiet[rule.id, start] = len(done)
+        return found
+
+    def _judged(self, rule: Rule, stretch: Stretch) -> pa.Table | None:
+        event, now = rule.read.event, self.tx.access.instant()
+        try:
+            if event is not None and not happened(event, Present(self.waves.catalog, stretch, self.ends, now)):
+                return None
+            rows = self.tx.answer(rule.plan, now) if rule.asks else instances(self.waves, rule, stretch)
+        except TidingsError as error:
+            self.failed(rule, error)
+            raise
+        return rows if rows.num_rows else None
+
+    def settle(
+        self,
+        rules: Iterable[Rule],
+        start: int,
+        after: Callable[[int], None],
+        queued: dict[int, list[pa.Table]] | None = None,
+    ) -> None:
+        """Choose and run rules until none is triggered; ``queued`` are instances that wait for their action.
+
+        ``after`` is told where an action began, once it is over.
+        """
+        ordered = sorted(rules, key=lambda rule: rule.order)
+        marks: dict[int, int] = {}
+        waiting = queued if queued is not None else {}
+        while True:
+            for rule in ordered:
+                if waiting.get(rule.id):
+                    rows = pa.concat_tables(waiting.pop(rule.id))
+                elif queued is not None and rule.condition == "immediate":
+                    continue
+                else:
+                    found = self.triggered(rule, marks.get(rule.id, start))
+                    if found is None:
+                        continue
+                    rows = found
+                marks[rule.id] = len(self.tx.done)
+                self.run(rule, rows)
+                after(marks[rule.id])
+                break
+            else:
+                return
+
+    def run(self, rule: Rule, rows: pa.Table) -> None:
+        """Run the action of a rule, now."""
+        self.path.append(rule.name)
+        if len(self.path) > self.bound:
+            raise CascadeTooLong(bound=self.bound, cycle=cycle(self.path))
+        try:
+            self.actions.run(rule, rows, self.tx)
+        except RuleRaised:
+            raise
+        except TidingsError as error:
+            self.failed(rule, error)
+            raise
+        self.fired.append(Fired(rule, rows, ran=True))
+        self.ends.append(len(self.tx.done))
+
+
+def cycle(path: list[str]) -> str:
+    """The rules that trigger each other, from the names of those that ran.
+
+    >>> cycle(["once", "a", "b", "a", "b", "a"])
+    'a → b → a'
+    """
+    last = path[-1]
+    before = [n for n, name in enumerate(path[:-1]) if name == last]
+    return " → ".join(path[before[-1] :] if before else path)

@@ -1,0 +1,368 @@
+"""All rules of a database: made, switched, activated and dropped, and put to work.
+
+Rules are kept by their texts and bound when they are first needed after a definition has changed.  What a rule reads,
+changes or waits for cannot be dropped or renamed while the rule is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, assert_never
+
+import pyarrow as pa
+
+from tidings.analysis.influents import CLOCK, influents, reads
+from tidings.errors import (
+    DependentObjects,
+    DuplicateRule,
+    InvalidRule,
+    TidingsError,
+    UnknownEvent,
+    UnknownRule,
+    UnsupportedStatement,
+    closest,
+)
+from tidings.lang.sql import statement
+from tidings.lang.sql.event import And, Event, Or, TableEvent, Then
+from tidings.lang.sql.instant import at
+from tidings.lang.sql.rule import CreateRule, Modify, RuleStatement
+from tidings.network.waves import Waves
+from tidings.rules import event as events
+from tidings.rules.action import Actions
+from tidings.rules.agenda import BOUND, Agenda, Fired
+from tidings.rules.condition import activations_of, bound
+from tidings.rules.coupling import Watching
+from tidings.rules.rule import Rule
+from tidings.store.altering import drop
+from tidings.store.evaluate import Evaluator
+from tidings.store.rules import KeptRule, RuleStore
+from tidings.store.storage import Storage
+from tidings.store.table import Table
+from tidings.store.timeline import Timeline
+from tidings.write.transaction import Access, Also, Transaction
+
+
+@dataclass(slots=True)
+class Book:
+    """The rules of one database."""
+
+    storage: Storage
+    waves: Waves
+    timeline: Timeline
+    evaluator: Evaluator
+    actions: Actions
+    store: RuleStore
+    forget: Callable[[], None]
+    """Forgets what was compiled under other definitions."""
+    bound: int = BOUND
+    """So many actions may run in one check phase."""
+    access: Access | None = None
+    """What transactions need; it is given once it is made."""
+    _kept: list[KeptRule] | None = None
+    _rules: dict[int, Rule] | None = None
+    _last: int = field(default=0)
+
+    # what there is
+
+    @property
+    def kept(self) -> list[KeptRule]:
+        """Rules as the catalog has them."""
+        if self._kept is None:
+            self._kept = self.store.rules()
+        return self._kept
+
+    def rules(self) -> list[Rule]:
+        """Rules, bound; those that cannot be are left out, and shown as failing."""
+        if self._rules is None:
+            self._rules = {}
+            for kept in self.kept:
+                try:
+                    self._rules[kept.id] = self.ready(kept)
+                except TidingsError as error:
+                    self.fail(kept.id, error)
+            late = {r.id: r.until - r.read.options.hold for r in self._rules.values() if r.condition == "detached"}
+            self.storage.needed = late
+        return list(self._rules.values())
+
+    def ready(self, kept: KeptRule) -> Rule:
+        """A rule from what the catalog has of it."""
+        (read,) = statement.read(kept.text)
+        assert isinstance(read, CreateRule)
+        return self._bound(kept, read)
+
+    def named(self, name: str) -> KeptRule:
+        """The rule of a name."""
+        found = next((k for k in self.kept if k.name.lower() == name.lower()), None)
+        if found is None:
+            raise UnknownRule(None, closest(name, [k.name for k in self.kept]), name=name)
+        return found
+
+    def forget_plans(self) -> None:
+        """A definition has changed."""
+        self._rules = None
+
+    def reload(self) -> None:
+        """Read what is kept again."""
+        self._kept = self._rules = None
+
+    def fail(self, id: int, error: TidingsError | None) -> None:
+        """Note what is wrong with a rule."""
+        known = next((k for k in self.kept if k.id == id), None)
+        message = None if error is None else f"{error.condition}: {error.message}"
+        if known is None or known.error == message or self.storage.is_reader:
+            return
+        self.store.fail(id, message)
+        self._kept = [replace(k, error=message) if k.id == id else k for k in self.kept]
+
+    def fail_with(self, id: int, message: str) -> None:
+        """Note what went wrong outside of Tidings."""
+        self.store.fail(id, message)
+        self._kept = [replace(k, error=message) if k.id == id else k for k in self.kept]
+
+    def moved(self, id: int, until: int) -> None:
+        """A rule has been judged up to an instant."""
+        self._kept = [replace(k, until=until, error=None) if k.id == id else k for k in self.kept]
+        hold = self._rules[id].read.options.hold if self._rules is not None else 0
+        self.storage.needed[id] = until - hold
+
+    def _bound(self, kept: KeptRule, read: CreateRule) -> Rule:
+        catalog = self.storage.catalog
+        condition = bound(read, catalog, self.storage.backend)
+        found = influents(condition.plan, catalog.definitions())
+        if condition.changes_of is not None:
+            found |= {condition.changes_of}
+        heard = frozenset[str]()
+        if read.event is not None:
+            events.check(read.event, catalog, read.name)
+            heard = frozenset(n for n in catalog.names() if n.lower() in events.tables(read.event))
+        asks = read.event is not None and not _has_tables(read.event) and not heard & catalog.below(condition.plan)
+        rule = Rule(
+            id=kept.id,
+            read=read,
+            plan=condition.plan,
+            influents=found - {CLOCK},
+            changes_of=condition.changes_of,
+            activations=condition.activations,
+            created=kept.created,
+            until=kept.until,
+            enabled=kept.enabled,
+            hears=heard,
+            asks=asks,
+            timed=CLOCK in found,
+        )
+        self._check(rule)
+        return rule
+
+    def _check(self, rule: Rule) -> None:
+        """Refuse what does not go together."""
+        read = rule.read
+        later = rule.condition == "detached"
+        if later and rule.action in ("immediate", "deferred"):
+            reason = "what waits for the clock is judged after commits, so its action is detached"
+            raise InvalidRule(read.place, name=rule.name, reason=reason)
+        if later and rule.changes_of is not None:
+            raise InvalidRule(read.place, name=rule.name, reason="CHANGES is of a transaction, before its commit")
+        for text in (read.options.effective, read.options.expires):
+            try:
+                datetime.fromisoformat(text or "2000-01-01")
+            except ValueError:
+                raise InvalidRule(read.place, name=rule.name, reason=f"{text!r} is no instant") from None
+        self.actions.check(rule, self.storage.catalog)
+
+    # looking on
+
+    def watch(self, tx: Transaction, depth: int = 0, then: Also | None = None) -> Watching | None:
+        """The rules look on while a transaction is open; nobody does if there are none."""
+        if not self.kept and then is None:
+            return None
+        agenda = Agenda(tx, self.waves, self.actions, self.timeline.time, self._failed, self.bound)
+        return Watching(agenda, self, self.store, lambda: self.timeline.time, depth, then)
+
+    def _failed(self, rule: Rule, error: TidingsError) -> None:
+        self.fail(rule.id, error)
+
+    def transaction(self, depth: int = 0, then: Also | None = None) -> Transaction:
+        """A transaction of the rules' own."""
+        assert self.access is not None
+        return Transaction(replace(self.access, watch=lambda tx: self.watch(tx, depth, then)))
+
+    # statements
+
+    def run(self, read: RuleStatement) -> None:
+        """Do what a statement about rules or events says."""
+        match read:
+            case statement.CreateRule():
+                self._create(read)
+            case statement.DropRule():
+                if not (read.if_exists and all(k.name.lower() != read.name.lower() for k in self.kept)):
+                    self._drop(read)
+            case statement.SwitchRule():
+                self._switch(read)
+            case statement.ActivateRule():
+                self._activate(read)
+            case statement.CreateEvent():
+                if not (read.if_absent and self.storage.catalog.find(read.name)):
+                    self.storage.define(Table(read.name, read.columns, role="event"))
+                    self.forget()
+            case statement.DropEvent():
+                self._drop_event(read)
+            case statement.Signal():
+                with self.transaction() as tx:
+                    tx.signal_rows(read)
+            case _:
+                assert_never(read)
+
+    def _create(self, read: CreateRule) -> None:
+        before = next((k for k in self.kept if k.name.lower() == read.name.lower()), None)
+        if before is not None and read.if_absent:
+            return
+        if before is not None and not read.replace:
+            raise DuplicateRule(read.place, name=read.name)
+        id = max((k.id for k in self.kept), default=0) + 1 if before is None else before.id
+        now = self.timeline.time
+        kept = KeptRule(id, read.name, read.own, read.options.enabled, now, now)
+        rule = self._bound(kept, read)
+        self._prepare_activations(rule, before)
+        self.store.create(kept)
+        self.reload()
+        self.forget()
+        if read.options.initial and not read.parameters and kept.enabled:
+            self._take_what_holds(self.ready(self.named(read.name)))
+
+    def _prepare_activations(self, rule: Rule, before: KeptRule | None) -> None:
+        """Make the table of parameters, unless the rule that is replaced has the same."""
+        catalog, name = self.storage.catalog, activations_of(rule.name)
+        known = catalog.find(name)
+        if isinstance(known, Table) and before is not None and known.columns == rule.read.parameters:
+            return
+        if isinstance(known, Table) and known.role == "activations":
+            self._drop_table(known)
+        if rule.read.parameters:
+            self.storage.define(Table(name, rule.read.parameters, role="activations"))
+
+    def _take_what_holds(self, rule: Rule) -> None:
+        """Let a rule fire for what holds when it is made."""
+        with self.transaction() as tx:
+            rows = tx.answer(rule.plan, tx.access.instant())
+            watching = self.watch_of(tx)
+            if not rows.num_rows or rule.read.when != "begins":
+                return
+            if rule.action in ("immediate", "deferred"):
+                watching.agenda.run(rule, rows)
+            else:
+                watching.agenda.fired.append(Fired(rule, rows, ran=False))
+
+    def watch_of(self, tx: Transaction) -> Watching:
+        """Who looks on at a transaction of the rules' own."""
+        found = tx.watcher
+        assert isinstance(found, Watching)
+        return found
+
+    def _drop(self, read: statement.DropRule) -> None:
+        try:
+            kept = self.named(read.name)
+        except UnknownRule as unknown:
+            raise UnknownRule(read.place, unknown.hint, name=read.name) from None
+        self.store.drop(kept.id)
+        self.reload()
+        table = self.storage.catalog.find(activations_of(kept.name))
+        if isinstance(table, Table) and table.role == "activations":
+            self._drop_table(table)
+
+    def _drop_table(self, table: Table) -> None:
+        with self.timeline.beginning_anew([table.name]):
+            drop(self.storage, [table])
+        self.forget()
+
+    def _drop_event(self, read: statement.DropEvent) -> None:
+        found = self.storage.catalog.find(read.name)
+        if found is None and read.if_exists:
+            return
+        if not isinstance(found, Table) or found.role != "event":
+            raise UnknownEvent(read.place, name=read.name)
+        self.require_free(found.name)
+        self.storage.catalog.droppable(found.name, "TABLE")
+        self._drop_table(found)
+
+    def _switch(self, read: statement.SwitchRule) -> None:
+        if read.group:
+            grouped = [r.id for r in self.rules() if (r.read.options.group or "").lower() == read.name.lower()]
+            if not grouped:
+                raise UnknownRule(read.place, name=f"in the group {read.name}")
+        else:
+            grouped = [self.named(read.name).id]
+        self.store.switch(grouped, on=read.on, until=self.timeline.time)
+        self.reload()
+
+    def _activate(self, read: statement.ActivateRule) -> None:
+        kept = self.named(read.name)
+        table = self.storage.catalog.find(activations_of(kept.name))
+        if not isinstance(table, Table):
+            if read.values:
+                raise InvalidRule(read.place, name=kept.name, reason="it has no parameters")
+            self.store.switch([kept.id], on=read.on, until=self.timeline.time)
+            self.reload()
+            return
+        if len(read.values) != len(table.columns):
+            reason = f"{len(read.values)} values for {len(table.columns)} parameters"
+            raise InvalidRule(read.place, name=kept.name, reason=reason)
+        now = self.timeline.now()
+        row: dict[str, Any] = {
+            c.name: self.evaluator.constant(at(value, now), c.type, read.text)
+            for c, value in zip(table.columns, read.values, strict=True)
+        }
+        with self.transaction() as tx:
+            held = tx.query(table.name).to_arrow()
+            same = held.filter(pa.array([r == row for r in held.to_pylist()], pa.bool_()))
+            if read.on and not same.num_rows:
+                tx.insert(table.name, [row])
+            elif not read.on:
+                tx.delete(table.name, same.slice(0, 1))
+
+    # what may not go
+
+    def dependents(self, relation: str) -> list[str]:
+        """The rules that read a relation, change it, or wait for what happens to it."""
+        found = []
+        for rule in self.rules():
+            action, names = rule.read.action, {n.lower() for n in self.storage.catalog.below(rule.plan)}
+            names |= {n.lower() for n in (rule.changes_of, rule.activations) if n is not None}
+            names |= {n.lower() for n in reads(rule.plan)}
+            names |= events.tables(rule.read.event) if rule.read.event is not None else frozenset()
+            names |= {action.change.table.lower()} if isinstance(action, Modify) else set()
+            if relation.lower() in names:
+                found.append(rule.name)
+        return found
+
+    def require_free(self, relation: str) -> None:
+        """Refuse to let a relation go that rules need."""
+        names = self.dependents(relation) if self.kept else []
+        if names:
+            listed = ", ".join(f"rule {n}" for n in sorted(names))
+            raise DependentObjects(None, "drop the rules first", name=relation, dependents=listed)
+
+    def check_definition(self, read: statement.Statement) -> None:
+        """Refuse a definition that would take away what rules need."""
+        match read:
+            case statement.Drop():
+                for name in read.names:
+                    found = self.storage.catalog.find(name)
+                    if isinstance(found, Table) and found.role != "table":
+                        kind = "EVENT" if found.role == "event" else "RULE"
+                        raise UnsupportedStatement(None, f"use DROP {kind}", statement=f"DROP TABLE {found.name}")
+                    self.require_free(name)
+            case statement.RenameTable() | statement.RenameColumn():
+                self.require_free(read.table)
+            case _:
+                pass
+
+
+def _has_tables(event: Event) -> bool:
+    """Whether what happens to a table is, or is part of, an event."""
+    match event:
+        case Or(parts=parts) | And(parts=parts) | Then(parts=parts):
+            return any(map(_has_tables, parts))
+        case _:
+            return isinstance(event, TableEvent)

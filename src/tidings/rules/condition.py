@@ -1,0 +1,246 @@
+"""Conditions: queries whose rows are the instances of a rule.
+
+A condition is a plan like a view's, and its instances are found by the same differentials.  Three things are its own:
+
+- ``CHANGES(t)`` stands for a relation with a row per change, the old values in ``old_…`` and the new ones in ``new_…``.
+  It has no rows but those of the stretch that is judged.
+- Parameters are the columns of a table, with a row per activation, that is joined in: one join for all activations.
+- Rows that come true because an activation came, or false because one went, do not count, unless the rule takes what
+  holds already (``initial``).
+
+Strict: the rows that the query has after the stretch and did not have before.  Nervous: also those that it has and
+would not have without the rows that came.  An instance that was true and is touched is one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+from sqlglot import exp
+
+from tidings.engine.arrow import arrow_schema
+from tidings.errors import InvalidRule, UnknownColumn, UnknownRelation, closest
+from tidings.ir.expression import TIME, WEIGHT, Expression
+from tidings.ir.relation import Column, Relation
+from tidings.lang.sql.bind import bind
+from tidings.lang.sql.context import Analyzer
+from tidings.lang.sql.parse import place
+from tidings.lang.sql.rule import CreateRule
+from tidings.network import within
+from tidings.network.waves import Waves
+from tidings.rules.rule import CHANGE, Rule
+from tidings.rules.stretch import Entries, Stretch, consolidated, paired, part, repeated
+from tidings.store.catalog import Catalog
+from tidings.store.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A catalog, and a few relations that are known here alone."""
+
+    catalog: Catalog
+    more: Mapping[str, tuple[Column, ...]]
+
+    def names(self) -> list[str]:
+        return [*self.catalog.names(), *self.more]
+
+    def columns(self, relation: str) -> tuple[str, tuple[Column, ...]] | None:
+        found = next((n for n in self.more if n.lower() == relation.lower()), None)
+        return self.catalog.columns(relation) if found is None else (found, self.more[found])
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A bound condition, the table whose changes it looks at, and the table of its parameters."""
+
+    plan: Relation
+    changes_of: str | None
+    activations: str | None
+
+
+def activations_of(rule: str) -> str:
+    """The name of the table with a row per activation of a rule."""
+    return f"activations_of_{rule}"
+
+
+def bound(read: CreateRule, catalog: Catalog, analyzer: Analyzer) -> Bound:
+    """The condition of a rule, its names resolved."""
+    tree, more = read.query.copy(), dict[str, tuple[Column, ...]]()
+    table = _changes(tree, read, catalog)
+    if table is not None:
+        more[_relation(table)] = _side_by_side(table)
+    if read.parameters:
+        more[activations_of(read.name)] = read.parameters
+        _join_activations(tree, read)
+    plan = bind(tree, read.text, Known(catalog, more), analyzer, read.name)
+    if any(f.name.lower() == CHANGE for f in plan.fields) and read.when == "changed":
+        raise InvalidRule(read.place, name=read.name, reason=f"the rows of WHEN CHANGED have a column {CHANGE} already")
+    return Bound(plan, None if table is None else table.name, activations_of(read.name) if read.parameters else None)
+
+
+# CHANGES
+
+
+def _relation(table: Table) -> str:
+    return f"changes_of_{table.name}"
+
+
+def _side_by_side(table: Table) -> tuple[Column, ...]:
+    return tuple(Column(f"{age}_{c.name}", c.type) for age in ("old", "new") for c in table.columns)
+
+
+def _changes(tree: Expression, read: CreateRule, catalog: Catalog) -> Table | None:
+    """Put a relation in the place of ``CHANGES(t)``; the table, if there is one."""
+    calls = [n for n in tree.find_all(exp.Table) if isinstance(n.this, exp.Anonymous) and n.name.upper() == "CHANGES"]
+    if not calls:
+        return None
+    arguments, at = calls[0].this.expressions, place(read.text, calls[0])
+    if len(calls) > 1:
+        raise InvalidRule(at, name=read.name, reason="CHANGES stands more than once in its condition")
+    if len(arguments) != 1 or not isinstance(arguments[0], exp.Column) or arguments[0].table:
+        raise InvalidRule(at, "join it with other relations", name=read.name, reason="CHANGES takes one table")
+    table = catalog.find(arguments[0].name)
+    if not isinstance(table, Table):
+        hint = "CHANGES takes a table"
+        raise UnknownRelation(place(read.text, arguments[0]), hint, name=arguments[0].name)
+    alias = calls[0].alias or "changes"
+    meta = arguments[0].this.meta
+    name = exp.to_identifier(_relation(table), quoted=True)
+    name.meta.update(meta)
+    stood = exp.Table(this=name, alias=exp.TableAlias(this=exp.to_identifier(alias)))
+    stood.set("joins", calls[0].args.get("joins"))
+    calls[0].replace(stood)
+    for column in list(tree.find_all(exp.Column)):
+        if column.table.lower() in ("old", "new"):
+            _old_or_new(column, table, alias, read)
+    return table
+
+
+def _old_or_new(column: exp.Column, table: Table, alias: str, read: CreateRule) -> None:
+    """``new.x`` is one of the columns side by side; as a column of the result it is called ``x``, the old ``old_x``."""
+    age, names = column.table.lower(), {c.name.lower(): c.name for c in table.columns}
+    own = names.get(column.name.lower())
+    if own is None:
+        raise UnknownColumn(place(read.text, column), closest(column.name, names.values()), name=column.sql("spark"))
+    is_item = isinstance(column.parent, exp.Select) and column.arg_key == "expressions"
+    column.this.set("this", f"{age}_{own}")
+    column.set("table", exp.to_identifier(alias))
+    if is_item:
+        column.replace(column.copy().as_(own if age == "new" else f"old_{own}", quoted=True))
+
+
+def changes_entry(table: Table, changes: Entries, time: int) -> pa.Table | None:
+    """The rows of ``CHANGES(table)`` for some changes."""
+    entry = changes.get(table.name)
+    if entry is None:
+        return None
+    rows = entry.drop_columns([TIME, WEIGHT])
+    pairs = paired(entry, table.columns, table.constraints.key)
+    columns = _side_by_side(table)
+    arrays = []
+    for side in (0, 1):
+        places = pa.array([pair[side] for pair in pairs], pa.int64())
+        arrays += [c.combine_chunks().take(places) for c in rows.columns]
+    found = pa.Table.from_arrays(arrays, schema=arrow_schema(columns))
+    return consolidated(columns, found, [1] * found.num_rows, time)
+
+
+# parameters
+
+
+def _join_activations(tree: Expression, read: CreateRule) -> None:
+    """Join the table of activations into every SELECT of a condition, and let its rows say which one they are of."""
+    while isinstance(tree, exp.Subquery):
+        tree = tree.this
+    if isinstance(tree, exp.SetOperation):
+        if isinstance(tree, exp.Union) and not tree.args.get("distinct"):
+            for side in (tree.this, tree.expression):
+                _join_activations(side, read)
+            return
+        _not_with_parameters(tree, read)
+    if not isinstance(tree, exp.Select):
+        _not_with_parameters(tree, read)
+    assert isinstance(tree, exp.Select)
+    grouped = any(tree.args.get(part) for part in ("group", "having", "distinct", "limit", "qualify"))
+    if grouped or any(isinstance(n, exp.AggFunc | exp.Window) for item in tree.expressions for n in item.walk()):
+        _not_with_parameters(tree, read)
+    name = exp.Table(this=exp.to_identifier(activations_of(read.name), quoted=True))
+    name.set("alias", exp.TableAlias(this=exp.to_identifier("activation")))
+    if tree.args.get("from_") is None:
+        tree.set("from_", exp.From(this=name))
+    else:
+        tree.append("joins", exp.Join(this=name, kind="CROSS"))
+    given = {item.alias_or_name.lower() for item in tree.expressions}
+    if any(item.is_star for item in tree.expressions):
+        return
+    for parameter in read.parameters:
+        if parameter.name.lower() not in given:
+            own = exp.column(exp.to_identifier(parameter.name, quoted=True), table="activation")
+            tree.append("expressions", own.as_(parameter.name, quoted=True))
+
+
+def _not_with_parameters(tree: Expression, read: CreateRule) -> None:
+    reason = "a condition with parameters is a SELECT without groups, windows, DISTINCT or LIMIT"
+    raise InvalidRule(place(read.text, tree), "put the rest of it in a view", name=read.name, reason=reason)
+
+
+# instances
+
+
+def instances(waves: Waves, rule: Rule, stretch: Stretch) -> pa.Table:
+    """The rows for which a rule is triggered by a stretch of a transaction, each as often as it is there."""
+    before, changes = _as_seen(waves, rule, stretch)
+    if not changes.keys() & rule.influents:
+        return arrow_schema(rule.columns).empty_table()
+    found = within.delta(waves, rule.name, rule.plan, stretch.at, before, changes)
+    if rule.read.options.nervous and rule.read.when == "begins":
+        gone = {n: part(e, -1) for n, e in changes.items()}
+        common = {n: _together(before.get(n), e) for n, e in gone.items()}
+        came = {n: rows for n, e in changes.items() if (rows := part(e, 1)).num_rows}
+        found = _most(rule, found, within.delta(waves, rule.name, rule.plan, stretch.at, before | common, came))
+    return told(rule, found)
+
+
+def _as_seen(waves: Waves, rule: Rule, stretch: Stretch) -> tuple[Entries, Entries]:
+    """What was done before a stretch and in it, as a rule sees it."""
+    before, changes = dict(stretch.before), dict(stretch.changes)
+    if rule.activations is not None and not rule.read.options.initial and rule.activations in changes:
+        before[rule.activations] = _together(before.get(rule.activations), changes.pop(rule.activations))
+    if rule.changes_of is not None:
+        table = waves.catalog.table(rule.changes_of)
+        pairs = changes_entry(table, changes, stretch.at + 1)
+        if pairs is not None:
+            changes[_relation(table)] = pairs
+    return before, changes
+
+
+def _together(one: pa.Table | None, other: pa.Table) -> pa.Table:
+    """Two log entries as one of no instant."""
+    rows = other if one is None else pa.concat_tables([one, other])
+    place = rows.schema.get_field_index(TIME)
+    return rows.set_column(place, rows.schema.field(place), pa.repeat(pa.scalar(0, pa.int64()), rows.num_rows))
+
+
+def _most(rule: Rule, one: pa.Table, other: pa.Table) -> pa.Table:
+    """The rows that came by one of two accounts, each as often as the greater says."""
+    columns = tuple(Column(f.name, f.type) for f in rule.plan.fields)
+    first, second = repeated(one, 1), repeated(other, 1)
+    entry = consolidated(columns, first, [1] * first.num_rows, 0)
+    rest = pa.concat_tables([second, first])
+    missing = consolidated(columns, rest, [1] * second.num_rows + [-1] * first.num_rows, 0)
+    return pa.concat_tables([entry, part(missing, 1)])
+
+
+def told(rule: Rule, delta: pa.Table) -> pa.Table:
+    """The rows of a condition's changes that a rule is told of."""
+    match rule.read.when:
+        case "begins":
+            return repeated(delta, 1)
+        case "gone":
+            return repeated(delta, -1)
+        case "changed":
+            went, came = repeated(delta, -1), repeated(delta, 1)
+            marks = pa.array(["went"] * went.num_rows + ["came"] * came.num_rows, pa.string())
+            return pa.concat_tables([went, came]).append_column(CHANGE, marks)

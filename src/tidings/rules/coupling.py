@@ -1,0 +1,136 @@
+"""Coupling: when the condition of a rule is judged, and when its action runs.
+
+==========  ============================================  ===========================================================
+coupling    a condition is judged                         an action runs
+==========  ============================================  ===========================================================
+immediate   after each statement, over what that did      at once
+deferred    before the commit, over the whole transaction  in the check phase before the commit
+detached    after the commit, by ``advance()``            after the commit, in a transaction of its own
+==========  ============================================  ===========================================================
+
+What is detached is recorded with the commit, so it is there exactly if the commit is.  ``detached independent`` is
+recorded even if the transaction is given up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import pyarrow as pa
+from sqlalchemy import Connection
+
+from tidings.lang.sql.rule import Send
+from tidings.rules.action import payload
+from tidings.rules.agenda import Agenda, Fired
+from tidings.rules.rule import Rule
+from tidings.store import outbox
+from tidings.store.outbox import Message
+from tidings.store.rules import Firing, RuleStore, State, record
+from tidings.write.transaction import Also
+
+
+class Rules(Protocol):
+    """Who knows the rules."""
+
+    def rules(self) -> list[Rule]: ...
+
+
+@dataclass(slots=True)
+class Watching:
+    """The rules look on while a transaction is open."""
+
+    agenda: Agenda
+    book: Rules
+    store: RuleStore
+    time: Callable[[], int]
+    """The time of the last commit."""
+    depth: int = 0
+    """How many firings led to this transaction."""
+    then: Also | None = None
+    """What else is to be recorded with the commit."""
+    _floor: int = 0
+    _queued: dict[int, list[pa.Table]] = field(default_factory=dict)
+
+    def _of(self, condition: str, *actions: str) -> list[Rule]:
+        now = self.agenda.tx.access.instant()
+        return [r for r in self.book.rules() if r.condition == condition and r.action in actions and r.is_active(now)]
+
+    # while it is open
+
+    def after_statement(self) -> None:
+        """Judge the rules that are judged at once."""
+        self.agenda.ends.append(len(self.agenda.tx.done))
+        self._immediately(self._floor)
+
+    def _immediately(self, start: int) -> None:
+        """Judge immediate rules over what was done since a place, and what their actions do."""
+        self.agenda.settle(self._of("immediate", "immediate"), start, lambda _: None)
+        for rule in sorted(self._of("immediate", "deferred", *DETACHED), key=lambda rule: rule.order):
+            rows = self.agenda.triggered(rule, start)
+            if rows is None:
+                continue
+            if rule.action == "deferred":
+                self._queued.setdefault(rule.id, []).append(rows)
+            else:
+                self.agenda.fired.append(Fired(rule, rows, ran=False))
+        self._floor = len(self.agenda.tx.done)
+
+    # at its end
+
+    def before_commit(self) -> Also | None:
+        """The check phase; what is to be recorded with the commit."""
+        agenda = self.agenda
+        deferred = self._of("deferred", "deferred") + self._of("immediate", "deferred")
+        if agenda.tx.done or self._queued:
+            agenda.tx.check_present()
+            agenda.settle(deferred, 0, self._immediately, self._queued)
+        for rule in sorted(self._of("deferred", *DETACHED), key=lambda rule: rule.order):
+            rows = agenda.triggered(rule, 0)
+            if rows is not None:
+                agenda.fired.append(Fired(rule, rows, ran=False))
+        if not agenda.fired and self.then is None:
+            return None
+        return self._record
+
+    def _record(self, time: int) -> None:
+        with self.store.storage.together() as pending:
+            pending.batch.also.append(lambda connection: keep(connection, *self._kept(time)))
+        if self.then is not None:
+            self.then(time)
+
+    def _kept(self, time: int) -> tuple[list[Firing], list[Message]]:
+        return firings(self.store, self.agenda.fired, time, self.depth)
+
+    def rolled_back(self) -> None:
+        """Record what is done even so."""
+        independent = [f for f in self.agenda.fired if f.rule.action == "detached independent"]
+        if independent:
+            found = firings(self.store, independent, self.time(), self.depth)
+            with self.store.storage.tables_beside.writing() as connection:
+                keep(connection, *found)
+
+
+DETACHED = ("detached", "detached independent")
+"""The couplings of actions that run after the commit."""
+
+
+def firings(store: RuleStore, fired: Sequence[Fired], time: int, depth: int) -> tuple[list[Firing], list[Message]]:
+    """What is recorded of rules that fired, and what they have to send."""
+    found, messages = [], []
+    for one in fired:
+        rule, action, id = one.rule, one.rule.read.action, store.next_id()
+        state: State = "done" if one.ran else "sent" if isinstance(action, Send) else "waiting"
+        if isinstance(action, Send):
+            text = payload(rule, id, time, one.rows)
+            messages.append(Message(rule.name, id, action.channel, action.target, text, time))
+        finished = None if state == "waiting" else time
+        found.append(Firing(id, rule.name, time, rule.action, state, one.rows, depth, finished=finished))
+    return found, messages
+
+
+def keep(connection: Connection, found: list[Firing], messages: list[Message]) -> None:
+    """Record firings and what they send, in somebody's transaction."""
+    record(connection, found)
+    outbox.add(connection, messages)

@@ -1,0 +1,90 @@
+"""A rule that is ready to be judged: its statement, its bound condition, and how it stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from tidings.clock import micros
+from tidings.ir.relation import Column, Relation
+from tidings.lang.sql.event import And, At, Event, Every, Or, Then
+from tidings.lang.sql.rule import Coupling, CreateRule
+
+CHANGE = "change"
+"""What a row of ``WHEN CHANGED`` says of itself, after its own columns: ``came`` or ``went``."""
+
+
+@dataclass(slots=True)
+class Rule:
+    """A rule and its condition."""
+
+    id: int
+    read: CreateRule
+    plan: Relation
+    influents: frozenset[str]
+    """The tables the condition depends on; for ``CHANGES(t)`` also ``t``."""
+    changes_of: str | None
+    """The table whose changes the condition looks at, old and new side by side."""
+    activations: str | None
+    """The table of parameters."""
+    created: int
+    until: int
+    """How far it has come, if it is judged after commits."""
+    enabled: bool
+    hears: frozenset[str]
+    """The events among what it waits for, by their own names."""
+    asks: bool
+    """Whether its instances are all rows that hold when an event happens: it waits for signals or the clock alone, and
+    its condition does not read the signals."""
+    timed: bool
+    """Whether the condition reads the clock."""
+
+    @property
+    def name(self) -> str:
+        return self.read.name
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Rules are chosen by priority, the greatest first, then by age."""
+        return -self.read.options.priority, self.id
+
+    @property
+    def condition(self) -> Coupling:
+        """When the condition is judged; what waits for the clock is judged after commits."""
+        waits = self.timed or self.read.options.hold or is_temporal(self.read.event)
+        return "detached" if waits else self.read.options.condition
+
+    @property
+    def action(self) -> Coupling:
+        return self.read.options.action
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of the rows it fires for."""
+        own = tuple(Column(f.name, f.type) for f in self.plan.fields)
+        return (*own, Column(CHANGE, "string")) if self.read.when == "changed" else own
+
+    def is_active(self, now: int) -> bool:
+        """Whether it is to be judged at an instant."""
+        return self.enabled and self.begins <= now and (self.ends is None or now < self.ends)
+
+    @property
+    def begins(self) -> int:
+        given = self.read.options.effective
+        return 0 if given is None else micros(datetime.fromisoformat(given))
+
+    @property
+    def ends(self) -> int | None:
+        given = self.read.options.expires
+        return None if given is None else micros(datetime.fromisoformat(given))
+
+
+def is_temporal(event: Event | None) -> bool:
+    """Whether the passing of time is, or is part of, what a rule waits for."""
+    match event:
+        case Every() | At():
+            return True
+        case Or(parts=parts) | And(parts=parts) | Then(parts=parts):
+            return any(map(is_temporal, parts))
+        case _:
+            return False

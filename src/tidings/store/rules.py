@@ -1,0 +1,159 @@
+"""Rules and what they did, as the catalog holds them.
+
+A rule is kept by its text.  A firing is recorded in the transaction of the catalog that records the commit it belongs
+to: there are both or neither.  One whose action runs later waits in its state, and is settled in the transaction of the
+commit that the action makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+import pyarrow as pa
+from sqlalchemy import Connection, delete, func, insert, select, update
+
+from tidings.store import schema
+from tidings.store.fault import point
+from tidings.store.files import pack, unpack
+from tidings.store.storage import Storage
+
+State: TypeAlias = Literal["done", "waiting", "sent", "failed"]
+"""The action ran; it is to run; what it sends is in the outbox; it went wrong."""
+
+FIRED, SETTLED = "firing.written", "firing.settled"
+"""Points to die at: a firing is written, and what became of one is."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRule:
+    """A rule as the catalog knows it."""
+
+    id: int
+    name: str
+    text: str
+    enabled: bool
+    created: int
+    until: int
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """What a rule did, or is to do: for which rows, at which commit."""
+
+    id: int
+    rule: str
+    time: int
+    coupling: str
+    state: State
+    rows: pa.Table
+    depth: int = 0
+    error: str | None = None
+    finished: int | None = None
+
+
+@dataclass(slots=True)
+class RuleStore:
+    """The rules of one database."""
+
+    storage: Storage
+    _last: int | None = field(default=None)
+
+    # rules
+
+    def rules(self) -> list[KeptRule]:
+        """All rules, in the order they were made."""
+        with self.storage.tables_beside.reading() as connection:
+            found = connection.execute(select(schema.rule).order_by(schema.rule.c.id)).all()
+        return [KeptRule(r.id, r.name, r.text, bool(r.enabled), r.created, r.until, r.error) for r in found]
+
+    def create(self, rule: KeptRule) -> None:
+        """Keep a rule, in the place of one of the same number."""
+        values = {"name": rule.name, "text": rule.text, "enabled": int(rule.enabled)}
+        values |= {"created": rule.created, "until": rule.until, "error": None}
+        with self.storage.tables_beside.writing() as connection:
+            connection.execute(delete(schema.rule).where(schema.rule.c.id == rule.id))
+            connection.execute(insert(schema.rule).values(id=rule.id, **values))
+
+    def drop(self, id: int) -> None:
+        """Forget a rule; what it did stays known, what it had still to do is not done."""
+        name = select(schema.rule.c.name).where(schema.rule.c.id == id).scalar_subquery()
+        waiting = (schema.firing.c.rule == name) & (schema.firing.c.state == "waiting")
+        with self.storage.tables_beside.writing() as connection:
+            gone = {"state": "failed", "error": "the rule was dropped"}
+            connection.execute(update(schema.firing).where(waiting).values(**gone))
+            connection.execute(delete(schema.rule).where(schema.rule.c.id == id))
+
+    def switch(self, ids: Sequence[int], *, on: bool, until: int) -> None:
+        """Enable rules, from an instant on, or disable them."""
+        values = {"enabled": 1, "until": until, "error": None} if on else {"enabled": 0}
+        with self.storage.tables_beside.writing() as connection:
+            connection.execute(update(schema.rule).where(schema.rule.c.id.in_(ids)).values(**values))
+
+    def fail(self, id: int, error: str | None) -> None:
+        """Note what is wrong with a rule, or that nothing is."""
+        with self.storage.tables_beside.writing() as connection:
+            connection.execute(update(schema.rule).where(schema.rule.c.id == id).values(error=error))
+
+    # firings
+
+    def next_id(self) -> int:
+        """The number of a new firing."""
+        if self._last is None:
+            with self.storage.tables_beside.reading() as connection:
+                self._last = int(connection.execute(select(func.max(schema.firing.c.id))).scalar() or 0)
+        self._last += 1
+        return self._last
+
+    def firings(self, *states: State) -> list[Firing]:
+        """Firings in their order: all, or those in some states."""
+        wanted = select(schema.firing).order_by(schema.firing.c.id)
+        if states:
+            wanted = wanted.where(schema.firing.c.state.in_(states))
+        with self.storage.tables_beside.reading() as connection:
+            found = connection.execute(wanted).all()
+        return [
+            Firing(r.id, r.rule, r.time, r.coupling, r.state, unpack(r.inline), r.depth, r.error, r.finished)
+            for r in found
+        ]
+
+    def settle(self, id: int, state: State, at: int, error: str | None = None) -> None:
+        """Note what became of a firing, in a transaction of its own."""
+        with self.storage.tables_beside.writing() as connection:
+            settle(connection, id, state, at, error)
+
+
+def record(connection: Connection, firings: Sequence[Firing]) -> None:
+    """Record firings in somebody's transaction."""
+    rows = [
+        {
+            "id": f.id,
+            "rule": f.rule,
+            "time": f.time,
+            "coupling": f.coupling,
+            "state": f.state,
+            "depth": f.depth,
+            "rows": f.rows.num_rows,
+            "inline": pack(f.rows),
+            "finished": f.finished,
+            "error": f.error,
+        }
+        for f in firings
+    ]
+    if rows:
+        connection.execute(insert(schema.firing), rows)
+        point(FIRED)
+
+
+def settle(connection: Connection, id: int, state: State, at: int, error: str | None = None) -> None:
+    """Note what became of a firing, in somebody's transaction."""
+    values = {"state": state, "finished": at, "error": error}
+    connection.execute(update(schema.firing).where(schema.firing.c.id == id).values(**values))
+    point(SETTLED)
+
+
+def move(connection: Connection, id: int, until: int) -> None:
+    """Note how far a rule has come, in somebody's transaction."""
+    connection.execute(update(schema.rule).where(schema.rule.c.id == id).values(until=until, error=None))
