@@ -35,6 +35,7 @@ from tidings.result import Delta, Result
 from tidings.rules.action import Actions, Procedure
 from tidings.rules.book import Book
 from tidings.rules.detached import Detached
+from tidings.rules.tables import TABLES, entry
 from tidings.store.enforce import Enforcer
 from tidings.store.evaluate import Evaluator
 from tidings.store.find import Finder
@@ -135,6 +136,8 @@ class Database:
             self._book.watch,
         )
         self._book.access = self._access
+        storage.catalog.beside.update(TABLES)
+        self._answers.beside = partial(entry, self._book)
         if storage.journal is not None:
             line.begin()
             storage.restore(self._views.bound, self._views.kept)

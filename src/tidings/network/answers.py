@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from threading import RLock
 
 import pyarrow as pa
 
-from tidings.errors import InvalidInterval
+from tidings.analysis.influents import reads
+from tidings.errors import InvalidInterval, UnknownRelation
 from tidings.exclusive import exclusive
 from tidings.ir.relation import Relation
 from tidings.network import within
@@ -18,6 +19,10 @@ from tidings.store.timeline import Timeline
 from tidings.store.view import StoredView
 
 
+def _none(name: str) -> pa.Table:
+    raise UnknownRelation(name=name)
+
+
 @dataclass(slots=True)
 class Answers:
     """Answers questions about one database."""
@@ -25,10 +30,13 @@ class Answers:
     waves: Waves
     timeline: Timeline
     _mutex: RLock
+    beside: Callable[[str], pa.Table] = _none
+    """The rows of a table that shows what the database knows of itself, as changes that bring them."""
 
     def at(self, plan: Relation, at: int) -> Result:
         """The rows of a plan at an instant."""
-        return Result(within.answer(self.waves, plan, at))
+        given = {name: self.beside(name) for name in reads(plan) & self.waves.catalog.beside.keys()}
+        return Result(within.answer(self.waves, plan, at, instead=given))
 
     def now(self, plan: Relation) -> Result:
         """The rows of a plan at the present."""

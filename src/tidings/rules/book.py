@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any, assert_never
 
 import pyarrow as pa
+from sqlglot import exp
 
 from tidings.analysis.influents import CLOCK, influents, reads
 from tidings.errors import (
@@ -27,6 +28,7 @@ from tidings.errors import (
 from tidings.lang.sql import statement
 from tidings.lang.sql.event import And, Event, Or, TableEvent, Then
 from tidings.lang.sql.instant import at
+from tidings.lang.sql.parse import place
 from tidings.lang.sql.rule import CreateRule, Modify, RuleStatement
 from tidings.network.waves import Waves
 from tidings.rules import event as events
@@ -131,6 +133,9 @@ class Book:
         catalog = self.storage.catalog
         condition = bound(read, catalog, self.storage.backend)
         found = influents(condition.plan, catalog.definitions())
+        if found & catalog.beside.keys():
+            reason = "its condition reads what the database knows of itself, which has no changes"
+            raise InvalidRule(read.place, name=read.name, reason=reason)
         if condition.changes_of is not None:
             found |= {condition.changes_of}
         heard = frozenset[str]()
@@ -355,6 +360,11 @@ class Book:
                     self.require_free(name)
             case statement.RenameTable() | statement.RenameColumn():
                 self.require_free(read.table)
+            case statement.CreateView():
+                for table in read.query.find_all(exp.Table):
+                    if ".".join(p.name for p in table.parts).lower() in self.storage.catalog.beside:
+                        at = place(read.text, table)
+                        raise UnsupportedStatement(at, "query it", statement=f"a view of {table.sql('spark')}")
             case _:
                 pass
 

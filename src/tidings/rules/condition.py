@@ -8,6 +8,9 @@ A condition is a plan like a view's, and its instances are found by the same dif
 - Rows that come true because an activation came, or false because one went, do not count, unless the rule takes what
   holds already (``initial``).
 
+An instance is a row, or what the columns of the option ``key`` say it is: then other values in the rest of the row do
+not make it another one.
+
 Strict: the rows that the query has after the stretch and did not have before.  Nervous: also those that it has and
 would not have without the rows that came.  An instance that was true and is touched is one of them.
 """
@@ -21,6 +24,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from tidings.engine.arrow import arrow_schema
+from tidings.engine.plain import row_keys
 from tidings.errors import InvalidRule, UnknownColumn, UnknownRelation, closest
 from tidings.ir.expression import TIME, WEIGHT, Expression
 from tidings.ir.relation import Column, Relation
@@ -75,6 +79,10 @@ def bound(read: CreateRule, catalog: Catalog, analyzer: Analyzer) -> Bound:
         more[activations_of(read.name)] = read.parameters
         _join_activations(tree, read)
     plan = bind(tree, read.text, Known(catalog, more), analyzer, read.name)
+    names = [f.name for f in plan.fields]
+    for key in read.options.key:
+        if key.lower() not in {n.lower() for n in names}:
+            raise UnknownColumn(read.place, closest(key, names), name=key)
     if any(f.name.lower() == CHANGE for f in plan.fields) and read.when == "changed":
         raise InvalidRule(read.place, name=read.name, reason=f"the rows of WHEN CHANGED have a column {CHANGE} already")
     return Bound(plan, None if table is None else table.name, activations_of(read.name) if read.parameters else None)
@@ -233,14 +241,41 @@ def _most(rule: Rule, one: pa.Table, other: pa.Table) -> pa.Table:
     return pa.concat_tables([entry, part(missing, 1)])
 
 
+def identified(rule: Rule, delta: pa.Table) -> pa.Table:
+    """Changes without those in which an instance only takes other values: by its key it was there and still is."""
+    if not rule.key or rule.read.when == "changed":
+        return delta
+    keys = row_keys(delta.select([*rule.key, TIME]))
+    signs: dict[object, set[bool]] = {}
+    for key, weight in zip(keys, delta.column(WEIGHT).to_pylist(), strict=True):
+        signs.setdefault(key, set()).add(weight > 0)
+    return delta.filter(pa.array([len(signs[key]) == 1 for key in keys], pa.bool_()))
+
+
 def told(rule: Rule, delta: pa.Table) -> pa.Table:
     """The rows of a condition's changes that a rule is told of."""
     match rule.read.when:
         case "begins":
-            return repeated(delta, 1)
+            return repeated(identified(rule, delta), 1)
         case "gone":
-            return repeated(delta, -1)
+            return repeated(identified(rule, delta), -1)
+        case "changed" if rule.key:
+            return _beside(rule, delta)
         case "changed":
             went, came = repeated(delta, -1), repeated(delta, 1)
             marks = pa.array(["went"] * went.num_rows + ["came"] * came.num_rows, pa.string())
             return pa.concat_tables([went, came]).append_column(CHANGE, marks)
+
+
+def _beside(rule: Rule, delta: pa.Table) -> pa.Table:
+    """Changes by key, one row each: the values there are now, and what was there before."""
+    own = tuple(Column(f.name, f.type) for f in rule.plan.fields)
+    pairs = paired(delta, own, rule.key)
+    rows = delta.drop_columns([TIME, WEIGHT])
+    there = rows.take(pa.array([old if new is None else new for old, new in pairs], pa.int64()))
+    before = pa.array([None if new is None else old for old, new in pairs], pa.int64())
+    marks = ["came" if old is None else "went" if new is None else "changed" for old, new in pairs]
+    others = [c.name for c in own if c.name not in rule.key]
+    arrays = [*there.columns, pa.array(marks, pa.string())]
+    arrays += [rows.column(name).combine_chunks().take(before) for name in others]
+    return pa.Table.from_arrays(arrays, schema=arrow_schema(rule.columns))

@@ -1,8 +1,8 @@
 """What is done after commits: detached conditions are judged, and detached actions run.
 
 A detached condition is judged as a stored view is brought up to date: one wave tells the changes of every instant since
-the rule was last judged, and each transaction is judged alone, however many there are.  What the rule fires for, and how
-far it has come, is recorded together.
+the rule was last judged, and each transaction is judged alone, however many there are.  What the rule fires for, and
+how far it has come, is recorded together.
 
 A detached action runs in a transaction of its own.  That it ran is recorded with that transaction: SQL is done exactly
 once.  A procedure that acts outside of the database is called again if the process dies before the end.
@@ -22,7 +22,7 @@ from tidings.ir.expression import TIME, WEIGHT
 from tidings.network import within
 from tidings.rules.agenda import Fired
 from tidings.rules.book import Book
-from tidings.rules.condition import told
+from tidings.rules.condition import identified, told
 from tidings.rules.coupling import firings, keep
 from tidings.rules.event import instants
 from tidings.rules.rule import Rule
@@ -89,7 +89,7 @@ class Detached:
         since = max(rule.until - hold, min(rule.created, rule.until))
         delta = waves.delta(rule.name, rule.plan, since, until, net=False)
         if hold:
-            yield from _held(rule, delta, until)
+            yield from _held(rule, identified(rule, delta), until)
             return
         times = sorted(pc.unique(delta.column(TIME)).to_pylist())
         happened = None if event is None else set(instants(event, waves.catalog, since, until))
@@ -145,7 +145,8 @@ def _held(rule: Rule, delta: pa.Table, until: int) -> Iterator[tuple[int, pa.Tab
     rows = delta.drop_columns([TIME, WEIGHT])
     weights, times = delta.column(WEIGHT).to_pylist(), delta.column(TIME).to_pylist()
     went: dict[object, list[int]] = {}
-    for row, weight, time in zip(keys := row_keys(rows), weights, times, strict=True):
+    keys = row_keys(rows.select(list(rule.key)) if rule.key else rows)
+    for row, weight, time in zip(keys, weights, times, strict=True):
         if weight < 0:
             went.setdefault(row, []).append(time)
     due: dict[int, list[int]] = {}

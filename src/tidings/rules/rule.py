@@ -11,7 +11,7 @@ from tidings.lang.sql.event import And, At, Event, Every, Or, Then
 from tidings.lang.sql.rule import Coupling, CreateRule
 
 CHANGE = "change"
-"""What a row of ``WHEN CHANGED`` says of itself, after its own columns: ``came`` or ``went``."""
+"""What a row of ``WHEN CHANGED`` says of itself, after its own columns: ``came``, ``went`` or, by key, ``changed``."""
 
 
 @dataclass(slots=True)
@@ -59,10 +59,19 @@ class Rule:
         return self.read.options.action
 
     @property
+    def key(self) -> tuple[str, ...]:
+        """The columns that say which instance a row is, by their own names; none if all do."""
+        names = {f.name.lower(): f.name for f in self.plan.fields}
+        return tuple(names[k.lower()] for k in self.read.options.key)
+
+    @property
     def columns(self) -> tuple[Column, ...]:
-        """The columns of the rows it fires for."""
+        """The columns of the rows it fires for; of changes by key also what was there before."""
         own = tuple(Column(f.name, f.type) for f in self.plan.fields)
-        return (*own, Column(CHANGE, "string")) if self.read.when == "changed" else own
+        if self.read.when != "changed":
+            return own
+        old = tuple(Column(f"old_{c.name}", c.type) for c in own if self.key and c.name not in self.key)
+        return (*own, Column(CHANGE, "string"), *old)
 
     def is_active(self, now: int) -> bool:
         """Whether it is to be judged at an instant."""

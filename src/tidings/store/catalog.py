@@ -17,12 +17,16 @@ class Catalog:
 
     _tables: dict[str, Table] = field(default_factory=dict)
     _views: dict[str, View | StoredView] = field(default_factory=dict)
+    beside: dict[str, tuple[Column, ...]] = field(default_factory=dict)
+    """Tables that show what the database knows of itself; queries may read them, views may not."""
 
     def names(self) -> list[str]:
         return [t.name for t in self._tables.values()] + [v.name for v in self._views.values()]
 
     def columns(self, relation: str) -> tuple[str, tuple[Column, ...]] | None:
         found = self.find(relation)
+        if found is None and relation.lower() in self.beside:
+            return relation.lower(), self.beside[relation.lower()]
         return None if found is None else (found.name, found.columns)
 
     def find(self, name: str) -> Table | View | StoredView | None:
@@ -73,7 +77,7 @@ class Catalog:
 
     def copy(self) -> Catalog:
         """The same relations, to try something."""
-        return Catalog(dict(self._tables), dict(self._views))
+        return Catalog(dict(self._tables), dict(self._views), self.beside)
 
     def replace(self, views: list[View | StoredView]) -> None:
         """Put views in the place of those of the same names; the order is again one in which each follows what it

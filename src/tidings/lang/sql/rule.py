@@ -71,6 +71,8 @@ class Options:
     expires: str | None = None
     hold: int = 0
     """For how many microseconds an instance has to hold before it fires: ``for = INTERVAL …``."""
+    key: tuple[str, ...] = ()
+    """The columns that say which instance a row is; all of them if there are none."""
     more: tuple[tuple[str, str], ...] = ()
     """Options of the channel."""
 
@@ -331,10 +333,10 @@ def _options(reader: Reader, action: Action) -> Options:
         effective=given.values.pop("effective", None),
         expires=given.values.pop("expires", None),
         hold=hold,
+        key=tuple(k.strip(" `") for k in given.values.pop("key", "").strip("()").split(",") if k.strip()),
     )
-    chosen: dict[str, str] = {
-        n: given.one_of(n, tuple(_COUPLINGS), "") for n in ("condition", "action") if n in given.values
-    }
+    named = [name for name in ("condition", "action") if name in given.values]
+    chosen = {str(name): given.one_of(name, tuple(_COUPLINGS), "") for name in named}
     return _coupled(made, chosen, action, given.places, tuple(given.values.items()))
 
 
@@ -361,5 +363,5 @@ def _coupled(
         raise InvalidSyntax(at, reason="what is sent goes out after the transaction: the action is detached")
     return Options(
         *(made.priority, made.nervous, condition, coupled, made.initial, made.enabled, made.group),
-        *(made.effective, made.expires, made.hold, more),
+        *(made.effective, made.expires, made.hold, made.key, more),
     )

@@ -1,0 +1,86 @@
+"""What rules are there and what they did, as tables one can query: ``tidings.rules`` and ``tidings.firings``.
+
+They show the catalog as it is now.  They have no history and no changes, so views and rules cannot read them.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+
+from tidings.clock import instant
+from tidings.ir.relation import Column
+from tidings.lang.sql.rule import Call, Modify, Raise, Send
+from tidings.rules.book import Book
+from tidings.rules.rule import Rule
+from tidings.store.net import table_of
+from tidings.store.rules import Firing, KeptRule
+from tidings.write.transaction import as_entry
+
+RULES, FIRINGS = "tidings.rules", "tidings.firings"
+
+
+def _columns(text: str) -> tuple[Column, ...]:
+    return tuple(Column(*part.split()) for part in text.split(","))
+
+
+TABLES: dict[str, tuple[Column, ...]] = {
+    RULES: _columns(
+        "name string, enabled boolean, priority int, semantics string, condition string, action string, does string,"
+        " groups string, activations bigint, created timestamp, error string, text string"
+    ),
+    FIRINGS: _columns(
+        "id bigint, rule string, time timestamp, action string, state string, depth int, instances bigint, rows string,"
+        " finished timestamp, error string"
+    ),
+}
+"""The columns of the tables."""
+
+
+def entry(book: Book, name: str) -> pa.Table:
+    """The rows of one of the tables, as changes that bring them."""
+    if name == RULES:
+        bound = {r.id: r for r in book.rules()}
+        rows = [_rule(book, kept, bound.get(kept.id)) for kept in book.kept]
+    else:
+        rows = [_firing(f) for f in book.store.firings()]
+    found = table_of(TABLES[name], rows)
+    return as_entry(TABLES[name], found, [1] * found.num_rows)
+
+
+def _rule(book: Book, kept: KeptRule, rule: Rule | None) -> tuple[Any, ...]:
+    created = instant(kept.created)
+    if rule is None:
+        return (kept.name, kept.enabled, *[None] * 7, created, kept.error, kept.text)
+    options = rule.read.options
+    active = None
+    if rule.activations is not None:
+        active = book.storage.catalog.table(rule.activations).size(book.timeline.time)
+    return (
+        *(rule.name, kept.enabled, options.priority, "nervous" if options.nervous else "strict"),
+        *(rule.condition, rule.action, _does(rule), options.group, active, created, kept.error, kept.text),
+    )
+
+
+def _does(rule: Rule) -> str:
+    """An action in two words."""
+    match rule.read.action:
+        case Call(procedure=name):
+            return f"call {name}"
+        case Modify(change=change):
+            return f"{type(change).__name__.lower()} {change.table}"
+        case Send(channel=channel, target=target):
+            return f"{channel} {target}"
+        case Raise(message=message):
+            return f"raise {message}"
+
+
+def _firing(firing: Firing) -> tuple[Any, ...]:
+    rows = json.dumps(firing.rows.to_pylist(), default=str)
+    finished = None if firing.finished is None else instant(firing.finished)
+    return (
+        *(firing.id, firing.rule, instant(firing.time), firing.coupling, firing.state, firing.depth),
+        *(firing.rows.num_rows, rows, finished, firing.error),
+    )
