@@ -99,9 +99,13 @@ def _side_by_side(table: Table) -> tuple[Column, ...]:
     return tuple(Column(f"{age}_{c.name}", c.type) for age in ("old", "new") for c in table.columns)
 
 
+def _is_changes(table: exp.Table) -> bool:
+    return isinstance(table.this, exp.Anonymous) and str(table.this.this).upper() == "CHANGES"
+
+
 def _changes(tree: Expression, read: CreateRule, catalog: Catalog) -> Table | None:
     """Put a relation in the place of ``CHANGES(t)``; the table, if there is one."""
-    calls = [n for n in tree.find_all(exp.Table) if isinstance(n.this, exp.Anonymous) and n.name.upper() == "CHANGES"]
+    calls = [n for n in tree.find_all(exp.Table) if _is_changes(n)]
     if not calls:
         return None
     arguments, at = calls[0].this.expressions, place(read.text, calls[0])

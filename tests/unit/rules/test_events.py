@@ -1,0 +1,180 @@
+"""What rules wait for: changes of tables, signals, and what is composed of them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from tests.unit.rules.test_check_phase import NOW, fired, rows
+from tidings import Database, ManualClock
+from tidings.errors import (
+    DependentObjects,
+    EmptySignal,
+    InvalidRule,
+    UnknownColumn,
+    UnknownEvent,
+    UnknownRelation,
+    UnsupportedStatement,
+)
+
+SEEN = f"DO INSERT INTO log SELECT 'seen', item FROM condition {NOW}"
+
+
+def test_kinds_of_changes(db: Database) -> None:
+    for kind in ("INSERT INTO stock", "DELETE FROM stock", "UPDATE OF stock", "UPDATE OF stock(qty)"):
+        name = kind.replace(" ", "_").replace("(", "_").replace(")", "").lower()
+        db.sql(f"""
+            CREATE RULE {name} ON {kind} WHEN SELECT coalesce(new.item, old.item) AS item FROM CHANGES(stock) {SEEN}
+        """)
+    for change, expected in (
+        ("INSERT INTO stock VALUES (3, 1)", ["insert_into_stock"]),
+        ("UPDATE stock SET qty = 2 WHERE item = 3", ["update_of_stock", "update_of_stock_qty"]),
+        ("UPDATE stock SET qty = 2 WHERE item = 3", []),
+        ("DELETE FROM stock WHERE item = 3", ["delete_from_stock"]),
+    ):
+        before = len(fired(db))
+        db.sql(change)
+        assert [name for name, _ in fired(db)[before:]] == expected
+
+
+def test_changes_has_old_and_new_values(db: Database) -> None:
+    db.sql(f"""
+        CREATE RULE fell ON UPDATE OF stock(qty)
+          WHEN SELECT new.item, old.qty, new.qty FROM CHANGES(stock) WHERE new.qty < old.qty / 2
+          DO INSERT INTO log SELECT concat(old_qty, ' to ', qty), item FROM condition {NOW}
+    """)
+    db.sql("UPDATE stock SET qty = 60 WHERE item = 1")
+    db.sql("UPDATE stock SET qty = 20")
+    with db.transaction() as tx:
+        tx.sql("UPDATE stock SET qty = 1")
+        tx.sql("UPDATE stock SET qty = 20")
+    assert rows(db, "log") == [("100 to 20", 2), ("60 to 20", 1)]
+
+
+def test_changes_joined_with_tables(db: Database) -> None:
+    db.sql(f"""
+        CREATE RULE fell WHEN SELECT l.item FROM CHANGES(stock) c JOIN lim l ON l.item = new.item
+          WHERE old.qty >= l.least AND new.qty < l.least {SEEN}
+    """)
+    db.sql("UPDATE stock SET qty = 15")
+    assert rows(db, "log") == [("seen", 2)]
+
+
+def test_signals_are_rows_for_one_transaction(db: Database) -> None:
+    db.sql(f"""
+        CREATE EVENT counted (item INT, found INT);
+        CREATE RULE differs ON SIGNAL counted
+          WHEN SELECT c.item FROM counted c JOIN stock s ON s.item = c.item WHERE c.found <> s.qty {SEEN}
+    """)
+    db.sql("SIGNAL counted VALUES (1, 100), (2, 99)")
+    assert rows(db, "log") == [("seen", 2)]
+    time = db.signal("counted", [{"item": 1, "found": 7}])
+    assert rows(db, "log") == [("seen", 1), ("seen", 2)]
+    assert rows(db, "counted") == []
+    assert len(db.query("counted", as_of=time)) == 1
+    with db.transaction() as tx:
+        tx.signal("counted", [(1, 100)])
+        assert len(tx.query("counted")) == 1
+    db.sql("UPDATE stock SET qty = 3")
+    assert len(rows(db, "log")) == 2
+
+
+def test_empty_and_strange_signals(db: Database) -> None:
+    db.sql("CREATE EVENT e (x INT)")
+    with pytest.raises(EmptySignal):
+        db.signal("e", [])
+    with pytest.raises(EmptySignal):
+        db.sql("SIGNAL e SELECT item FROM stock WHERE qty > 1000")
+    with pytest.raises(UnknownEvent):
+        db.sql("SIGNAL stock VALUES (1, 2)")
+    with pytest.raises(UnsupportedStatement):
+        db.sql("INSERT INTO e VALUES (1)")
+    with pytest.raises(UnsupportedStatement):
+        db.sql("DROP TABLE e")
+    db.sql("DROP EVENT e; DROP EVENT IF EXISTS e")
+    with pytest.raises(UnknownEvent):
+        db.sql("SIGNAL e VALUES (1)")
+
+
+def test_a_signal_asks_for_what_holds(db: Database) -> None:
+    """The condition does not read the signal: all its rows are instances."""
+    db.sql(f"CREATE EVENT check_now (x INT); CREATE RULE low ON SIGNAL check_now WHEN SELECT item FROM low {SEEN}")
+    db.sql("UPDATE stock SET qty = 5")
+    assert fired(db) == []
+    db.sql("SIGNAL check_now VALUES (1)")
+    db.sql("SIGNAL check_now VALUES (1)")
+    assert fired(db) == [("low", 2), ("low", 2)]
+
+
+def test_a_detached_condition_over_signals(db: Database) -> None:
+    db.sql("""
+        CREATE EVENT counted (item INT);
+        CREATE RULE seen ON SIGNAL counted WHEN SELECT c.item, s.qty FROM counted c JOIN stock s ON s.item = c.item
+          DO INSERT INTO log SELECT concat('had ', qty), item FROM condition WITH (condition = 'detached')
+    """)
+    db.sql("SIGNAL counted VALUES (1); UPDATE stock SET qty = 5; SIGNAL counted VALUES (1)")
+    db.advance()
+    assert rows(db, "log") == [("had 100", 1), ("had 5", 1)]
+
+
+def test_and_then(db: Database) -> None:
+    db.sql(f"""
+        CREATE EVENT e (x INT);
+        CREATE RULE both ON INSERT INTO stock AND INSERT INTO lim WHEN SELECT item FROM stock {SEEN};
+        CREATE RULE after ON SIGNAL e THEN INSERT INTO stock WHEN SELECT item FROM stock {SEEN};
+        CREATE RULE either ON DELETE FROM lim OR SIGNAL e WHEN SELECT item FROM stock {SEEN};
+    """)
+    db.sql("INSERT INTO stock VALUES (3, 1)")
+    assert fired(db) == []
+    with db.transaction() as tx:
+        tx.sql("INSERT INTO stock VALUES (4, 1); INSERT INTO lim VALUES (4, 1)")
+    assert [n for n, _ in fired(db)] == ["both"]
+    with db.transaction() as tx:
+        tx.sql("INSERT INTO stock VALUES (5, 1); SIGNAL e VALUES (1)")
+    assert [n for n, _ in fired(db)] == ["both", "either"]
+    with db.transaction() as tx:
+        tx.sql("SIGNAL e VALUES (1); INSERT INTO stock VALUES (6, 1)")
+    assert [n for n, _ in fired(db)] == ["both", "either", "after", "either"]
+
+
+def test_within_an_interval(db: Database, clock: ManualClock) -> None:
+    db.sql(f"""
+        CREATE EVENT e (x INT);
+        CREATE RULE soon ON SIGNAL e THEN INSERT INTO stock WITHIN INTERVAL 5 MINUTES
+          WHEN SELECT item FROM stock {SEEN};
+    """)
+    db.sql("INSERT INTO stock VALUES (3, 1); SIGNAL e VALUES (1)")
+    clock.advance(timedelta(minutes=4))
+    db.sql("INSERT INTO stock VALUES (4, 1)")
+    assert rows(db, "log") == [("seen", 4)]
+    clock.advance(timedelta(minutes=4))
+    db.sql("INSERT INTO stock VALUES (5, 1)")
+    assert rows(db, "log") == [("seen", 4)]
+
+
+def test_events_of_what_is_not_there(db: Database) -> None:
+    for event, error in (
+        ("INSERT INTO nothing", UnknownRelation),
+        ("UPDATE OF stock(colour)", UnknownColumn),
+        ("SIGNAL stock", UnknownEvent),
+        ("INSERT INTO stock THEN (INSERT INTO lim AND INSERT INTO log)", InvalidRule),
+    ):
+        with pytest.raises(error):
+            db.sql(f"CREATE RULE a ON {event} WHEN SELECT item FROM stock {SEEN}")
+
+
+def test_what_rules_need_stays(db: Database) -> None:
+    db.sql(f"""
+        CREATE EVENT e (x INT);
+        CREATE RULE a ON SIGNAL e OR INSERT INTO lim WHEN SELECT item FROM stock {SEEN}
+    """)
+    for text in (
+        "DROP EVENT e",
+        "DROP TABLE lim CASCADE",
+        "DROP TABLE log",
+        "ALTER TABLE stock RENAME COLUMN qty TO n",
+    ):
+        with pytest.raises(DependentObjects):
+            db.sql(text)
+    db.sql("DROP RULE a; DROP EVENT e; DROP TABLE log")
