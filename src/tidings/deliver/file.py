@@ -1,4 +1,4 @@
-"""Files: each message as one line of JSON, appended and synced.
+"""Files: each message as one line of JSON, its payload with its id, appended and synced.
 
 Lines are appended whole, under a lock, so that several processes can write one file.  What a crash left unfinished at
 the end of the file gets an end of line and stays: nothing is ever taken out of a file, except the beginning of a line
@@ -16,7 +16,6 @@ import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tidings.clock import instant
 from tidings.deliver.channel import Arrived, Failed, Outcome, Refused
 from tidings.store.outbox import Message
 
@@ -43,14 +42,13 @@ class File:
 
 
 def line(message: Message) -> str:
-    """A message as a line of JSON.
+    """A message as a line of JSON: its id, and what the payload has.
 
-    >>> print(line(Message("low", 7, "file", "out.jsonl", '{"item": 1}', 0, id="msg_1")))
-    {"id": "msg_1", "rule": "low", "firing": 7, "time": "1970-01-01T00:00:00+00:00", "data": {"item": 1}}
+    >>> print(line(Message("low", 7, "file", "out.jsonl", '{"data": {"item": 1}}', 0, id="msg_1")))
+    {"id": "msg_1", "data": {"item": 1}}
     """
-    told = {"id": message.id, "rule": message.rule, "firing": message.firing}
-    data = json.loads(message.payload)
-    return json.dumps(told | {"time": instant(message.created).isoformat(), "data": data}, ensure_ascii=False)
+    payload = json.loads(message.payload)
+    return json.dumps({"id": message.id} | (payload if isinstance(payload, dict) else {"data": payload}))
 
 
 def _append(path: Path, data: bytes) -> Outcome:

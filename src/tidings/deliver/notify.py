@@ -29,7 +29,8 @@ class Notice:
     rule: str
     firing: int
     time: int
-    data: Any
+    payload: Any
+    """What the JSON of the message says."""
 
 
 class Listener:
@@ -102,8 +103,8 @@ class Notify:
                 self._listeners[listener.channel.lower()] = left
 
     def send(self, message: Message, now: int) -> Outcome:
-        data = json.loads(message.payload)
-        notice = Notice(message.id, message.target, message.rule, message.firing, message.created, data)
+        payload = json.loads(message.payload)
+        notice = Notice(message.id, message.target, message.rule, message.firing, message.created, payload)
         with self._mutex:
             listeners = list(self._listeners.get(message.target.lower(), []))
         for listener in listeners:

@@ -20,7 +20,7 @@ def test_listeners_hear_their_channel_in_order() -> None:
     first, second = buyers.get(0), buyers.get(0)
     assert first is not None
     assert second is not None
-    assert (first.id, first.rule, first.firing, first.time, first.data) == ("msg_1", "low", 1, 5, {"item": 1})
+    assert (first.id, first.rule, first.firing, first.time, first.payload) == ("msg_1", "low", 1, 5, {"item": 1})
     assert second.id == "msg_2"
     assert buyers.get(0) is None
     assert others.get(0) is None

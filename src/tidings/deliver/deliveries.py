@@ -1,0 +1,152 @@
+"""The deliveries of one database: its outbox, the channels it has settings for, and who takes the one to the other.
+
+Messages of a channel without settings wait: to open a database somewhere without its secrets loses nothing.
+
+What was sent and what became of it can be had as rows (:func:`rows`), the table ``tidings.deliveries``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any
+
+from tidings.clock import Clock, SystemClock, instant
+from tidings.deliver.channel import Channel
+from tidings.deliver.deliverer import Deliverer
+from tidings.deliver.file import File
+from tidings.deliver.mail import Mail
+from tidings.deliver.notify import Listener, Notify
+from tidings.deliver.policy import Policy
+from tidings.deliver.webhook import Webhook
+from tidings.ir.relation import Column
+from tidings.store.outbox import Catalog, Endpoint, Entry, Outbox, State
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the channels need to know; none of it is kept in the database."""
+
+    secrets: Sequence[str] = field(default=(), repr=False)
+    """Sign webhooks with these."""
+    secrets_of: Mapping[str, Sequence[str]] = field(default_factory=dict, repr=False)
+    """Sign those to a URL with these instead."""
+    allow: Sequence[str] = ()
+    """Networks that webhooks may reach though they are not public, such as ``10.0.0.0/8``."""
+    files: Path | str | None = None
+    """The folder that files are below."""
+    mail: Mail | None = None
+    policy: Policy = field(default_factory=Policy)
+    timeout: float = 15.0
+    """How many seconds a webhook may take."""
+    workers: int = 4
+
+    def channels(self, notify: Notify) -> dict[str, Channel]:
+        """The channels there are settings for."""
+        found: dict[str, Channel] = {"notify": notify}
+        if self.secrets or self.secrets_of:
+            allow = [ip_network(text) for text in self.allow]
+            found["webhook"] = Webhook(self.secrets, self.secrets_of, allow, self.timeout)
+        if self.files is not None:
+            found["file"] = File(Path(self.files))
+        if self.mail is not None:
+            found["mail"] = self.mail
+        return found
+
+
+COLUMNS = tuple(
+    Column(*part.split())
+    for part in (
+        "number bigint, id string, rule string, firing bigint, channel string, target string, payload string,"
+        " created timestamp, state string, attempts int, due timestamp, settled timestamp, error string"
+    ).split(",")
+)
+"""The columns of ``tidings.deliveries``."""
+
+
+class Deliveries:
+    """Delivers what rules have to tell, and says what became of it.
+
+    :meth:`start` has it done in a thread; :meth:`step` does what is due now.
+    """
+
+    def __init__(self, catalog: Catalog, clock: Clock | None = None, settings: Settings | None = None) -> None:
+        known = settings or Settings()
+        self._clock = clock or SystemClock()
+        self._notify = Notify()
+        self.outbox = Outbox(catalog)
+        self.deliverer = Deliverer(
+            self.outbox, known.channels(self._notify), self._clock, known.policy, workers=known.workers
+        )
+
+    def listen(self, channel: str, room: int = 1024) -> Listener:
+        """Hear what ``NOTIFY 'channel'`` tells from now on; a full queue loses its oldest notice."""
+        return self._notify.listen(channel, room)
+
+    # delivering
+
+    def step(self) -> int:
+        """Deliver all that is due now; how many attempts that took."""
+        found = 0
+        while more := self.deliverer.step():
+            found += more
+        return found
+
+    def start(self) -> None:
+        """Deliver in a thread from now on."""
+        self.deliverer.start()
+
+    def wake(self) -> None:
+        """Say that something was added."""
+        self.deliverer.wake()
+
+    def close(self) -> None:
+        """Stop delivering, and let listeners go."""
+        self.deliverer.stop()
+        self._notify.close()
+
+    # looking, and by hand
+
+    def entries(self, *states: State | str) -> list[Entry]:
+        """Messages in the order they were added: all, or those in some states."""
+        return self.outbox.entries(*map(State, states))
+
+    def dead(self) -> list[Entry]:
+        """The dead letters: what was given up."""
+        return self.outbox.entries(State.DEAD)
+
+    def redeliver(self, *ids: str) -> int:
+        """Have messages sent again, whatever became of them, under their old ids; how many will be."""
+        return self.outbox.redeliver(self._clock.now(), *ids)
+
+    def redeliver_range(self, first: int = 0, last: int | None = None, *states: State | str) -> int:
+        """Have the dead letters of a range of numbers sent again, or those in other states; how many will be."""
+        return self.outbox.redeliver_range(self._clock.now(), first, last, *map(State, states))
+
+    def endpoints(self) -> list[Endpoint]:
+        """The targets that are disabled or have had to rest."""
+        return self.outbox.endpoints()
+
+    def enable(self, channel: str, target: str) -> int:
+        """Let a target have messages again, also those that it missed; how many these are."""
+        return self.outbox.enable(self._clock.now(), channel, target)
+
+    def disable(self, channel: str, target: str, reason: str = "by hand") -> None:
+        """Let a target have nothing any more until it is enabled."""
+        self.outbox.disable(self._clock.now(), channel, target, reason)
+
+
+def rows(outbox: Outbox) -> list[tuple[Any, ...]]:
+    """The rows of ``tidings.deliveries``, in the order of :data:`COLUMNS`."""
+    return [_row(entry) for entry in outbox.entries()]
+
+
+def _row(entry: Entry) -> tuple[Any, ...]:
+    message = entry.message
+    settled = None if entry.settled is None else instant(entry.settled)
+    return (
+        *(entry.number, message.id, message.rule, message.firing, message.channel, message.target, message.payload),
+        *(instant(message.created), str(entry.state), entry.attempts, instant(entry.due), settled, entry.error),
+    )

@@ -1,0 +1,140 @@
+"""From a rule to its receivers, with what a database keeps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+import tidings
+from tests.unit.deliver.help import fire
+from tidings import Database, ManualClock
+from tidings.deliver.deliveries import COLUMNS, Deliveries, Settings, rows
+from tidings.deliver.policy import Policy
+from tidings.deliver.signature import new_secret
+from tidings.store.net import table_of
+from tidings.store.outbox import Memory, State
+
+
+@pytest.fixture
+def memory() -> Iterator[Memory]:
+    made = Memory()
+    yield made
+    made.close()
+
+
+def test_channels_without_settings_wait(memory: Memory) -> None:
+    deliveries = Deliveries(memory, ManualClock(0))
+    for channel in ("webhook", "file", "mail"):
+        fire(deliveries.outbox, "x", channel=channel)
+    assert deliveries.step() == 0
+    assert len(deliveries.entries("waiting")) == 3
+
+
+def test_settings_make_channels(memory: Memory, tmp_path: Path) -> None:
+    secret = new_secret()
+    settings = Settings([secret], allow=["10.0.0.0/8"], files=tmp_path)
+    assert secret not in repr(settings)
+    assert set(Deliveries(memory, settings=settings).deliverer.channels) == {"notify", "webhook", "file"}
+    with pytest.raises(ValueError, match="does not appear to be"):
+        Deliveries(memory, settings=Settings([secret], allow=["everything"]))
+
+
+def test_dead_letters_are_listed_and_redelivered(memory: Memory, tmp_path: Path) -> None:
+    clock = ManualClock(0)
+    deliveries = Deliveries(memory, clock, Settings(files=tmp_path / "later", policy=Policy(attempts=1, rest=0)))
+    ids = fire(deliveries.outbox, "a.jsonl", "b.jsonl", channel="file")
+    deliveries.step()
+    assert [e.message.id for e in deliveries.dead()] == ids
+    (tmp_path / "later").mkdir()
+    assert deliveries.redeliver(ids[0]) == 1
+    assert deliveries.redeliver_range() == 1
+    clock.advance(timedelta(seconds=1))
+    assert deliveries.step() == 2
+    assert deliveries.dead() == []
+
+
+def test_targets_are_disabled_and_enabled(memory: Memory) -> None:
+    deliveries = Deliveries(memory, ManualClock(0))
+    fire(deliveries.outbox, "x", channel="notify")
+    deliveries.disable("notify", "x")
+    assert deliveries.step() == 0
+    assert [e.target for e in deliveries.endpoints()] == ["x"]
+    assert deliveries.enable("notify", "x") == 1
+    assert deliveries.step() == 1
+
+
+def test_deliveries_are_a_table(memory: Memory) -> None:
+    deliveries = Deliveries(memory, ManualClock(0))
+    (id,) = fire(deliveries.outbox, "x", channel="notify")
+    deliveries.step()
+    (row,) = table_of(COLUMNS, rows(deliveries.outbox)).to_pylist()
+    assert (row["id"], row["state"], row["attempts"], row["target"]) == (id, "delivered", 1, "x")
+
+
+def test_a_thread_tells_listeners(memory: Memory) -> None:
+    deliveries = Deliveries(memory)
+    listener = deliveries.listen("buyers")
+    deliveries.start()
+    (id,) = fire(deliveries.outbox, "buyers", channel="notify")
+    deliveries.wake()
+    notice = listener.get(20)
+    assert notice is not None
+    assert notice.id == id
+    deliveries.close()
+    assert listener.get() is None
+
+
+RULES = """
+    CREATE TABLE quantity (item INT PRIMARY KEY, qty INT);
+    CREATE RULE told WHEN SELECT item, qty FROM quantity WHERE qty < 10 DO NOTIFY 'buyers';
+    CREATE RULE noted WHEN SELECT item, qty FROM quantity WHERE qty < 10 DO FILE 'low.jsonl';
+"""
+
+
+def low(db: Database, item: int) -> None:
+    db.sql(f"INSERT INTO quantity VALUES ({item}, 5)")
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_rules_tell(kept: bool, tmp_path: Path) -> None:
+    path = tmp_path / "db" if kept else None
+    with tidings.open(path, engine="duckdb", clock=ManualClock(0)) as db:
+        deliveries = Deliveries(db._storage.tables_beside, ManualClock(10), Settings(files=tmp_path))
+        listener = deliveries.listen("buyers")
+        db.sql(RULES)
+        low(db, 1)
+        low(db, 2)
+        assert deliveries.step() == 4
+        notices = [listener.get(0), listener.get(0)]
+        assert [n.payload["data"]["rows"] for n in notices if n] == [[{"item": 1, "qty": 5}], [{"item": 2, "qty": 5}]]
+        lines = [json.loads(line) for line in (tmp_path / "low.jsonl").read_text().splitlines()]
+        assert [(line["data"]["rule"], line["data"]["rows"][0]["item"]) for line in lines] == [
+            ("noted", 1),
+            ("noted", 2),
+        ]
+        assert {e.state for e in deliveries.entries()} == {State.DELIVERED}
+        deliveries.close()
+
+
+def test_what_was_not_delivered_is_when_the_database_is_opened_again(tmp_path: Path) -> None:
+    with tidings.open(tmp_path / "db", engine="duckdb", clock=ManualClock(0)) as db:
+        db.sql(RULES)
+        low(db, 1)
+    with tidings.open(tmp_path / "db", engine="duckdb", clock=ManualClock(0)) as db:
+        deliveries = Deliveries(db._storage.tables_beside, ManualClock(10), Settings(files=tmp_path))
+        assert deliveries.step() == 2
+        assert len((tmp_path / "low.jsonl").read_text().splitlines()) == 1
+        deliveries.close()
+
+
+def test_a_transaction_that_is_rolled_back_tells_nothing(tmp_path: Path) -> None:
+    with tidings.open(tmp_path / "db", engine="duckdb", clock=ManualClock(0)) as db:
+        db.sql(RULES)
+        tx = db.transaction()
+        tx.insert("quantity", [(1, 5)])
+        tx.rollback()
+        assert Deliveries(db._storage.tables_beside).entries() == []
