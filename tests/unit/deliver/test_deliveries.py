@@ -138,3 +138,23 @@ def test_a_transaction_that_is_rolled_back_tells_nothing(tmp_path: Path) -> None
         tx.insert("quantity", [(1, 5)])
         tx.rollback()
         assert Deliveries(db._storage.tables_beside).entries() == []
+
+
+def test_commits_and_deliveries_go_on_side_by_side(tmp_path: Path) -> None:
+    with tidings.open(tmp_path / "db", engine="duckdb", clock=ManualClock(0)) as db:
+        deliveries = Deliveries(db._storage.tables_beside, settings=Settings(files=tmp_path))
+        listener = deliveries.listen("buyers")
+        db.sql(RULES)
+        deliveries.start()
+        for item in range(40):
+            low(db, item)
+            deliveries.wake()
+        heard = [listener.get(20) for _ in range(40)]
+        deliveries.close()
+        assert [n.payload["data"]["rows"][0]["item"] for n in heard if n] == list(range(40))
+        assert deliveries.deliverer.error is None
+        deliveries = Deliveries(db._storage.tables_beside, settings=Settings(files=tmp_path))
+        deliveries.step()
+        lines = (tmp_path / "low.jsonl").read_text().splitlines()
+        assert [json.loads(line)["data"]["rows"][0]["item"] for line in lines] == list(range(40))
+        assert {(e.state, e.attempts) for e in deliveries.entries()} == {(State.DELIVERED, 1)}
