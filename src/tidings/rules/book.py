@@ -137,7 +137,8 @@ class Book:
             reason = "its condition reads what the database knows of itself, which has no changes"
             raise InvalidRule(read.place, name=read.name, reason=reason)
         if condition.changes_of is not None:
-            found |= {condition.changes_of}
+            found |= influents(condition.changes_of.scan, catalog.definitions())
+            found -= {condition.changes_of.relation}
         heard = frozenset[str]()
         if read.event is not None:
             events.check(read.event, catalog, read.name)
@@ -333,7 +334,8 @@ class Book:
         found = []
         for rule in self.rules():
             action, names = rule.read.action, {n.lower() for n in self.storage.catalog.below(rule.plan)}
-            names |= {n.lower() for n in (rule.changes_of, rule.activations) if n is not None}
+            if rule.changes_of is not None:
+                names |= {n.lower() for n in self.storage.catalog.below(rule.changes_of.scan)}
             names |= {n.lower() for n in reads(rule.plan)}
             names |= events.tables(rule.read.event) if rule.read.event is not None else frozenset()
             names |= {action.change.table.lower()} if isinstance(action, Modify) else set()

@@ -2,8 +2,8 @@
 
 A condition is a plan like a view's, and its instances are found by the same differentials.  Three things are its own:
 
-- ``CHANGES(t)`` stands for a relation with a row per change, the old values in ``old_…`` and the new ones in ``new_…``.
-  It has no rows but those of the stretch that is judged.
+- ``CHANGES(t)`` stands for a relation with a row per change of a table or view, the old values in ``old_…`` and the new
+  ones in ``new_…``, paired by key.  It has no rows but those of the stretch that is judged.
 - Parameters are the columns of a table, with a row per activation, that is joined in: one join for all activations.
 - Rows that come true because an activation came, or false because one went, do not count, unless the rule takes what
   holds already (``initial``).
@@ -25,16 +25,16 @@ from sqlglot import exp
 
 from tidings.engine.arrow import arrow_schema
 from tidings.engine.plain import row_keys
-from tidings.errors import InvalidRule, UnknownColumn, UnknownRelation, closest
+from tidings.errors import InvalidRule, Place, UnknownColumn, UnknownRelation, closest
 from tidings.ir.expression import TIME, WEIGHT, Expression
-from tidings.ir.relation import Column, Relation
+from tidings.ir.relation import Column, Relation, Scan
 from tidings.lang.sql.bind import bind
 from tidings.lang.sql.context import Analyzer
 from tidings.lang.sql.parse import place
 from tidings.lang.sql.rule import CreateRule
 from tidings.network import within
 from tidings.network.waves import Waves
-from tidings.rules.rule import CHANGE, Rule
+from tidings.rules.rule import CHANGE, ChangesOf, Rule
 from tidings.rules.stretch import Entries, Stretch, consolidated, paired, part, repeated
 from tidings.store.catalog import Catalog
 from tidings.store.table import Table
@@ -60,7 +60,7 @@ class Bound:
     """A bound condition, the table whose changes it looks at, and the table of its parameters."""
 
     plan: Relation
-    changes_of: str | None
+    changes_of: ChangesOf | None
     activations: str | None
 
 
@@ -72,9 +72,9 @@ def activations_of(rule: str) -> str:
 def bound(read: CreateRule, catalog: Catalog, analyzer: Analyzer) -> Bound:
     """The condition of a rule, its names resolved."""
     tree, more = read.query.copy(), dict[str, tuple[Column, ...]]()
-    table = _changes(tree, read, catalog)
-    if table is not None:
-        more[_relation(table)] = _side_by_side(table)
+    changes = _changes(tree, read, catalog)
+    if changes is not None:
+        more[changes.relation] = changes.side_by_side
     if read.parameters:
         more[activations_of(read.name)] = read.parameters
         _join_activations(tree, read)
@@ -85,54 +85,57 @@ def bound(read: CreateRule, catalog: Catalog, analyzer: Analyzer) -> Bound:
             raise UnknownColumn(read.place, closest(key, names), name=key)
     if any(f.name.lower() == CHANGE for f in plan.fields) and read.when == "changed":
         raise InvalidRule(read.place, name=read.name, reason=f"the rows of WHEN CHANGED have a column {CHANGE} already")
-    return Bound(plan, None if table is None else table.name, activations_of(read.name) if read.parameters else None)
+    return Bound(plan, changes, activations_of(read.name) if read.parameters else None)
 
 
 # CHANGES
-
-
-def _relation(table: Table) -> str:
-    return f"changes_of_{table.name}"
-
-
-def _side_by_side(table: Table) -> tuple[Column, ...]:
-    return tuple(Column(f"{age}_{c.name}", c.type) for age in ("old", "new") for c in table.columns)
 
 
 def _is_changes(table: exp.Table) -> bool:
     return isinstance(table.this, exp.Anonymous) and str(table.this.this).upper() == "CHANGES"
 
 
-def _changes(tree: Expression, read: CreateRule, catalog: Catalog) -> Table | None:
-    """Put a relation in the place of ``CHANGES(t)``; the table, if there is one."""
+def _changes(tree: Expression, read: CreateRule, catalog: Catalog) -> ChangesOf | None:
+    """Put a relation in the place of ``CHANGES(relation[, key])``; what it is of, if there is one."""
     calls = [n for n in tree.find_all(exp.Table) if _is_changes(n)]
     if not calls:
         return None
-    arguments, at = calls[0].this.expressions, place(read.text, calls[0])
+    at = place(read.text, calls[0])
     if len(calls) > 1:
         raise InvalidRule(at, name=read.name, reason="CHANGES stands more than once in its condition")
-    if len(arguments) != 1 or not isinstance(arguments[0], exp.Column) or arguments[0].table:
-        raise InvalidRule(at, "join it with other relations", name=read.name, reason="CHANGES takes one table")
-    table = catalog.find(arguments[0].name)
-    if not isinstance(table, Table):
-        hint = "CHANGES takes a table"
-        raise UnknownRelation(place(read.text, arguments[0]), hint, name=arguments[0].name)
+    of = _changes_of(calls[0].this.expressions, at, read, catalog)
     alias = calls[0].alias or "changes"
-    meta = arguments[0].this.meta
-    name = exp.to_identifier(_relation(table), quoted=True)
-    name.meta.update(meta)
+    name = exp.to_identifier(of.relation, quoted=True)
+    name.meta.update(calls[0].this.expressions[0].this.meta)
     stood = exp.Table(this=name, alias=exp.TableAlias(this=exp.to_identifier(alias)))
     stood.set("joins", calls[0].args.get("joins"))
     calls[0].replace(stood)
     for column in list(tree.find_all(exp.Column)):
         if column.table.lower() in ("old", "new"):
-            _old_or_new(column, table, alias, read)
-    return table
+            _old_or_new(column, of, alias, read)
+    return of
 
 
-def _old_or_new(column: exp.Column, table: Table, alias: str, read: CreateRule) -> None:
+def _changes_of(arguments: list[Expression], at: Place | None, read: CreateRule, catalog: Catalog) -> ChangesOf:
+    if not arguments or not all(isinstance(a, exp.Column) and not a.table for a in arguments):
+        reason = "CHANGES takes a table or view, and perhaps the columns of its key"
+        raise InvalidRule(at, name=read.name, reason=reason)
+    found = catalog.find(arguments[0].name)
+    if found is None:
+        hint = closest(arguments[0].name, catalog.names())
+        raise UnknownRelation(place(read.text, arguments[0]), hint, name=arguments[0].name)
+    names = {c.name.lower(): c.name for c in found.columns}
+    for wanted in arguments[1:]:
+        if wanted.name.lower() not in names:
+            raise UnknownColumn(place(read.text, wanted), closest(wanted.name, names.values()), name=wanted.name)
+    own = found.constraints.key if isinstance(found, Table) else ()
+    key = tuple(names[a.name.lower()] for a in arguments[1:]) or own
+    return ChangesOf(found.name, found.columns, key, Scan(found.name, found.name, found.columns))
+
+
+def _old_or_new(column: exp.Column, of: ChangesOf, alias: str, read: CreateRule) -> None:
     """``new.x`` is one of the columns side by side; as a column of the result it is called ``x``, the old ``old_x``."""
-    age, names = column.table.lower(), {c.name.lower(): c.name for c in table.columns}
+    age, names = column.table.lower(), {c.name.lower(): c.name for c in of.columns}
     own = names.get(column.name.lower())
     if own is None:
         raise UnknownColumn(place(read.text, column), closest(column.name, names.values()), name=column.sql("spark"))
@@ -143,20 +146,16 @@ def _old_or_new(column: exp.Column, table: Table, alias: str, read: CreateRule) 
         column.replace(column.copy().as_(own if age == "new" else f"old_{own}", quoted=True))
 
 
-def changes_entry(table: Table, changes: Entries, time: int) -> pa.Table | None:
-    """The rows of ``CHANGES(table)`` for some changes."""
-    entry = changes.get(table.name)
-    if entry is None:
-        return None
+def changes_entry(of: ChangesOf, entry: pa.Table, time: int) -> pa.Table:
+    """The rows of ``CHANGES(…)`` for some changes of the table or view."""
     rows = entry.drop_columns([TIME, WEIGHT])
-    pairs = paired(entry, table.columns, table.constraints.key)
-    columns = _side_by_side(table)
+    pairs = paired(entry, of.columns, of.key)
     arrays = []
     for side in (0, 1):
         places = pa.array([pair[side] for pair in pairs], pa.int64())
         arrays += [c.combine_chunks().take(places) for c in rows.columns]
-    found = pa.Table.from_arrays(arrays, schema=arrow_schema(columns))
-    return consolidated(columns, found, [1] * found.num_rows, time)
+    found = pa.Table.from_arrays(arrays, schema=arrow_schema(of.side_by_side))
+    return consolidated(of.side_by_side, found, [1] * found.num_rows, time)
 
 
 # parameters
@@ -204,7 +203,8 @@ def _not_with_parameters(tree: Expression, read: CreateRule) -> None:
 def instances(waves: Waves, rule: Rule, stretch: Stretch) -> pa.Table:
     """The rows for which a rule is triggered by a stretch of a transaction, each as often as it is there."""
     before, changes = _as_seen(waves, rule, stretch)
-    if not changes.keys() & rule.influents:
+    heard = rule.influents | ({rule.changes_of.relation} if rule.changes_of is not None else set())
+    if not changes.keys() & heard:
         return arrow_schema(rule.columns).empty_table()
     found = within.delta(waves, rule.name, rule.plan, stretch.at, before, changes)
     if rule.read.options.nervous and rule.read.when == "begins":
@@ -220,11 +220,13 @@ def _as_seen(waves: Waves, rule: Rule, stretch: Stretch) -> tuple[Entries, Entri
     before, changes = dict(stretch.before), dict(stretch.changes)
     if rule.activations is not None and not rule.read.options.initial and rule.activations in changes:
         before[rule.activations] = _together(before.get(rule.activations), changes.pop(rule.activations))
-    if rule.changes_of is not None:
-        table = waves.catalog.table(rule.changes_of)
-        pairs = changes_entry(table, changes, stretch.at + 1)
-        if pairs is not None:
-            changes[_relation(table)] = pairs
+    of = rule.changes_of
+    if of is not None and changes:
+        entry = changes.get(of.name)
+        if not isinstance(waves.catalog.find(of.name), Table):
+            entry = within.delta(waves, of.relation, of.scan, stretch.at, before, changes)
+        if entry is not None and entry.num_rows:
+            changes[of.relation] = changes_entry(of, entry, stretch.at + 1)
     return before, changes
 
 

@@ -6,12 +6,32 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from tidings.clock import micros
-from tidings.ir.relation import Column, Relation
+from tidings.ir.relation import Column, Relation, Scan
 from tidings.lang.sql.event import And, At, Event, Every, Or, Then
 from tidings.lang.sql.rule import Coupling, CreateRule
 
 CHANGE = "change"
 """What a row of ``WHEN CHANGED`` says of itself, after its own columns: ``came``, ``went`` or, by key, ``changed``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesOf:
+    """What stands in ``CHANGES(…)``: a table or view, and the columns by which old and new rows are paired."""
+
+    name: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+    scan: Scan
+
+    @property
+    def relation(self) -> str:
+        """What the condition calls it."""
+        return f"changes_of_{self.name}"
+
+    @property
+    def side_by_side(self) -> tuple[Column, ...]:
+        """Its columns, old and new."""
+        return tuple(Column(f"{age}_{c.name}", c.type) for age in ("old", "new") for c in self.columns)
 
 
 @dataclass(slots=True)
@@ -22,9 +42,9 @@ class Rule:
     read: CreateRule
     plan: Relation
     influents: frozenset[str]
-    """The tables the condition depends on; for ``CHANGES(t)`` also ``t``."""
-    changes_of: str | None
-    """The table whose changes the condition looks at, old and new side by side."""
+    """The tables the condition depends on, also those of which it looks at the changes."""
+    changes_of: ChangesOf | None
+    """The table or view whose changes the condition looks at, old and new side by side."""
     activations: str | None
     """The table of parameters."""
     created: int

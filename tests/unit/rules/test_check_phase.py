@@ -142,8 +142,8 @@ def test_effects_propagate_before_the_next_choice(db: Database) -> None:
         CREATE RULE refill {LOW} DO UPDATE stock SET qty = 100 WHERE item IN (SELECT item FROM condition)
           WITH (priority = 9, action = 'deferred');
         CREATE RULE reorder {LOW} DO INSERT INTO orders SELECT item, 50 FROM condition {NOW};
-        CREATE RULE much WHEN SELECT item FROM stock WHERE qty > 99 DO INSERT INTO log SELECT 'much', item FROM condition
-          {NOW}
+        CREATE RULE much WHEN SELECT item FROM stock WHERE qty > 99
+          DO INSERT INTO log SELECT 'much', item FROM condition {NOW}
     """)
     db.sql("INSERT INTO lim VALUES (3, 10); INSERT INTO stock VALUES (3, 1)")
     assert fired(db) == [("refill", 1), ("much", 1)]

@@ -61,6 +61,17 @@ def test_changes_joined_with_tables(db: Database) -> None:
     assert rows(db, "log") == [("seen", 2)]
 
 
+def test_changes_of_a_view_by_its_key(db: Database) -> None:
+    db.sql(f"""
+        CREATE RULE moved WHEN SELECT coalesce(new.item, old.item) AS item, old.qty AS o, new.qty AS n
+          FROM CHANGES(low, item)
+          DO INSERT INTO log SELECT concat(coalesce(o, 0), ' to ', coalesce(n, 0)), item FROM condition {NOW}
+    """)
+    for qty in (5, 4, 50):
+        db.sql(f"UPDATE stock SET qty = {qty} WHERE item = 1")
+    assert rows(db, "log") == [("0 to 5", 1), ("4 to 0", 1), ("5 to 4", 1)]
+
+
 def test_signals_are_rows_for_one_transaction(db: Database) -> None:
     db.sql(f"""
         CREATE EVENT counted (item INT, found INT);
