@@ -54,12 +54,13 @@ class Deliverer:
     """What keeps the thread from working, if anything does."""
     _mutex: Lock = field(default_factory=Lock)
     _unclean: bool = True
+    _forgot: int = -(10**18)
     _thread: Thread | None = None
     _stopping: Event = field(default_factory=Event)
     _wake: Event = field(default_factory=Event)
 
     def step(self, now: int | None = None) -> int:
-        """Deliver what is due, up to a few hundred messages; how many there were.
+        """Deliver what is due, up to a few hundred messages; how many attempts were made.
 
         ``now`` stands for the clock, if it is given.
         """
@@ -69,14 +70,20 @@ class Deliverer:
                 self.outbox.recover()
             self._unclean = True
             claimed = self.outbox.claim(present(), list(self.channels))
-            self._deliver(_by_target(claimed), present)
+            attempts = self._deliver(_by_target(claimed), present)
             self._unclean = False
-            return len(claimed)
+            self._forget(present())
+            return attempts
+
+    def _forget(self, now: int) -> None:
+        """Forget what was delivered long ago, every hour or so."""
+        if self.policy.kept is not None and not self._forgot <= now < self._forgot + 3600 * SECOND:
+            self.outbox.forget(now - self.policy.kept)
+            self._forgot = now
 
     def start(self) -> None:
         """Deliver in a thread from now on."""
         if self._thread is None:
-            self._stopping.clear()
             self._thread = Thread(target=self._run, name="tidings-deliver", daemon=True)
             self._thread.start()
 
@@ -87,6 +94,7 @@ class Deliverer:
             self._wake.set()
             self._thread.join()
             self._thread = None
+            self._stopping.clear()
 
     def wake(self) -> None:
         """Say that there is something to deliver; it is found without this too, a little later."""
@@ -128,17 +136,14 @@ class Deliverer:
 
     # sending
 
-    def _deliver(self, targets: list[list[Entry]], present: Present) -> None:
+    def _deliver(self, targets: list[list[Entry]], present: Present) -> int:
         if self.workers == 1 or len(targets) < 2:
-            for entries in targets:
-                self._serve(entries, present)
-            return
+            return sum(self._serve(entries, present) for entries in targets)
         with ThreadPoolExecutor(min(self.workers, len(targets)), "tidings-deliver") as pool:
-            for done in [pool.submit(self._serve, entries, present) for entries in targets]:
-                done.result()
+            return sum(pool.map(lambda entries: self._serve(entries, present), targets))
 
-    def _serve(self, entries: list[Entry], present: Present) -> None:
-        """Send one target its messages, until it does not want any more for now."""
+    def _serve(self, entries: list[Entry], present: Present) -> int:
+        """Send one target its messages, until it does not want any more for now; how many it was sent."""
         channel = self.channels[entries[0].message.channel]
         verdicts: list[Verdict] = []
         sent = 0
@@ -146,17 +151,17 @@ class Deliverer:
             if self._stopping.is_set():
                 break
             sent += 1
-            verdicts.append(self._attempt(channel, entry, present))
+            verdict = self._attempt(channel, entry, present)
+            verdicts.append(verdict)
             point(SENT)
             if not channel.at_once:
                 self.outbox.acknowledge(present(), verdicts)
-                last = verdicts.pop()
-            else:
-                last = verdicts[-1]
-            if _holds_up(last):
+                verdicts.clear()
+            if _holds_up(verdict):
                 break
         self.outbox.acknowledge(present(), verdicts)
         self.outbox.release(entries[sent:])
+        return sent
 
     def _attempt(self, channel: Channel, entry: Entry, present: Present) -> Verdict:
         if entry.attempts > self.policy.attempts:

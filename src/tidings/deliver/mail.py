@@ -89,5 +89,6 @@ def written(message: Message, sender: str) -> EmailMessage:
     mail["Date"] = format_datetime(instant(message.created))
     mail["Message-ID"] = f"<{message.id}@{domain}>"
     mail["Auto-Submitted"] = "auto-generated"
-    mail.set_content(json.dumps(json.loads(message.payload), indent=2, ensure_ascii=False) + "\n")
+    text = json.dumps(json.loads(message.payload), indent=2, ensure_ascii=False) + "\n"
+    mail.set_content(text, cte="quoted-printable")  # not every server takes eight bits
     return mail

@@ -31,6 +31,8 @@ class Policy:
     """A target that cannot be reached is left alone for as long as the message that found out, up to this."""
     longest_rest: int = 24 * 3600 * SECOND
     """No ``Retry-After`` is taken to be longer than this."""
+    kept: int | None = 7 * 24 * 3600 * SECOND
+    """For how long what was delivered is known; None is for ever.  What was not delivered is never forgotten."""
 
     def wait(self, attempts: int, chance: float) -> int:
         """How long to wait after so many attempts; ``chance`` is a random number of [0, 1)."""

@@ -343,9 +343,14 @@ class Outbox:
             _disable(connection, now, channel, target, reason)
 
     def forget(self, before: int) -> int:
-        """Forget what was delivered before an instant; how many messages that was."""
+        """Forget what was delivered before an instant, and pauses that ended by then; how many messages that was."""
         old = and_(_OUT.c.state == State.DELIVERED, _OUT.c.settled < before)
+        rested = and_(_END.c.disabled.is_(None), _END.c.rests < before)
+        with self.catalog.reading() as connection:
+            if not connection.execute(select(exists().where(old) | exists().where(rested))).scalar_one():
+                return 0
         with self.catalog.writing() as connection:
+            connection.execute(delete(_END).where(rested))
             return connection.execute(delete(_OUT).where(old)).rowcount
 
 

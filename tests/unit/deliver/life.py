@@ -1,73 +1,67 @@
 """Lives of a process that fires and delivers, each ended at a named point: ``python -m tests.unit.deliver.life``.
 
-Reads cases from standard input as ``catalog receiver secret workers begin fault``, one per line, forks for each, and
-answers with how it ended.  A life fires until all firings are recorded, and delivers for a while by a clock of its own.
+Reads cases from standard input as ``folder catalog receiver secret workers begin fault``, one per line, forks for each,
+and answers with how it ended; ``catalog`` is ``-`` for that in the folder.  A life commits until all rows are there,
+and delivers for a while what its rules have to tell, by a clock of its own.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
 import traceback
-from ipaddress import ip_network
 
-from sqlalchemy import text
-
-from tidings.clock import ManualClock
-from tidings.deliver.deliverer import Deliverer
+import tidings
+from tidings import Database, ManualClock
+from tidings.deliver.deliveries import Deliveries, Settings
 from tidings.deliver.policy import SECOND, Policy
-from tidings.deliver.webhook import Webhook
 from tidings.store import fault
-from tidings.store.outbox import Message, Outbox, add
-from tidings.store.session import Session
 
 MOODS = ("ok", "fails", "hangs", "late", "busy", "gone")
-FIRINGS = 3
+COMMITS = 3
 STEP = 10 * SECOND
 STEPS = 20
 
 
-def fired(session: Session) -> int:
-    with session.reading() as connection:
-        return int(connection.execute(text("SELECT count(*) FROM fired")).scalar_one())
+def opened(folder: str, catalog: str, clock: ManualClock) -> Database:
+    return tidings.open(folder, engine="duckdb", clock=clock, catalog=None if catalog == "-" else catalog)
 
 
-def live(catalog: str, receiver: str, secret: str, workers: int, begin: int) -> None:
-    """Fire what has not been fired, and deliver."""
-    session = Session(catalog)
-    outbox = Outbox(session)
-    with session.writing() as connection:
-        connection.execute(text("CREATE TABLE IF NOT EXISTS fired (n INTEGER PRIMARY KEY)"))
-    hook = Webhook([secret], allow=[ip_network("127.0.0.0/8")], timeout=0.3)
-    deliverer = Deliverer(outbox, {"webhook": hook}, ManualClock(begin), Policy(jitter=0, longest=STEP), workers)
-    for now in range(begin, begin + STEPS * STEP, STEP):
-        number = fired(session) + 1
-        if number <= FIRINGS:
-            fire(session, number, receiver, now)
-        while deliverer.step(now):
-            pass
-    session.close()
+def committed(db: Database) -> int:
+    (row,) = db.query("SELECT count(*) AS rows FROM t").rows()
+    return int(row["rows"])
 
 
-def fire(session: Session, number: int, receiver: str, now: int) -> None:
-    """A firing with a message for each mood, all in one transaction."""
-    payload = json.dumps({"firing": number})
-    with session.writing() as connection:
-        connection.execute(text("INSERT INTO fired VALUES (:n)"), {"n": number})
-        add(connection, [Message("r", number, "webhook", f"{receiver}/{mood}", payload, now) for mood in MOODS])
+def live(folder: str, catalog: str, receiver: str, secret: str, workers: int, begin: int) -> None:
+    """Commit what has not been committed, and deliver."""
+    clock = ManualClock(begin)
+    with opened(folder, catalog, clock) as db:
+        if db._catalog.find("t") is None:
+            db.sql("CREATE TABLE t (n INT PRIMARY KEY)")
+            for mood in MOODS:
+                db.sql(f"CREATE RULE {mood} WHEN SELECT n FROM t DO WEBHOOK '{receiver}/{mood}'")
+        policy = Policy(jitter=0, longest=STEP)
+        settings = Settings([secret], allow=["127.0.0.0/8"], timeout=0.3, workers=workers, policy=policy)
+        deliveries = Deliveries(db._storage.tables_beside, clock, settings)
+        for now in range(begin, begin + STEPS * STEP, STEP):
+            clock.set(now)
+            number = committed(db) + 1
+            if number <= COMMITS:
+                db.sql(f"INSERT INTO t VALUES ({number})")
+            deliveries.step()
+        deliveries.close()
 
 
 def main() -> None:
     for line in sys.stdin:
-        catalog, receiver, secret, workers, begin, *wanted = line.split()
+        folder, catalog, receiver, secret, workers, begin, *wanted = line.split()
         child = os.fork()
         if not child:
             try:
                 for one in wanted:
                     fault.arm(one)
-                live(catalog, receiver, secret, int(workers), int(begin))
+                live(folder, catalog, receiver, secret, int(workers), int(begin))
             except BaseException:
                 traceback.print_exc()
                 os._exit(1)

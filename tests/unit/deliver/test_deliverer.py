@@ -254,3 +254,24 @@ def test_a_thread_ends_when_another_process_is_the_writer(tmp_path: Path) -> Non
     assert Outbox(fresh).counts()[State.WAITING] == 1
     stale.close()
     fresh.close()
+
+
+def test_one_that_was_stopped_can_still_be_asked_and_started_again(outbox: Outbox) -> None:
+    deliverer = made(outbox)
+    for _ in range(2):
+        deliverer.start()
+        deliverer.stop()
+    fire(outbox, "a")
+    assert deliverer.step(0) == 1
+
+
+def test_what_was_delivered_is_forgotten_after_a_while_and_what_was_not_is_not(outbox: Outbox) -> None:
+    fire(outbox, "a", "b", "c")
+    deliverer = made(outbox, Refused("no"), Failed("busy", not_before=1), policy=Policy(kept=100 * SECOND, jitter=0))
+    deliverer.step(0)
+    assert outbox.counts() == {State.WAITING: 1, State.DELIVERED: 1, State.DEAD: 1, State.DISABLED: 0}
+    deliverer.step(3599 * SECOND)
+    assert outbox.counts()[State.DELIVERED] == 2
+    deliverer.step(3600 * SECOND)
+    assert [e.state for e in outbox.entries()] == [State.DEAD, State.DELIVERED]
+    assert outbox.endpoints() == []
