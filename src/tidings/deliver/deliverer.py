@@ -39,7 +39,10 @@ Present = Callable[[], int]
 
 @dataclass(slots=True)
 class Deliverer:
-    """Delivers the messages of one outbox by the channels it has; those of other channels wait for one who has them."""
+    """Delivers the messages of one outbox by the channels it has; those of other channels wait for one who has them.
+
+    There is one per database: a second would take the claims of the first for those of a dead process.
+    """
 
     outbox: Outbox
     channels: Mapping[str, Channel]
