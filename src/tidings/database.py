@@ -13,8 +13,12 @@ from threading import Condition, RLock
 from types import TracebackType
 from typing import Any, TypeVar
 
+import pyarrow as pa
+
 from tidings import explain as explanation
 from tidings.clock import Clock, SystemClock, micros
+from tidings.deliver.deliveries import COLUMNS, Deliveries, Settings
+from tidings.deliver.deliveries import rows as delivered
 from tidings.engine.named import named
 from tidings.engine.run import Runner
 from tidings.errors import UnknownExecution, UnknownStrategy
@@ -35,12 +39,13 @@ from tidings.result import Delta, Result
 from tidings.rules.action import Actions, Procedure
 from tidings.rules.book import Book
 from tidings.rules.detached import Detached
-from tidings.rules.tables import TABLES, entry
+from tidings.rules.tables import TABLES, as_rows, entry
 from tidings.store.enforce import Enforcer
 from tidings.store.evaluate import Evaluator
 from tidings.store.find import Finder
 from tidings.store.fold import Folding, Policy
 from tidings.store.following import follow, has_news
+from tidings.store.outbox import Outbox
 from tidings.store.rules import RuleStore
 from tidings.store.storage import Storage, in_memory, opened
 from tidings.store.timeline import Timeline
@@ -66,6 +71,7 @@ def open(
     catalog: str | None = None,
     read_only: bool = False,
     retention: timedelta | None = timedelta(days=7),
+    deliveries: Settings | None = None,
 ) -> Database:
     """Open a database in a folder, made if it is not there; without a path, a new one in memory.
 
@@ -82,6 +88,8 @@ def open(
 
     ``retention`` says for how long changes are kept: that far back reach ``query(as_of=…)`` and ``changes(since=…)``.
     None keeps them all.
+
+    ``deliveries`` has what the channels of rules need to know: secrets, folders, servers.
     """
     if strategy not in _STRATEGIES:
         raise UnknownStrategy(name=strategy)
@@ -91,7 +99,7 @@ def open(
     storage = in_memory(backend) if path is None else opened(backend, Path(path), catalog, read_only=read_only)
     kept = None if retention is None else retention // timedelta(microseconds=1)
     nearby = Nearby(storage, Runner(named("duckdb"))) if execution == "auto" else None
-    return Database(storage, clock or SystemClock(), _STRATEGIES[strategy], nearby, Policy(retention=kept))
+    return Database(storage, clock or SystemClock(), _STRATEGIES[strategy], nearby, Policy(retention=kept), deliveries)
 
 
 _STRATEGIES = {"auto": None, "differential": Strategy.DIFFERENTIAL, "recompute": Strategy.RECOMPUTE}
@@ -107,6 +115,7 @@ class Database:
         only: Strategy | None = None,
         nearby: Nearby | None = None,
         policy: Policy | None = None,
+        settings: Settings | None = None,
     ) -> None:
         self._mutex = RLock()
         self._news = Condition(self._mutex)
@@ -136,8 +145,10 @@ class Database:
             self._book.watch,
         )
         self._book.access = self._access
-        storage.catalog.beside.update(TABLES)
-        self._answers.beside = partial(entry, self._book)
+        self._settings = settings
+        self._deliveries: Deliveries | None = None
+        storage.catalog.beside |= TABLES | {"tidings.deliveries": COLUMNS}
+        self._answers.beside = self._beside
         if storage.journal is not None:
             line.begin()
             storage.restore(self._views.bound, self._views.kept)
@@ -205,6 +216,19 @@ class Database:
             return function
 
         return registered
+
+    @property
+    def deliveries(self) -> Deliveries:
+        """What rules send: delivered by ``step()``, or in a thread after ``start()``; listened to by ``listen()``."""
+        if self._deliveries is None:
+            self._deliveries = Deliveries(self._storage.tables_beside, self._clock, self._settings)
+            self._book.sent = self._deliveries.wake
+        return self._deliveries
+
+    def _beside(self, name: str) -> pa.Table:
+        if name == "tidings.deliveries":
+            return as_rows(COLUMNS, delivered(Outbox(self._storage.tables_beside)))
+        return entry(self._book, name)
 
     @exclusive
     def signal(self, event: str, rows: Any) -> int:
@@ -396,6 +420,9 @@ class Database:
         with self._news:
             self._closed = True
             self._news.notify_all()
+        if self._deliveries is not None:
+            self._deliveries.close()
+        with self._news:
             self._folding.close()
             self._storage.close()
             self._waves.close()

@@ -142,6 +142,14 @@ ELSEWHERE = {
     errors.SubscriptionExists: "tests/unit/network/test_subscribe.py",
     errors.BreaksViews: "tests/unit/network/test_views.py",
     errors.CircularView: "tests/unit/network/test_views.py",
+    errors.UnknownEvent: "tests/unit/rules/test_events.py",
+    errors.EmptySignal: "tests/unit/rules/test_events.py",
+    errors.UnknownRule: "tests/unit/rules/test_book.py",
+    errors.DuplicateRule: "tests/unit/rules/test_book.py",
+    errors.InvalidRule: "tests/unit/rules/test_book.py",
+    errors.UnknownProcedure: "tests/unit/rules/test_check_phase.py",
+    errors.RuleRaised: "tests/unit/rules/test_check_phase.py",
+    errors.CascadeTooLong: "tests/unit/rules/test_check_phase.py",
 }
 
 

@@ -60,6 +60,8 @@ class Book:
     """Forgets what was compiled under other definitions."""
     bound: int = BOUND
     """So many actions may run in one check phase."""
+    sent: Callable[[], None] = lambda: None
+    """Is told when there may be something to deliver."""
     access: Access | None = None
     """What transactions need; it is given once it is made."""
     _kept: list[KeptRule] | None = None
@@ -184,7 +186,9 @@ class Book:
         if not self.kept and then is None:
             return None
         agenda = Agenda(tx, self.waves, self.actions, self.timeline.time, self._failed, self.bound)
-        return Watching(agenda, self, self.store, lambda: self.timeline.time, depth, then)
+        return Watching(
+            agenda, self, self.store, lambda: self.timeline.time, self.timeline.clock.now, self.sent, depth, then
+        )
 
     def _failed(self, rule: Rule, error: TidingsError) -> None:
         self.fail(rule.id, error)

@@ -46,6 +46,10 @@ class Watching:
     store: RuleStore
     time: Callable[[], int]
     """The time of the last commit."""
+    clock: Callable[[], int]
+    """The present; commit times may be ahead of it."""
+    sent: Callable[[], None]
+    """Is told when there may be something to deliver."""
     depth: int = 0
     """How many firings led to this transaction."""
     then: Also | None = None
@@ -97,17 +101,18 @@ class Watching:
     def _record(self, time: int) -> None:
         with self.store.storage.together() as pending:
             pending.batch.also.append(lambda connection: keep(connection, *self._kept(time)))
+            pending.after.append(self.sent)
         if self.then is not None:
             self.then(time)
 
     def _kept(self, time: int) -> tuple[list[Firing], list[Message]]:
-        return firings(self.store, self.agenda.fired, time, self.depth)
+        return firings(self.store, self.agenda.fired, time, self.depth, self.clock())
 
     def rolled_back(self) -> None:
         """Record what is done even so."""
         independent = [f for f in self.agenda.fired if f.rule.action == "detached independent"]
         if independent:
-            found = firings(self.store, independent, self.time(), self.depth)
+            found = firings(self.store, independent, self.time(), self.depth, self.clock())
             with self.store.storage.tables_beside.writing() as connection:
                 keep(connection, *found)
 
@@ -116,15 +121,17 @@ DETACHED = ("detached", "detached independent")
 """The couplings of actions that run after the commit."""
 
 
-def firings(store: RuleStore, fired: Sequence[Fired], time: int, depth: int) -> tuple[list[Firing], list[Message]]:
-    """What is recorded of rules that fired, and what they have to send."""
+def firings(
+    store: RuleStore, fired: Sequence[Fired], time: int, depth: int, now: int
+) -> tuple[list[Firing], list[Message]]:
+    """What is recorded of rules that fired, and what they have to send, from now on."""
     found, messages = [], []
     for one in fired:
         rule, action, id = one.rule, one.rule.read.action, store.next_id()
         state: State = "done" if one.ran else "sent" if isinstance(action, Send) else "waiting"
         if isinstance(action, Send):
             text = payload(rule, id, time, one.rows)
-            messages.append(Message(rule.name, id, action.channel, action.target, text, time))
+            messages.append(Message(rule.name, id, action.channel, action.target, text, now))
         finished = None if state == "waiting" else time
         found.append(Firing(id, rule.name, time, rule.action, state, one.rows, depth, finished=finished))
     return found, messages

@@ -68,12 +68,14 @@ class Detached:
         store = self.book.store
         kept, messages = [], []
         for at, rows in found:
-            more = firings(store, [Fired(rule, rows, ran=False)], at, 0)
+            more = firings(store, [Fired(rule, rows, ran=False)], at, 0, self.book.timeline.clock.now())
             kept += more[0]
             messages += more[1]
         with self.book.storage.tables_beside.writing() as connection:
             keep(connection, kept, messages)
             move(connection, rule.id, until)
+        if messages:
+            self.book.sent()
         rule.until = until
         self.book.moved(rule.id, until)
         return bool(found)

@@ -46,8 +46,13 @@ def entry(book: Book, name: str) -> pa.Table:
         rows = [_rule(book, kept, bound.get(kept.id)) for kept in book.kept]
     else:
         rows = [_firing(f) for f in book.store.firings()]
-    found = table_of(TABLES[name], rows)
-    return as_entry(TABLES[name], found, [1] * found.num_rows)
+    return as_rows(TABLES[name], rows)
+
+
+def as_rows(columns: tuple[Column, ...], rows: list[tuple[Any, ...]]) -> pa.Table:
+    """Rows as changes that bring them."""
+    found = table_of(columns, rows)
+    return as_entry(columns, found, [1] * found.num_rows)
 
 
 def _rule(book: Book, kept: KeptRule, rule: Rule | None) -> tuple[Any, ...]:

@@ -204,3 +204,23 @@ def test_rules_and_what_they_have_to_do_survive(tmp_path: Path) -> None:
         assert rows(db, "wake") == []
     with tidings.open(tmp_path / "d", engine="duckdb", read_only=True) as reader:
         assert len(reader.query("SELECT * FROM tidings.rules")) == 2
+
+
+def test_what_is_sent_is_heard(db: Database) -> None:
+    db.sql(f"CREATE RULE tell {LOW} DO NOTIFY 'buyers'")
+    with db.deliveries.listen("buyers") as heard:
+        db.sql("UPDATE stock SET qty = 5 WHERE item = 1")
+        db.deliveries.step()
+        notice = heard.get(1)
+        assert notice is not None
+        assert notice.payload["data"]["rows"] == [{"item": 1}]
+    (row,) = db.query("SELECT channel, target, state, firing FROM tidings.deliveries").rows()
+    assert row == {"channel": "notify", "target": "buyers", "state": "delivered", "firing": 1}
+
+
+def test_a_thread_delivers(db: Database) -> None:
+    db.sql(f"CREATE RULE tell {LOW} DO NOTIFY 'buyers'")
+    with db.deliveries.listen("buyers") as heard:
+        db.deliveries.start()
+        db.sql("UPDATE stock SET qty = 5 WHERE item = 1")
+        assert heard.get(30) is not None
