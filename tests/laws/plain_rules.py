@@ -182,7 +182,7 @@ class Plain:
         after: Callable[[State], None],
         queued: dict[str, Bag] | None = None,
     ) -> None:
-        marks: dict[str, State] = {}
+        marks: dict[str, tuple[State, State]] = {}
         while True:
             chosen = None
             for rule in rules:
@@ -191,14 +191,17 @@ class Plain:
                 elif queued is not None and rule.condition == "immediate":
                     continue
                 else:
-                    rows = self.triggered(rule, marks.get(rule.name, begun))
+                    rows = Counter[Row]()
+                    for since in marks.get(rule.name, (begun,)):
+                        rows |= self.triggered(rule, since)
                     chosen = (rule, rows) if rows else None
                 if chosen is not None:
                     break
             if chosen is None:
                 return
-            marks[chosen[0].name] = before = self.state
+            before = self.state
             run(*chosen)
+            marks[chosen[0].name] = before, self.state
             after(before)
 
     # after commits

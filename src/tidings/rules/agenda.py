@@ -4,8 +4,13 @@
 2. Its action runs once, for all its instances.
 3. What the action changes counts before the next choice: rules may be triggered by it, or not be triggered any more.
 
-A rule is judged over the stretch since it was last chosen, or since the phase's beginning.  Judging again what did not
-change is avoided: a rule that was not triggered is asked again only when something it reads has been touched since.
+A rule is judged over the stretch since the phase's beginning.  Once it has run, it has dealt with the instances that
+were there when it was chosen and still were after its action.  So it is judged over two stretches, since it was chosen
+and since its action ended, and triggered by either: its action may trigger it again, and what its action undid may come
+back.
+
+Judging again what did not change is avoided: a rule that was not triggered is asked again only when something it reads
+has been touched since.
 
 A phase that does not end is ended: after ``bound`` actions it fails, and names the rules that trigger each other.
 """
@@ -23,7 +28,7 @@ from tidings.rules.action import Actions
 from tidings.rules.condition import instances
 from tidings.rules.event import Present, happened
 from tidings.rules.rule import Rule
-from tidings.rules.stretch import Stretch
+from tidings.rules.stretch import Stretch, most
 from tidings.write.transaction import Transaction
 
 BOUND = 64
@@ -57,8 +62,12 @@ class Agenda:
     _quiet: dict[tuple[int, int], int] = field(default_factory=dict)
     """Up to where a rule was judged and not triggered, by rule and beginning of the stretch."""
 
-    def triggered(self, rule: Rule, start: int) -> pa.Table | None:
-        """The instances of a rule since a place in the transaction; None if there are none."""
+    def triggered(self, rule: Rule, *starts: int) -> pa.Table | None:
+        """The instances of a rule since one of some places in the transaction; None if there are none."""
+        found = [rows for start in dict.fromkeys(starts) if (rows := self._since(rule, start)) is not None]
+        return None if not found else found[0] if len(found) == 1 else most(rule.columns, *found)
+
+    def _since(self, rule: Rule, start: int) -> pa.Table | None:
         done = self.tx.done
         judged = self._quiet.get((rule.id, start), start)
         reads = rule.influents | rule.hears
@@ -92,7 +101,7 @@ class Agenda:
         ``after`` is told where an action began, once it is over.
         """
         ordered = sorted(rules, key=lambda rule: rule.order)
-        marks: dict[int, int] = {}
+        marks: dict[int, tuple[int, int]] = {}
         waiting = queued if queued is not None else {}
         while True:
             for rule in ordered:
@@ -101,13 +110,14 @@ class Agenda:
                 elif queued is not None and rule.condition == "immediate":
                     continue
                 else:
-                    found = self.triggered(rule, marks.get(rule.id, start))
+                    found = self.triggered(rule, *marks.get(rule.id, (start,)))
                     if found is None:
                         continue
                     rows = found
-                marks[rule.id] = len(self.tx.done)
+                chosen = len(self.tx.done)
                 self.run(rule, rows)
-                after(marks[rule.id])
+                marks[rule.id] = chosen, len(self.tx.done)
+                after(chosen)
                 break
             else:
                 return

@@ -35,7 +35,7 @@ from tidings.lang.sql.rule import CreateRule
 from tidings.network import within
 from tidings.network.waves import Waves
 from tidings.rules.rule import CHANGE, ChangesOf, Rule
-from tidings.rules.stretch import Entries, Stretch, consolidated, paired, part, repeated
+from tidings.rules.stretch import Entries, Stretch, consolidated, most, paired, part, repeated
 from tidings.store.catalog import Catalog
 from tidings.store.table import Table
 
@@ -211,7 +211,8 @@ def instances(waves: Waves, rule: Rule, stretch: Stretch) -> pa.Table:
         gone = {n: part(e, -1) for n, e in changes.items()}
         common = {n: _together(before.get(n), e) for n, e in gone.items()}
         came = {n: rows for n, e in changes.items() if (rows := part(e, 1)).num_rows}
-        found = _most(rule, found, within.delta(waves, rule.name, rule.plan, stretch.at, before | common, came))
+        touched = within.delta(waves, rule.name, rule.plan, stretch.at, before | common, came)
+        return most(rule.columns, told(rule, found), repeated(touched, 1))
     return told(rule, found)
 
 
@@ -235,16 +236,6 @@ def _together(one: pa.Table | None, other: pa.Table) -> pa.Table:
     rows = other if one is None else pa.concat_tables([one, other])
     place = rows.schema.get_field_index(TIME)
     return rows.set_column(place, rows.schema.field(place), pa.repeat(pa.scalar(0, pa.int64()), rows.num_rows))
-
-
-def _most(rule: Rule, one: pa.Table, other: pa.Table) -> pa.Table:
-    """The rows that came by one of two accounts, each as often as the greater says."""
-    columns = tuple(Column(f.name, f.type) for f in rule.plan.fields)
-    first, second = repeated(one, 1), repeated(other, 1)
-    entry = consolidated(columns, first, [1] * first.num_rows, 0)
-    rest = pa.concat_tables([second, first])
-    missing = consolidated(columns, rest, [1] * second.num_rows + [-1] * first.num_rows, 0)
-    return pa.concat_tables([entry, part(missing, 1)])
 
 
 def identified(rule: Rule, delta: pa.Table) -> pa.Table:

@@ -98,6 +98,13 @@ def repeated(entry: pa.Table, sign: int) -> pa.Table:
     return found.drop_columns([TIME, WEIGHT]).take(pa.array(places, pa.int64()))
 
 
+def most(columns: tuple[Column, ...], one: pa.Table, other: pa.Table) -> pa.Table:
+    """The rows of two bags, each as often as it is in the one that has it more often."""
+    both = pa.concat_tables([other, one])
+    missing = consolidated(columns, both, [1] * other.num_rows + [-1] * one.num_rows, 0)
+    return pa.concat_tables([one, repeated(missing, 1)])
+
+
 def paired(entry: pa.Table, columns: tuple[Column, ...], key: tuple[str, ...]) -> list[tuple[int | None, int | None]]:
     """Places of rows in a log entry: what went beside what came in its stead, by key; None where there is nothing."""
     old: dict[object, list[int]] = {}
