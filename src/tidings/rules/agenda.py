@@ -91,20 +91,20 @@ class Agenda:
 
     def settle(
         self,
-        rules: Iterable[Rule],
+        rules: Callable[[], Iterable[Rule]],
         start: int,
         after: Callable[[int], None],
         queued: dict[int, list[pa.Table]] | None = None,
     ) -> None:
         """Choose and run rules until none is triggered; ``queued`` are instances that wait for their action.
 
-        ``after`` is told where an action began, once it is over.
+        ``rules`` gives those that may be triggered by what has been done so far.  ``after`` is told where an action
+        began, once it is over.
         """
-        ordered = sorted(rules, key=lambda rule: rule.order)
         marks: dict[int, tuple[int, int]] = {}
         waiting = queued if queued is not None else {}
         while True:
-            for rule in ordered:
+            for rule in sorted(rules(), key=lambda rule: rule.order):
                 if waiting.get(rule.id):
                     rows = pa.concat_tables(waiting.pop(rule.id))
                 elif queued is not None and rule.condition == "immediate":

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, assert_never
 
-import pyarrow as pa
 from sqlglot import exp
 
 from tidings.analysis.influents import CLOCK, influents, reads
@@ -25,6 +24,7 @@ from tidings.errors import (
     UnsupportedStatement,
     closest,
 )
+from tidings.ir.types import is_nested as nested
 from tidings.lang.sql import statement
 from tidings.lang.sql.event import And, Event, Or, TableEvent, Then
 from tidings.lang.sql.instant import at
@@ -38,6 +38,7 @@ from tidings.rules.condition import activations_of, bound
 from tidings.rules.coupling import Watching
 from tidings.rules.rule import Rule
 from tidings.store.altering import drop
+from tidings.store.constraints import Constraints
 from tidings.store.evaluate import Evaluator
 from tidings.store.rules import KeptRule, RuleStore
 from tidings.store.storage import Storage
@@ -66,7 +67,7 @@ class Book:
     """What transactions need; it is given once it is made."""
     _kept: list[KeptRule] | None = None
     _rules: dict[int, Rule] | None = None
-    _last: int = field(default=0)
+    _by_table: dict[str, list[Rule]] = field(default_factory=dict)
 
     # what there is
 
@@ -88,7 +89,16 @@ class Book:
                     self.fail(kept.id, error)
             late = {r.id: r.until - r.read.options.hold for r in self._rules.values() if r.condition == "detached"}
             self.storage.needed = late
+            self._by_table = {}
+            for rule in self._rules.values():
+                for name in rule.influents | rule.hears:
+                    self._by_table.setdefault(name, []).append(rule)
         return list(self._rules.values())
+
+    def touched(self, tables: set[str]) -> list[Rule]:
+        """The rules that read or hear of some tables; those of others cost nothing."""
+        self.rules()
+        return list({r.id: r for name in tables for r in self._by_table.get(name, ())}.values())
 
     def ready(self, kept: KeptRule) -> Rule:
         """A rule from what the catalog has of it."""
@@ -250,7 +260,10 @@ class Book:
         if isinstance(known, Table) and known.role == "activations":
             self._drop_table(known)
         if rule.read.parameters:
-            self.storage.define(Table(name, rule.read.parameters, role="activations"))
+            exact = [c.name for c in rule.read.parameters if c.type not in ("float", "double") and not nested(c.type)]
+            key = tuple(exact) if len(exact) == len(rule.read.parameters) else ()
+            demands = Constraints(key=key, required=key)
+            self.storage.define(Table(name, rule.read.parameters, constraints=demands, role="activations"))
 
     def _take_what_holds(self, rule: Rule) -> None:
         """Let a rule fire for what holds when it is made."""
@@ -324,12 +337,18 @@ class Book:
             for c, value in zip(table.columns, read.values, strict=True)
         }
         with self.transaction() as tx:
-            held = tx.query(table.name).to_arrow()
-            same = held.filter(pa.array([r == row for r in held.to_pylist()], pa.bool_()))
-            if read.on and not same.num_rows:
+            there = self._is_active(table, row, tx)
+            if read.on and not there:
                 tx.insert(table.name, [row])
-            elif not read.on:
-                tx.delete(table.name, same.slice(0, 1))
+            elif not read.on and there:
+                tx.delete(table.name, [row])
+
+    def _is_active(self, table: Table, row: dict[str, Any], tx: Transaction) -> bool:
+        """Whether there is such an activation; by key one row is looked up, else all are."""
+        if not table.constraints.key:
+            return row in tx.query(table.name).rows()
+        value = tuple(row[k] for k in table.constraints.key)
+        return bool(tx.access.enforcer.finder.by_key(table, [value]).get(value))
 
     # what may not go
 

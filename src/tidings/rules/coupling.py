@@ -34,7 +34,8 @@ from tidings.write.transaction import Also
 class Rules(Protocol):
     """Who knows the rules."""
 
-    def rules(self) -> list[Rule]: ...
+    def touched(self, tables: set[str]) -> list[Rule]:
+        """The rules that read or hear of some tables."""
 
 
 @dataclass(slots=True)
@@ -55,11 +56,20 @@ class Watching:
     then: Also | None = None
     """What else is to be recorded with the commit."""
     _floor: int = 0
+    _touched: set[str] = field(default_factory=set)
+    _looked: int = 0
     _queued: dict[int, list[pa.Table]] = field(default_factory=dict)
 
     def _of(self, condition: str, *actions: str) -> list[Rule]:
+        """The rules of some couplings that may be triggered by what has been done so far."""
+        done = self.agenda.tx.done
+        self._touched |= {table.name for table, _, _ in done[self._looked :]}
+        self._looked = len(done)
+        found = self.book.touched(self._touched)
+        if not found:
+            return []
         now = self.agenda.tx.access.instant()
-        return [r for r in self.book.rules() if r.condition == condition and r.action in actions and r.is_active(now)]
+        return [r for r in found if r.condition == condition and r.action in actions and r.is_active(now)]
 
     # while it is open
 
@@ -70,7 +80,7 @@ class Watching:
 
     def _immediately(self, start: int) -> None:
         """Judge immediate rules over what was done since a place, and what their actions do."""
-        self.agenda.settle(self._of("immediate", "immediate"), start, lambda _: None)
+        self.agenda.settle(lambda: self._of("immediate", "immediate"), start, lambda _: None)
         for rule in sorted(self._of("immediate", "deferred", *DETACHED), key=lambda rule: rule.order):
             rows = self.agenda.triggered(rule, start)
             if rows is None:
@@ -86,10 +96,9 @@ class Watching:
     def before_commit(self) -> Also | None:
         """The check phase; what is to be recorded with the commit."""
         agenda = self.agenda
-        deferred = self._of("deferred", "deferred") + self._of("immediate", "deferred")
         if agenda.tx.done or self._queued:
             agenda.tx.check_present()
-            agenda.settle(deferred, 0, self._immediately, self._queued)
+            agenda.settle(self._deferred, 0, self._immediately, self._queued)
         for rule in sorted(self._of("deferred", *DETACHED), key=lambda rule: rule.order):
             rows = agenda.triggered(rule, 0)
             if rows is not None:
@@ -97,6 +106,9 @@ class Watching:
         if not agenda.fired and self.then is None:
             return None
         return self._record
+
+    def _deferred(self) -> list[Rule]:
+        return self._of("deferred", "deferred") + self._of("immediate", "deferred")
 
     def _record(self, time: int) -> None:
         with self.store.storage.together() as pending:
