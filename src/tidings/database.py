@@ -352,6 +352,8 @@ class Database:
             Detached(self._book).advance()
             at = max(at, self.time)
             self._waves.advance(at)
+            if self._folding.policy.retention is not None:
+                self._book.store.forget(self._clock.now() - self._folding.policy.retention)
         self._folding.step()
         return at
 

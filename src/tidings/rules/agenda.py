@@ -51,8 +51,8 @@ class Agenda:
     tx: Transaction
     waves: Waves
     actions: Actions
-    at: int
-    """The last commit."""
+    last: Callable[[], int]
+    """The last commit; others may commit while the transaction is open."""
     failed: Callable[[Rule, TidingsError], None]
     bound: int = BOUND
     fired: list[Fired] = field(default_factory=list)
@@ -71,9 +71,9 @@ class Agenda:
         done = self.tx.done
         judged = self._quiet.get((rule.id, start), start)
         reads = rule.influents | rule.hears
-        if not Stretch(done, judged, len(done), self.at).touches(reads):
+        if not Stretch(done, judged, len(done), self.last()).touches(reads):
             return None
-        found = self._judged(rule, Stretch(done, start, len(done), self.at))
+        found = self._judged(rule, Stretch(done, start, len(done), self.last()))
         if found is None:
             self._quiet[rule.id, start] = len(done)
         return found

@@ -195,10 +195,12 @@ class Book:
         """The rules look on while a transaction is open; nobody does if there are none."""
         if not self.kept and then is None:
             return None
-        agenda = Agenda(tx, self.waves, self.actions, self.timeline.time, self._failed, self.bound)
-        return Watching(
-            agenda, self, self.store, lambda: self.timeline.time, self.timeline.clock.now, self.sent, depth, then
-        )
+        agenda = Agenda(tx, self.waves, self.actions, self.time, self._failed, self.bound)
+        return Watching(agenda, self, self.store, self.time, self.timeline.clock.now, self.sent, depth, then)
+
+    def time(self) -> int:
+        """The time of the last commit."""
+        return self.timeline.time
 
     def _failed(self, rule: Rule, error: TidingsError) -> None:
         self.fail(rule.id, error)

@@ -119,6 +119,16 @@ class RuleStore:
             for r in found
         ]
 
+    def forget(self, before: int) -> None:
+        """Forget what was done before an instant; what waits is kept, and the last one, so that no number comes twice."""
+        last = select(func.max(schema.firing.c.id)).scalar_subquery()
+        old = (schema.firing.c.time < before) & (schema.firing.c.state != "waiting") & (schema.firing.c.id < last)
+        with self.storage.tables_beside.reading() as connection:
+            if connection.execute(select(schema.firing.c.id).where(old).limit(1)).first() is None:
+                return
+        with self.storage.tables_beside.writing() as connection:
+            connection.execute(delete(schema.firing).where(old))
+
     def settle(self, id: int, state: State, at: int, error: str | None = None) -> None:
         """Note what became of a firing, in a transaction of its own."""
         with self.storage.tables_beside.writing() as connection:

@@ -115,12 +115,19 @@ class Transaction:
     """What has been done, in order: rows of tables that came (1) or went (-1)."""
     inside: bool = False
     """Whether this is the part of a transaction that a rule's action has: somebody else ends it."""
-    watcher: Watcher | None = field(init=False)
+    _watcher: Watcher | None = None
+    _is_watched: bool = False
     _mutex: RLock = field(init=False)
 
     def __post_init__(self) -> None:
         self._mutex = self.access.mutex
-        self.watcher = self.access.watch(self)
+
+    @property
+    def watcher(self) -> Watcher | None:
+        """Who looks on."""
+        if not self._is_watched:
+            self._is_watched, self._watcher = True, self.access.watch(self)
+        return self._watcher
 
     def part(self, access: Access) -> Transaction:
         """The same transaction, for somebody who may change rows in it but not end it."""
@@ -235,8 +242,8 @@ class Transaction:
         self._require_open()
         self._require_own()
         self._over = "it was rolled back"
-        if self.watcher is not None:
-            self.watcher.rolled_back()
+        if self._watcher is not None:
+            self._watcher.rolled_back()
 
     # what the ways to change rows are made of
 

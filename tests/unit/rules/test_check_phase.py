@@ -196,3 +196,13 @@ def test_what_does_not_concern_a_rule_costs_no_wave(db: Database, monkeypatch: p
     assert asked == []
     db.sql("INSERT INTO stock VALUES (3, 1)")
     assert asked == ["a"]
+
+
+def test_what_others_commit_meanwhile_counts(db: Database) -> None:
+    db.sql(f"CREATE RULE reorder {LOW} DO INSERT INTO orders SELECT item, 50 FROM condition {NOW}")
+    first = db.transaction()
+    first.sql("INSERT INTO stock VALUES (3, 1)")
+    with db.transaction() as second:
+        second.sql("INSERT INTO lim VALUES (3, 10)")
+    first.commit()
+    assert rows(db, "orders") == [(3, 50)]

@@ -224,3 +224,12 @@ def test_a_thread_delivers(db: Database) -> None:
         db.deliveries.start()
         db.sql("UPDATE stock SET qty = 5 WHERE item = 1")
         assert heard.get(30) is not None
+
+
+def test_firings_are_kept_as_long_as_changes(db: Database, clock: ManualClock) -> None:
+    db.sql(f"CREATE RULE tell {LOW} DO NOTIFY 'buyers'; UPDATE stock SET qty = 5 WHERE item = 1")
+    clock.advance(timedelta(days=6))
+    db.sql("UPDATE stock SET qty = 5 WHERE item = 2")
+    clock.advance(timedelta(days=2))
+    db.advance()
+    assert [f.id for f in db._book.store.firings()] == [2]
