@@ -38,7 +38,7 @@ from tidings.network.waves import Waves
 from tidings.result import Delta, Result
 from tidings.rules.action import Actions, Procedure
 from tidings.rules.book import Book
-from tidings.rules.detached import Detached
+from tidings.rules.detached import Backtested, Detached
 from tidings.rules.tables import TABLES, as_rows, entry
 from tidings.store.enforce import Enforcer
 from tidings.store.evaluate import Evaluator
@@ -229,6 +229,14 @@ class Database:
         if name == "tidings.deliveries":
             return as_rows(COLUMNS, delivered(Outbox(self._storage.tables_beside)))
         return entry(self._book, name)
+
+    @reading
+    def backtest(self, rule: str, since: Instant | None = None) -> list[Backtested]:
+        """For what a rule would have fired since an instant, over retained history; no action runs.
+
+        ``rule`` is a name, or a ``CREATE RULE`` that has not been run.
+        """
+        return Detached(self._book).backtest(self._book.proposed(rule), 0 if since is None else _time(since))
 
     @exclusive
     def signal(self, event: str, rows: Any) -> int:

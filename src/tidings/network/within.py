@@ -77,6 +77,8 @@ def delta(
             found = Source(_columns(plan, relation), None, changes[relation].slice(0, 0))
         else:
             found = committed(relation, Version.CURRENT)
+        if relation not in touched:
+            return found
         old = [found.changes, *([before[relation]] if relation in before else [])]
         new = [changes[relation]] if relation in changes else []
         match version:

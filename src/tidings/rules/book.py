@@ -113,6 +113,17 @@ class Book:
             raise UnknownRule(None, closest(name, [k.name for k in self.kept]), name=name)
         return found
 
+    def proposed(self, text: str) -> Rule:
+        """The rule of a name, or one that is not made yet, from the text that would make it."""
+        if any(k.name.lower() == text.lower() for k in self.kept):
+            return self.ready(self.named(text))
+        read = statement.read(text) if len(text.split()) > 1 else []
+        if len(read) != 1 or not isinstance(read[0], CreateRule):
+            raise UnknownRule(None, closest(text, [k.name for k in self.kept]), name=text)
+        if read[0].parameters and self.storage.catalog.find(activations_of(read[0].name)) is None:
+            raise InvalidRule(read[0].place, name=read[0].name, reason="it has parameters, and no activations yet")
+        return self._bound(KeptRule(0, read[0].name, read[0].own, True, 0, 0), read[0])
+
     def forget_plans(self) -> None:
         """A definition has changed."""
         self._rules = None

@@ -11,13 +11,14 @@ once.  A procedure that acts outside of the database is called again if the proc
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidings.engine.plain import row_keys
-from tidings.errors import CascadeTooLong, TidingsError
+from tidings.errors import CascadeTooLong, InvalidRule, TidingsError
 from tidings.ir.expression import TIME, WEIGHT
 from tidings.network import within
 from tidings.rules.agenda import Fired
@@ -28,6 +29,14 @@ from tidings.rules.event import instants
 from tidings.rules.rule import Rule
 from tidings.store.catalog import Catalog
 from tidings.store.rules import Firing, move, settle
+
+
+@dataclass(frozen=True, slots=True)
+class Backtested:
+    """For what a rule would have fired at an instant."""
+
+    time: int
+    rows: list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +69,7 @@ class Detached:
         return fired
 
     def _judged(self, rule: Rule, until: int) -> bool:
-        found = [
-            (at, rows)
-            for at, rows in self._instances(rule, until)
-            if rows.num_rows and rule.begins <= at and (rule.ends is None or at < rule.ends)
-        ]
+        found = [(at, rows) for at, rows in self._instances(rule, until) if rows.num_rows and rule.is_within(at)]
         store = self.book.store
         kept, messages = [], []
         for at, rows in found:
@@ -99,6 +104,20 @@ class Detached:
         for at in times:
             if at not in quiet and (happened is None or at in happened):
                 yield at, told(rule, delta.filter(pc.equal(delta.column(TIME), at)))
+
+    def backtest(self, rule: Rule, since: int) -> list[Backtested]:
+        """For what a rule would have fired since an instant, transaction by transaction; no action runs.
+
+        What its own action would have changed is not known, nor what others would have done then.
+        """
+        if rule.changes_of is not None:
+            raise InvalidRule(rule.read.place, name=rule.name, reason="CHANGES is of a transaction that is open")
+        timeline = self.book.timeline
+        waits = rule.timed or rule.read.options.hold or rule.asks
+        until = timeline.tell(timeline.now()) if waits else timeline.time
+        past = replace(rule, until=since, created=0)
+        found = self._instances(past, until) if since < until else iter(())
+        return [Backtested(at, rows.to_pylist()) for at, rows in found if rows.num_rows and rule.is_within(at)]
 
     # actions
 

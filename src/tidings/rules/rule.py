@@ -95,7 +95,11 @@ class Rule:
 
     def is_active(self, now: int) -> bool:
         """Whether it is to be judged at an instant."""
-        return self.enabled and self.begins <= now and (self.ends is None or now < self.ends)
+        return self.enabled and self.is_within(now)
+
+    def is_within(self, instant: int) -> bool:
+        """Whether an instant is one between which it is judged."""
+        return self.begins <= instant and (self.ends is None or instant < self.ends)
 
     @property
     def begins(self) -> int:

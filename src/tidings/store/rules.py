@@ -120,7 +120,7 @@ class RuleStore:
         ]
 
     def forget(self, before: int) -> None:
-        """Forget what was done before an instant; what waits is kept, and the last one, so that no number comes twice."""
+        """Forget what was done before an instant, but not what waits, nor the last: no number comes twice."""
         last = select(func.max(schema.firing.c.id)).scalar_subquery()
         old = (schema.firing.c.time < before) & (schema.firing.c.state != "waiting") & (schema.firing.c.id < last)
         with self.storage.tables_beside.reading() as connection:

@@ -11,7 +11,7 @@ import pytest
 import tidings
 from tests.unit.rules.test_check_phase import LOW, fired, rows
 from tidings import Database, ManualClock
-from tidings.errors import InvalidRule, InvalidSyntax, RuleRaised
+from tidings.errors import InvalidRule, InvalidSyntax, RuleRaised, UnknownRule
 from tidings.store.outbox import Outbox
 
 
@@ -233,3 +233,19 @@ def test_firings_are_kept_as_long_as_changes(db: Database, clock: ManualClock) -
     clock.advance(timedelta(days=2))
     db.advance()
     assert [f.id for f in db._book.store.firings()] == [2]
+
+
+def test_backtest(db: Database) -> None:
+    """What a rule would have fired for is what one fires for that was there."""
+    db.sql(f"CREATE RULE there {LOW} DO INSERT INTO log SELECT 'low', item FROM condition")
+    since = db.time
+    for qty in (5, 4, 100, 3):
+        db.sql(f"UPDATE stock SET qty = {qty} WHERE item = 1")
+    expected = [(f.time, f.rows.to_pylist()) for f in db._book.store.firings()]
+    assert len(expected) == 2
+    for rule in ("there", f"CREATE RULE proposed {LOW} DO CALL nobody(item)"):
+        assert [(found.time, found.rows) for found in db.backtest(rule, since)] == expected
+    assert db.backtest("there", expected[0][0])[0].time == expected[1][0]
+    with pytest.raises(UnknownRule):
+        db.backtest("nothing")
+    assert len(fired(db)) == 2
