@@ -59,6 +59,7 @@ class Agenda:
     path: list[str] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
     """Where statements and actions ended."""
+    _stretches: dict[tuple[int, int, int], Stretch] = field(default_factory=dict)
     _quiet: dict[tuple[int, int], int] = field(default_factory=dict)
     """Up to where a rule was judged and not triggered, by rule and beginning of the stretch."""
 
@@ -73,10 +74,17 @@ class Agenda:
         reads = rule.influents | rule.hears
         if not Stretch(done, judged, len(done), self.last()).touches(reads):
             return None
-        found = self._judged(rule, Stretch(done, start, len(done), self.last()))
+        found = self._judged(rule, self._stretch(start))
         if found is None:
             self._quiet[rule.id, start] = len(done)
         return found
+
+    def _stretch(self, start: int) -> Stretch:
+        """What was done since a place; netted once for all rules."""
+        key = start, len(self.tx.done), self.last()
+        if key not in self._stretches:
+            self._stretches[key] = Stretch(self.tx.done, *key)
+        return self._stretches[key]
 
     def _judged(self, rule: Rule, stretch: Stretch) -> pa.Table | None:
         event, now = rule.read.event, self.tx.access.instant()

@@ -62,14 +62,18 @@ class Watching:
 
     def _of(self, condition: str, *actions: str) -> list[Rule]:
         """The rules of some couplings that may be triggered by what has been done so far."""
-        done = self.agenda.tx.done
-        self._touched |= {table.name for table, _, _ in done[self._looked :]}
-        self._looked = len(done)
-        found = self.book.touched(self._touched)
+        found = self._may_fire()
         if not found:
             return []
         now = self.agenda.tx.access.instant()
         return [r for r in found if r.condition == condition and r.action in actions and r.is_active(now)]
+
+    def _may_fire(self) -> list[Rule]:
+        """The rules that read or hear of what has been touched so far."""
+        done = self.agenda.tx.done
+        self._touched |= {table.name for table, _, _ in done[self._looked :]}
+        self._looked = len(done)
+        return self.book.touched(self._touched)
 
     # while it is open
 
@@ -96,7 +100,7 @@ class Watching:
     def before_commit(self) -> Also | None:
         """The check phase; what is to be recorded with the commit."""
         agenda = self.agenda
-        if agenda.tx.done or self._queued:
+        if self._may_fire():
             agenda.tx.check_present()
             agenda.settle(self._deferred, 0, self._immediately, self._queued)
         for rule in sorted(self._of("deferred", *DETACHED), key=lambda rule: rule.order):

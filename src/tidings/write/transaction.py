@@ -6,7 +6,8 @@ tables with what it has done so far on top.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from threading import RLock
 from types import TracebackType
@@ -136,7 +137,19 @@ class Transaction:
     def statement_done(self) -> None:
         """Say that a statement has been run; those of the ways to change rows here say so themselves."""
         if self.watcher is not None:
-            self.watcher.after_statement()
+            with self._refusing():
+                self.watcher.after_statement()
+
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        """End the transaction if what is done inside fails: part of it has been done."""
+        try:
+            yield
+        except BaseException:
+            self._over = "a rule refused it"
+            if self._watcher is not None:
+                self._watcher.rolled_back()
+            raise
 
     def signal_rows(self, read: statement.Signal) -> None:
         """Let an event happen, as a statement says."""
@@ -227,12 +240,8 @@ class Transaction:
         self._require_own()
         also = None
         if self.watcher is not None:
-            try:
+            with self._refusing():
                 also = self.watcher.before_commit()
-            except BaseException:
-                self._over = "a rule refused it"
-                self.watcher.rolled_back()
-                raise
         self.time = self.access.commit([c for work in self._work.values() if (c := work.change()).weights], also)
         self._over = "it was committed"
         return self.time

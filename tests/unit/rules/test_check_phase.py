@@ -206,3 +206,30 @@ def test_what_others_commit_meanwhile_counts(db: Database) -> None:
         second.sql("INSERT INTO lim VALUES (3, 10)")
     first.commit()
     assert rows(db, "orders") == [(3, 50)]
+
+
+@pytest.mark.parametrize("refresh", ["on advance", "immediate", "manual"])
+def test_conditions_over_stored_views(db: Database, refresh: str) -> None:
+    """A stored view is what the transaction would see, wherever its rows are."""
+    db.sql(f"""
+        CREATE MATERIALIZED VIEW total WITH (refresh = '{refresh}') AS SELECT count(*) AS n, sum(qty) AS qty FROM stock;
+        CREATE RULE little WHEN SELECT n FROM total WHERE qty < 100
+          DO INSERT INTO log SELECT 'little', CAST(n AS INT) FROM condition {NOW}
+    """)
+    db.sql("UPDATE stock SET qty = 60")
+    db.sql("UPDATE stock SET qty = 40")
+    db.advance()
+    db.sql("UPDATE stock SET qty = 30")
+    db.sql("UPDATE stock SET qty = 300")
+    db.sql("UPDATE stock SET qty = 30")
+    assert rows(db, "log") == [("little", 2), ("little", 2)]
+
+
+def test_several_changes_of_one_transaction_meet(db: Database) -> None:
+    db.sql(f"CREATE RULE reorder {LOW} DO INSERT INTO orders SELECT item, 50 FROM condition {NOW}")
+    with db.transaction() as tx:
+        tx.insert("stock", [(3, 1)])
+        tx.insert("lim", [(3, 10)])
+        tx.delete("lim", [(1,)])
+        tx.update("stock", [{"item": 1, "qty": 0}])
+    assert rows(db, "orders") == [(3, 50)]

@@ -11,7 +11,7 @@ import pytest
 import tidings
 from tests.unit.rules.test_check_phase import LOW, fired, rows
 from tidings import Database, ManualClock
-from tidings.errors import InvalidRule, InvalidSyntax, RuleRaised, UnknownRule
+from tidings.errors import InvalidRule, InvalidSyntax, RuleRaised, UnknownRule, UnknownTransactionState
 from tidings.store.outbox import Outbox
 
 
@@ -42,7 +42,8 @@ def test_immediate_raise_ends_the_statement(db: Database) -> None:
     tx = db.transaction()
     with pytest.raises(RuleRaised):
         tx.sql("UPDATE stock SET qty = -1 WHERE item = 1")
-    tx.rollback()
+    with pytest.raises(UnknownTransactionState):
+        tx.commit()
     assert rows(db, "stock") == [(1, 100), (2, 100)]
 
 
