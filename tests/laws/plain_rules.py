@@ -31,11 +31,12 @@ class PlainRule:
     name: str
     age: int
     event: tuple[Literal["insert", "delete", "update"], str] | None
-    when: Literal["begins", "gone"]
+    when: Literal["begins", "gone", "changed"]
     query: str
     statement: str | None
     priority: int
     nervous: bool
+    key: bool
     condition: str
     action: str
 
@@ -44,12 +45,13 @@ class PlainRule:
         """The statement that makes it."""
         words = {"insert": "INSERT INTO", "delete": "DELETE FROM", "update": "UPDATE OF"}
         on = f"ON {words[self.event[0]]} {self.event[1]} " if self.event else ""
-        when = "WHEN GONE" if self.when == "gone" else "WHEN"
+        when = {"begins": "WHEN", "gone": "WHEN GONE", "changed": "WHEN CHANGED"}[self.when]
         do = self.statement or "RAISE 'no'"
         semantics = "nervous" if self.nervous else "strict"
         return (
             f"CREATE RULE {self.name} {on}{when} {self.query} DO {do} WITH (priority = {self.priority},"
-            f" semantics = '{semantics}', condition = '{self.condition}', action = '{self.action}')"
+            f" semantics = '{semantics}', condition = '{self.condition}', action = '{self.action}'"
+            f"{', key = k' if self.key else ''})"
         )
 
 
@@ -85,7 +87,7 @@ class Plain:
 
     def _put(self, table: str, rows: Bag) -> None:
         self.engine.execute(f"DELETE FROM {table}")
-        listed = list(rows.elements())
+        listed = [row[:2] for row in rows.elements()]
         if listed:
             self.engine.executemany(f"INSERT INTO {table} VALUES (?, ?)", listed)
 
@@ -113,9 +115,17 @@ class Plain:
             if not {"insert": bool(came), "delete": bool(went), "update": bool(came and went)}[kind]:
                 return Counter()
         held, holds = self._rows(rule.query, before), self._rows(rule.query, now)
+        came, went = holds - held, held - holds
+        if rule.when == "changed":
+            return Counter({(*row, "came"): n for row, n in came.items()}) + Counter(
+                {(*row, "went"): n for row, n in went.items()}
+            )
+        if rule.key:
+            both = {row[0] for row in came} & {row[0] for row in went}
+            came, went = (Counter({row: n for row, n in bag.items() if row[0] not in both}) for bag in (came, went))
         if rule.when == "gone":
-            return held - holds
-        found = holds - held
+            return went
+        found = came
         if rule.nervous:
             common = {t: before[t] & now[t] for t in TABLES}
             found |= holds - self._rows(rule.query, common)

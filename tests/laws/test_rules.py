@@ -58,11 +58,12 @@ def random_rule(random: Random, age: int) -> PlainRule:
         name=f"r{age}",
         age=age,
         event=event,  # type: ignore[arg-type]
-        when="gone" if random.random() < 0.2 else "begins",
+        when=(when := random.choices(("begins", "gone", "changed"), (6, 2, 1))[0]),
         query=random.choice(CONDITIONS),
         statement=None if raises else random.choice(ACTIONS),
         priority=random.randint(0, 2),
         nervous=random.random() < 0.3,
+        key=when != "changed" and random.random() < 0.2,
         condition=condition,
         action=action,
     )

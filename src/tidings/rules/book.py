@@ -67,6 +67,9 @@ class Book:
     """What transactions need; it is given once it is made."""
     _kept: list[KeptRule] | None = None
     _rules: dict[int, Rule] | None = None
+    _ready: dict[tuple[int, str], Rule] = field(default_factory=dict)
+    _proposals: dict[str, Rule] = field(default_factory=dict)
+    """Rules that were asked about and are not made, by their texts."""
     _by_table: dict[str, list[Rule]] = field(default_factory=dict)
 
     # what there is
@@ -84,7 +87,7 @@ class Book:
             self._rules = {}
             for kept in self.kept:
                 try:
-                    self._rules[kept.id] = self.ready(kept)
+                    self._rules[kept.id] = self._ready_again(kept)
                 except TidingsError as error:
                     self.fail(kept.id, error)
             late = {r.id: r.until - r.read.options.hold for r in self._rules.values() if r.condition == "detached"}
@@ -94,6 +97,14 @@ class Book:
                 for name in rule.influents | rule.hears:
                     self._by_table.setdefault(name, []).append(rule)
         return list(self._rules.values())
+
+    def _ready_again(self, kept: KeptRule) -> Rule:
+        """A rule bound once for as long as definitions stay: programs are known by their plans."""
+        if (kept.id, kept.text) not in self._ready:
+            self._ready[kept.id, kept.text] = self.ready(kept)
+        rule = self._ready[kept.id, kept.text]
+        rule.until, rule.enabled, rule.created = kept.until, kept.enabled, kept.created
+        return rule
 
     def touched(self, tables: set[str]) -> list[Rule]:
         """The rules that read or hear of some tables; those of others cost nothing."""
@@ -115,18 +126,24 @@ class Book:
 
     def proposed(self, text: str) -> Rule:
         """The rule of a name, or one that is not made yet, from the text that would make it."""
+        if text in self._proposals:
+            return self._proposals[text]
         if any(k.name.lower() == text.lower() for k in self.kept):
-            return self.ready(self.named(text))
+            self.rules()
+            return self._ready_again(self.named(text))
         read = statement.read(text) if len(text.split()) > 1 else []
         if len(read) != 1 or not isinstance(read[0], CreateRule):
             raise UnknownRule(None, closest(text, [k.name for k in self.kept]), name=text)
         if read[0].parameters and self.storage.catalog.find(activations_of(read[0].name)) is None:
             raise InvalidRule(read[0].place, name=read[0].name, reason="it has parameters, and no activations yet")
-        return self._bound(KeptRule(0, read[0].name, read[0].own, True, 0, 0), read[0])
+        rule = self._bound(KeptRule(0, read[0].name, read[0].own, True, 0, 0), read[0])
+        return self._proposals.setdefault(text, rule)
 
     def forget_plans(self) -> None:
         """A definition has changed."""
         self._rules = None
+        self._ready.clear()
+        self._proposals.clear()
 
     def reload(self) -> None:
         """Read what is kept again."""
@@ -260,7 +277,8 @@ class Book:
         self._prepare_activations(rule, before)
         self.store.create(kept)
         self.reload()
-        self.forget()
+        if before is not None:
+            self.forget()
         if read.options.initial and not read.parameters and kept.enabled:
             self._take_what_holds(self.ready(self.named(read.name)))
 
@@ -277,6 +295,7 @@ class Book:
             key = tuple(exact) if len(exact) == len(rule.read.parameters) else ()
             demands = Constraints(key=key, required=key)
             self.storage.define(Table(name, rule.read.parameters, constraints=demands, role="activations"))
+            self.forget()
 
     def _take_what_holds(self, rule: Rule) -> None:
         """Let a rule fire for what holds when it is made."""
@@ -303,6 +322,7 @@ class Book:
             raise UnknownRule(read.place, unknown.hint, name=read.name) from None
         self.store.drop(kept.id)
         self.reload()
+        self.forget()
         table = self.storage.catalog.find(activations_of(kept.name))
         if isinstance(table, Table) and table.role == "activations":
             self._drop_table(table)

@@ -6,6 +6,7 @@ Definitions and changes come out as small records; queries stay trees until they
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -131,7 +132,7 @@ Statement: TypeAlias = (
 
 def read(text: str) -> list[Statement]:
     """The statements of a text, in order."""
-    parts = _parts(text)
+    parts = _parts(text) if _MAY_BE_ABOUT_RULES.search(text) else []
     if not any(is_rule_statement(Reader(text, tokens)) for tokens in parts):
         return _plain(text)
     found: list[Statement] = []
@@ -143,6 +144,10 @@ def read(text: str) -> list[Statement]:
             trees = parse_at(text, *stretch)
             found += [_statement(tree, text, text[slice(*stretch)]) for tree in trees]
     return found
+
+
+_MAY_BE_ABOUT_RULES = re.compile(r"\b(rule|event|signal|enable|disable)\b", re.IGNORECASE)
+"""Texts without one of these words need not be looked at twice."""
 
 
 def _parts(text: str) -> list[list[Token]]:
