@@ -1,7 +1,8 @@
 """Rules do what a plain interpreter of them does: the same firings, in the same order, and the same rows at the end.
 
-Random rules over two tables: conditions that join, group and negate, events, priorities, both semantics, all couplings,
-and actions that change what the conditions read.  The interpreter evaluates every condition from scratch.
+Random rules over two tables: conditions that join, group and negate, some of them alike but for a number, events,
+priorities, both semantics, all couplings, and actions that change what the conditions read.  The interpreter evaluates
+every condition from scratch.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from tidings.errors import CascadeTooLong, RuleRaised
 BOUND = 6
 
 CONDITIONS = (
-    "SELECT k, v FROM a WHERE v < 2",
+    "SELECT k, v FROM a WHERE v < {n}",
     "SELECT k, v FROM b WHERE v > 1",
-    "SELECT k, 0 AS v FROM a WHERE v > 0",
-    "SELECT a.k, b.v FROM a JOIN b ON a.k = b.k WHERE a.v < b.v",
+    "SELECT k, 0 AS v FROM a WHERE v > {n} OR v = 0",
+    "SELECT a.k, b.v FROM a JOIN b ON a.k = b.k WHERE a.v < b.v AND b.v <> {n}",
+    "SELECT a.k, b.v FROM a LEFT JOIN b ON a.k = b.k WHERE a.v <= {n}",
     "SELECT k, CAST(count(*) AS INT) AS v FROM a GROUP BY k HAVING count(*) > 1",
     "SELECT k, max(v) AS v FROM b GROUP BY k",
     "SELECT k, v FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.k = a.k)",
@@ -59,7 +61,7 @@ def random_rule(random: Random, age: int) -> PlainRule:
         age=age,
         event=event,  # type: ignore[arg-type]
         when=(when := random.choices(("begins", "gone", "changed"), (6, 2, 1))[0]),
-        query=random.choice(CONDITIONS),
+        query=random.choice(CONDITIONS).format(n=random.randint(0, 3)),
         statement=None if raises else random.choice(ACTIONS),
         priority=random.randint(0, 2),
         nervous=random.random() < 0.3,

@@ -74,7 +74,8 @@ def delta(
 
     def source(relation: str, version: Version) -> Source:
         if catalog.find(relation) is None:
-            found = Source(_columns(plan, relation), None, changes[relation].slice(0, 0))
+            given = changes[relation] if relation in changes else before[relation]
+            found = Source(_columns(plan, relation), None, given.slice(0, 0))
         else:
             found = committed(relation, Version.CURRENT)
         if relation not in touched:

@@ -17,18 +17,20 @@ A phase that does not end is ended: after ``bound`` actions it fails, and names 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from tidings.errors import CascadeTooLong, RuleRaised, TidingsError
+from tidings.network import within
 from tidings.network.waves import Waves
 from tidings.rules.action import Actions
 from tidings.rules.condition import instances
 from tidings.rules.event import Present, happened
 from tidings.rules.rule import Rule
-from tidings.rules.stretch import Stretch, most
+from tidings.rules.shape import CONSTANTS, Shape
+from tidings.rules.stretch import Entries, Stretch, most
 from tidings.write.transaction import Transaction
 
 BOUND = 64
@@ -54,12 +56,15 @@ class Agenda:
     last: Callable[[], int]
     """The last commit; others may commit while the transaction is open."""
     failed: Callable[[Rule, TidingsError], None]
+    shapes: Mapping[int, Shape] = field(default_factory=dict)
+    """What rules have in common, by their numbers."""
     bound: int = BOUND
     fired: list[Fired] = field(default_factory=list)
     path: list[str] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
     """Where statements and actions ended."""
     _stretches: dict[tuple[int, int, int], Stretch] = field(default_factory=dict)
+    _shared: dict[tuple[str, int, int, int, bool], pa.Table] = field(default_factory=dict)
     _quiet: dict[tuple[int, int], int] = field(default_factory=dict)
     """Up to where a rule was judged and not triggered, by rule and beginning of the stretch."""
 
@@ -72,16 +77,17 @@ class Agenda:
         done = self.tx.done
         judged = self._quiet.get((rule.id, start), start)
         reads = rule.influents | rule.hears
-        if not Stretch(done, judged, len(done), self.last()).touches(reads):
+        end = next((n for n in range(len(done), judged, -1) if done[n - 1][0].name in reads), None)
+        if end is None:
             return None
-        found = self._judged(rule, self._stretch(start))
+        found = self._judged(rule, self._stretch(start, end))
         if found is None:
             self._quiet[rule.id, start] = len(done)
         return found
 
-    def _stretch(self, start: int) -> Stretch:
-        """What was done since a place; netted once for all rules."""
-        key = start, len(self.tx.done), self.last()
+    def _stretch(self, start: int, end: int) -> Stretch:
+        """What was done from one place to another; netted once for all rules."""
+        key = start, end, self.last()
         if key not in self._stretches:
             self._stretches[key] = Stretch(self.tx.done, *key)
         return self._stretches[key]
@@ -91,11 +97,22 @@ class Agenda:
         try:
             if event is not None and not happened(event, Present(self.waves.catalog, stretch, self.ends, now)):
                 return None
-            rows = self.tx.answer(rule.plan, now) if rule.asks else instances(self.waves, rule, stretch)
+            rows = self.tx.answer(rule.plan, now) if rule.asks else instances(self.waves, rule, stretch, self._delta)
         except TidingsError as error:
             self.failed(rule, error)
             raise
         return rows if rows.num_rows else None
+
+    def _delta(self, rule: Rule, stretch: Stretch, before: Entries, changes: Entries, came: bool) -> pa.Table:
+        """The changes of a condition; those of rules of one shape are found once for all of them."""
+        shape = self.shapes.get(rule.id)
+        if shape is None:
+            return within.delta(self.waves, rule.name, rule.plan, stretch.at, before, changes)
+        key = shape.name, stretch.start, stretch.end, stretch.at, came
+        if key not in self._shared:
+            given = before | {CONSTANTS: shape.constants}
+            self._shared[key] = within.delta(self.waves, shape.name, shape.plan, stretch.at, given, changes)
+        return shape.of(rule, self._shared[key])
 
     def settle(
         self,

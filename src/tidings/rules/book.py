@@ -24,6 +24,7 @@ from tidings.errors import (
     UnsupportedStatement,
     closest,
 )
+from tidings.ir.relation import Relation
 from tidings.ir.types import is_nested as nested
 from tidings.lang.sql import statement
 from tidings.lang.sql.event import And, Event, Or, TableEvent, Then
@@ -37,6 +38,7 @@ from tidings.rules.agenda import BOUND, Agenda, Fired
 from tidings.rules.condition import activations_of, bound
 from tidings.rules.coupling import Watching
 from tidings.rules.rule import Rule
+from tidings.rules.shape import Shape, shapes
 from tidings.store.altering import drop
 from tidings.store.constraints import Constraints
 from tidings.store.evaluate import Evaluator
@@ -68,6 +70,9 @@ class Book:
     _kept: list[KeptRule] | None = None
     _rules: dict[int, Rule] | None = None
     _ready: dict[tuple[int, str], Rule] = field(default_factory=dict)
+    _shapes: dict[int, Shape] | None = None
+    _plans: dict[str, Relation | None] = field(default_factory=dict)
+    """Bound queries of shapes."""
     _proposals: dict[str, Rule] = field(default_factory=dict)
     """Rules that were asked about and are not made, by their texts."""
     _by_table: dict[str, list[Rule]] = field(default_factory=dict)
@@ -84,7 +89,7 @@ class Book:
     def rules(self) -> list[Rule]:
         """Rules, bound; those that cannot be are left out, and shown as failing."""
         if self._rules is None:
-            self._rules = {}
+            self._rules, self._shapes = {}, None
             for kept in self.kept:
                 try:
                     self._rules[kept.id] = self._ready_again(kept)
@@ -110,6 +115,14 @@ class Book:
         """The rules that read or hear of some tables; those of others cost nothing."""
         self.rules()
         return list({r.id: r for name in tables for r in self._by_table.get(name, ())}.values())
+
+    def shapes(self) -> dict[int, Shape]:
+        """What rules have in common, by their numbers."""
+        rules = self.rules()
+        if self._shapes is None:
+            catalog, analyzer = self.storage.catalog, self.storage.backend
+            self._shapes = shapes(rules, catalog, analyzer, self._plans) if len(rules) > 1 else {}
+        return self._shapes
 
     def ready(self, kept: KeptRule) -> Rule:
         """A rule from what the catalog has of it."""
@@ -144,6 +157,7 @@ class Book:
         self._rules = None
         self._ready.clear()
         self._proposals.clear()
+        self._plans.clear()
 
     def reload(self) -> None:
         """Read what is kept again."""
@@ -223,7 +237,7 @@ class Book:
         """The rules look on while a transaction is open; nobody does if there are none."""
         if not self.kept and then is None:
             return None
-        agenda = Agenda(tx, self.waves, self.actions, self.time, self._failed, self.bound)
+        agenda = Agenda(tx, self.waves, self.actions, self.time, self._failed, self.shapes(), self.bound)
         return Watching(agenda, self, self.store, self.time, self.timeline.clock.now, self.sent, depth, then)
 
     def time(self) -> int:

@@ -17,7 +17,7 @@ would not have without the rows that came.  An instance that was true and is tou
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -174,8 +174,7 @@ def _join_activations(tree: Expression, read: CreateRule) -> None:
     if not isinstance(tree, exp.Select):
         _not_with_parameters(tree, read)
     assert isinstance(tree, exp.Select)
-    grouped = any(tree.args.get(part) for part in ("group", "having", "distinct", "limit", "qualify"))
-    if grouped or any(isinstance(n, exp.AggFunc | exp.Window) for item in tree.expressions for n in item.walk()):
+    if not is_plain(tree):
         _not_with_parameters(tree, read)
     name = exp.Table(this=exp.to_identifier(activations_of(read.name), quoted=True))
     name.set("alias", exp.TableAlias(this=exp.to_identifier("activation")))
@@ -192,6 +191,13 @@ def _join_activations(tree: Expression, read: CreateRule) -> None:
             tree.append("expressions", own.as_(parameter.name, quoted=True))
 
 
+def is_plain(tree: exp.Select) -> bool:
+    """Whether every row of a SELECT comes of rows of its sources, one each."""
+    grouped = any(tree.args.get(part) for part in ("group", "having", "distinct", "limit", "qualify"))
+    made = (exp.AggFunc, exp.Window, exp.UDTF)
+    return not grouped and not any(isinstance(n, made) for item in tree.expressions for n in item.walk())
+
+
 def _not_with_parameters(tree: Expression, read: CreateRule) -> None:
     reason = "a condition with parameters is a SELECT without groups, windows, DISTINCT or LIMIT"
     raise InvalidRule(place(read.text, tree), "put the rest of it in a view", name=read.name, reason=reason)
@@ -200,18 +206,23 @@ def _not_with_parameters(tree: Expression, read: CreateRule) -> None:
 # instances
 
 
-def instances(waves: Waves, rule: Rule, stretch: Stretch) -> pa.Table:
+Judge = Callable[[Rule, Stretch, Entries, Entries, bool], pa.Table]
+"""What some changes on top of others make of the rows of a rule's condition, in a stretch: all that was done, or only
+the rows that came, on top of those that stayed."""
+
+
+def instances(waves: Waves, rule: Rule, stretch: Stretch, judge: Judge) -> pa.Table:
     """The rows for which a rule is triggered by a stretch of a transaction, each as often as it is there."""
     before, changes = _as_seen(waves, rule, stretch)
     heard = rule.influents | ({rule.changes_of.relation} if rule.changes_of is not None else set())
     if not changes.keys() & heard:
         return arrow_schema(rule.columns).empty_table()
-    found = within.delta(waves, rule.name, rule.plan, stretch.at, before, changes)
+    found = judge(rule, stretch, before, changes, False)
     if rule.read.options.nervous and rule.read.when == "begins":
         gone = {n: part(e, -1) for n, e in changes.items()}
         common = {n: _together(before.get(n), e) for n, e in gone.items()}
         came = {n: rows for n, e in changes.items() if (rows := part(e, 1)).num_rows}
-        touched = within.delta(waves, rule.name, rule.plan, stretch.at, before | common, came)
+        touched = judge(rule, stretch, before | common, came, True)
         return most(rule.columns, told(rule, found), repeated(touched, 1))
     return told(rule, found)
 

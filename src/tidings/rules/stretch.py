@@ -51,10 +51,6 @@ class Stretch:
             self._changes = net(self.done[self.start : self.end], self.at + 1)
         return self._changes
 
-    def touches(self, tables: frozenset[str]) -> bool:
-        """Whether something was done to one of some tables; it may be nothing in the end."""
-        return any(table.name in tables for table, _, _ in self.done[self.start : self.end])
-
 
 def net(done: Done, time: int) -> Entries:
     """What has been done adds up to; tables with nothing left are left out."""
