@@ -64,7 +64,7 @@ class Agenda:
     ends: list[int] = field(default_factory=list)
     """Where statements and actions ended."""
     _stretches: dict[tuple[int, int, int], Stretch] = field(default_factory=dict)
-    _shared: dict[tuple[str, int, int, int, bool], pa.Table] = field(default_factory=dict)
+    _shared: dict[tuple[str, int, int, int, bool], dict[int, pa.Table]] = field(default_factory=dict)
     _quiet: dict[tuple[int, int], int] = field(default_factory=dict)
     """Up to where a rule was judged and not triggered, by rule and beginning of the stretch."""
 
@@ -111,8 +111,9 @@ class Agenda:
         key = shape.name, stretch.start, stretch.end, stretch.at, came
         if key not in self._shared:
             given = before | {CONSTANTS: shape.constants}
-            self._shared[key] = within.delta(self.waves, shape.name, shape.plan, stretch.at, given, changes)
-        return shape.of(rule, self._shared[key])
+            found = within.delta(self.waves, shape.name, shape.plan, stretch.at, given, changes)
+            self._shared[key] = shape.apart(found)
+        return self._shared[key].get(rule.id, self._shared[key][0])
 
     def settle(
         self,

@@ -218,6 +218,8 @@ def instances(waves: Waves, rule: Rule, stretch: Stretch, judge: Judge) -> pa.Ta
     if not changes.keys() & heard:
         return arrow_schema(rule.columns).empty_table()
     found = judge(rule, stretch, before, changes, False)
+    if not found.num_rows and not rule.read.options.nervous:
+        return found
     if rule.read.options.nervous and rule.read.when == "begins":
         gone = {n: part(e, -1) for n, e in changes.items()}
         common = {n: _together(before.get(n), e) for n, e in gone.items()}

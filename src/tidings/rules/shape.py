@@ -48,9 +48,10 @@ class Shape:
     constants: pa.Table
     """A row per rule, as a log entry of no instant."""
 
-    def of(self, rule: Rule, delta: pa.Table) -> pa.Table:
-        """The changes of one rule's condition among those of all."""
-        return delta.filter(pc.equal(delta.column(RULE), rule.id)).drop_columns([RULE])
+    def apart(self, delta: pa.Table) -> dict[int, pa.Table]:
+        """The changes of each rule's condition, of those rules whose conditions changed; of number 0 there are none."""
+        own, rules = delta.drop_columns([RULE]), delta.column(RULE)
+        return {0: own.slice(0, 0)} | {n: own.filter(pc.equal(rules, n)) for n in pc.unique(rules).to_pylist()}
 
 
 @dataclass(frozen=True, slots=True)
