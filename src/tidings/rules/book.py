@@ -83,7 +83,7 @@ class Book:
     def kept(self) -> list[KeptRule]:
         """Rules as the catalog has them."""
         if self._kept is None:
-            self._kept = self.store.rules()
+            self._kept = self.store.rules() if self.storage.has_tables_beside else []
         return self._kept
 
     def rules(self) -> list[Rule]:

@@ -100,6 +100,11 @@ class Storage:
                 schema.metadata.create_all(connection, [schema.rule, schema.firing])
         return self._memory
 
+    @property
+    def has_tables_beside(self) -> bool:
+        """Whether there may be rules; a database in memory has no tables for them before the first."""
+        return self.journal is not None or self._memory is not None
+
     def subscriptions(self) -> dict[str, Named]:
         """The named subscriptions."""
         return self._subscriptions if self.journal is None else self.journal.subscriptions()
