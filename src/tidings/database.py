@@ -39,6 +39,7 @@ from tidings.result import Delta, Result
 from tidings.rules.action import Actions, Procedure
 from tidings.rules.book import Book
 from tidings.rules.detached import Backtested, Detached
+from tidings.rules.statements import RuleStatements
 from tidings.rules.tables import TABLES, as_rows, entry
 from tidings.store.enforce import Enforcer
 from tidings.store.evaluate import Evaluator
@@ -184,7 +185,7 @@ class Database:
                     | statement.DropEvent()
                     | statement.Signal()
                 ):
-                    self._book.run(read)
+                    RuleStatements(self._book).run(read)
                 case statement.RefreshView():
                     self.refresh(read.name)
                 case statement.Vacuum():

@@ -1,4 +1,4 @@
-"""All rules of a database: made, switched, activated and dropped, and put to work.
+"""All rules of a database, and how they are put to work.
 
 Rules are kept by their texts and bound when they are first needed after a definition has changed.  What a rule reads,
 changes or waits for cannot be dropped or renamed while the rule is there.
@@ -9,38 +9,31 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, assert_never
 
 from sqlglot import exp
 
 from tidings.analysis.influents import CLOCK, influents, reads
 from tidings.errors import (
     DependentObjects,
-    DuplicateRule,
     InvalidRule,
     TidingsError,
-    UnknownEvent,
     UnknownRule,
     UnsupportedStatement,
     closest,
 )
 from tidings.ir.relation import Relation
-from tidings.ir.types import is_nested as nested
 from tidings.lang.sql import statement
 from tidings.lang.sql.event import And, Event, Or, TableEvent, Then
-from tidings.lang.sql.instant import at
 from tidings.lang.sql.parse import place
-from tidings.lang.sql.rule import CreateRule, Modify, RuleStatement
+from tidings.lang.sql.rule import CreateRule, Modify
 from tidings.network.waves import Waves
 from tidings.rules import event as events
 from tidings.rules.action import Actions
-from tidings.rules.agenda import BOUND, Agenda, Fired
+from tidings.rules.agenda import BOUND, Agenda
 from tidings.rules.condition import activations_of, bound
 from tidings.rules.coupling import Watching
 from tidings.rules.rule import Rule
 from tidings.rules.shape import Shape, shapes
-from tidings.store.altering import drop
-from tidings.store.constraints import Constraints
 from tidings.store.evaluate import Evaluator
 from tidings.store.rules import KeptRule, RuleStore
 from tidings.store.storage import Storage
@@ -128,7 +121,7 @@ class Book:
         """A rule from what the catalog has of it."""
         (read,) = statement.read(kept.text)
         assert isinstance(read, CreateRule)
-        return self._bound(kept, read)
+        return self.bind(kept, read)
 
     def named(self, name: str) -> KeptRule:
         """The rule of a name."""
@@ -149,7 +142,7 @@ class Book:
             raise UnknownRule(None, closest(text, [k.name for k in self.kept]), name=text)
         if read[0].parameters and self.storage.catalog.find(activations_of(read[0].name)) is None:
             raise InvalidRule(read[0].place, name=read[0].name, reason="it has parameters, and no activations yet")
-        rule = self._bound(KeptRule(0, read[0].name, read[0].own, True, 0, 0), read[0])
+        rule = self.bind(KeptRule(0, read[0].name, read[0].own, True, 0, 0), read[0])
         return self._proposals.setdefault(text, rule)
 
     def forget_plans(self) -> None:
@@ -183,7 +176,7 @@ class Book:
         hold = self._rules[id].read.options.hold if self._rules is not None else 0
         self.storage.needed[id] = until - hold
 
-    def _bound(self, kept: KeptRule, read: CreateRule) -> Rule:
+    def bind(self, kept: KeptRule, read: CreateRule) -> Rule:
         catalog = self.storage.catalog
         condition = bound(read, catalog, self.storage.backend)
         found = influents(condition.plan, catalog.definitions())
@@ -251,151 +244,6 @@ class Book:
         """A transaction of the rules' own."""
         assert self.access is not None
         return Transaction(replace(self.access, watch=lambda tx: self.watch(tx, depth, then)))
-
-    # statements
-
-    def run(self, read: RuleStatement) -> None:
-        """Do what a statement about rules or events says."""
-        match read:
-            case statement.CreateRule():
-                self._create(read)
-            case statement.DropRule():
-                if not (read.if_exists and all(k.name.lower() != read.name.lower() for k in self.kept)):
-                    self._drop(read)
-            case statement.SwitchRule():
-                self._switch(read)
-            case statement.ActivateRule():
-                self._activate(read)
-            case statement.CreateEvent():
-                if not (read.if_absent and self.storage.catalog.find(read.name)):
-                    self.storage.define(Table(read.name, read.columns, role="event"))
-                    self.forget()
-            case statement.DropEvent():
-                self._drop_event(read)
-            case statement.Signal():
-                with self.transaction() as tx:
-                    tx.signal_rows(read)
-            case _:
-                assert_never(read)
-
-    def _create(self, read: CreateRule) -> None:
-        before = next((k for k in self.kept if k.name.lower() == read.name.lower()), None)
-        if before is not None and read.if_absent:
-            return
-        if before is not None and not read.replace:
-            raise DuplicateRule(read.place, name=read.name)
-        id = max((k.id for k in self.kept), default=0) + 1 if before is None else before.id
-        now = self.timeline.time
-        kept = KeptRule(id, read.name, read.own, read.options.enabled, now, now)
-        rule = self._bound(kept, read)
-        self._prepare_activations(rule, before)
-        self.store.create(kept)
-        self.reload()
-        if before is not None:
-            self.forget()
-        if read.options.initial and not read.parameters and kept.enabled:
-            self._take_what_holds(self.ready(self.named(read.name)))
-
-    def _prepare_activations(self, rule: Rule, before: KeptRule | None) -> None:
-        """Make the table of parameters, unless the rule that is replaced has the same."""
-        catalog, name = self.storage.catalog, activations_of(rule.name)
-        known = catalog.find(name)
-        if isinstance(known, Table) and before is not None and known.columns == rule.read.parameters:
-            return
-        if isinstance(known, Table) and known.role == "activations":
-            self._drop_table(known)
-        if rule.read.parameters:
-            exact = [c.name for c in rule.read.parameters if c.type not in ("float", "double") and not nested(c.type)]
-            key = tuple(exact) if len(exact) == len(rule.read.parameters) else ()
-            demands = Constraints(key=key, required=key)
-            self.storage.define(Table(name, rule.read.parameters, constraints=demands, role="activations"))
-            self.forget()
-
-    def _take_what_holds(self, rule: Rule) -> None:
-        """Let a rule fire for what holds when it is made."""
-        with self.transaction() as tx:
-            rows = tx.answer(rule.plan, tx.access.instant())
-            watching = self.watch_of(tx)
-            if not rows.num_rows or rule.read.when != "begins":
-                return
-            if rule.action in ("immediate", "deferred"):
-                watching.agenda.run(rule, rows)
-            else:
-                watching.agenda.fired.append(Fired(rule, rows, ran=False))
-
-    def watch_of(self, tx: Transaction) -> Watching:
-        """Who looks on at a transaction of the rules' own."""
-        found = tx.watcher
-        assert isinstance(found, Watching)
-        return found
-
-    def _drop(self, read: statement.DropRule) -> None:
-        try:
-            kept = self.named(read.name)
-        except UnknownRule as unknown:
-            raise UnknownRule(read.place, unknown.hint, name=read.name) from None
-        self.store.drop(kept.id)
-        self.reload()
-        self.forget()
-        table = self.storage.catalog.find(activations_of(kept.name))
-        if isinstance(table, Table) and table.role == "activations":
-            self._drop_table(table)
-
-    def _drop_table(self, table: Table) -> None:
-        with self.timeline.beginning_anew([table.name]):
-            drop(self.storage, [table])
-        self.forget()
-
-    def _drop_event(self, read: statement.DropEvent) -> None:
-        found = self.storage.catalog.find(read.name)
-        if found is None and read.if_exists:
-            return
-        if not isinstance(found, Table) or found.role != "event":
-            raise UnknownEvent(read.place, name=read.name)
-        self.require_free(found.name)
-        self.storage.catalog.droppable(found.name, "TABLE")
-        self._drop_table(found)
-
-    def _switch(self, read: statement.SwitchRule) -> None:
-        if read.group:
-            grouped = [r.id for r in self.rules() if (r.read.options.group or "").lower() == read.name.lower()]
-            if not grouped:
-                raise UnknownRule(read.place, name=f"in the group {read.name}")
-        else:
-            grouped = [self.named(read.name).id]
-        self.store.switch(grouped, on=read.on, until=self.timeline.time)
-        self.reload()
-
-    def _activate(self, read: statement.ActivateRule) -> None:
-        kept = self.named(read.name)
-        table = self.storage.catalog.find(activations_of(kept.name))
-        if not isinstance(table, Table):
-            if read.values:
-                raise InvalidRule(read.place, name=kept.name, reason="it has no parameters")
-            self.store.switch([kept.id], on=read.on, until=self.timeline.time)
-            self.reload()
-            return
-        if len(read.values) != len(table.columns):
-            reason = f"{len(read.values)} values for {len(table.columns)} parameters"
-            raise InvalidRule(read.place, name=kept.name, reason=reason)
-        now = self.timeline.now()
-        row: dict[str, Any] = {
-            c.name: self.evaluator.constant(at(value, now), c.type, read.text)
-            for c, value in zip(table.columns, read.values, strict=True)
-        }
-        with self.transaction() as tx:
-            there = self._is_active(table, row, tx)
-            if read.on and not there:
-                tx.insert(table.name, [row])
-            elif not read.on and there:
-                tx.delete(table.name, [row])
-
-    def _is_active(self, table: Table, row: dict[str, Any], tx: Transaction) -> bool:
-        """Whether there is such an activation; by key one row is looked up, else all are."""
-        if not table.constraints.key:
-            return row in tx.query(table.name).rows()
-        value = tuple(row[k] for k in table.constraints.key)
-        return bool(tx.access.enforcer.finder.by_key(table, [value]).get(value))
 
     # what may not go
 
