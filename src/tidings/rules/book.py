@@ -88,8 +88,9 @@ class Book:
                     self._rules[kept.id] = self._ready_again(kept)
                 except TidingsError as error:
                     self.fail(kept.id, error)
-            late = {r.id: r.until - r.read.options.hold for r in self._rules.values() if r.condition == "detached"}
-            self.storage.needed = late
+            sound = {k.id for k in self.kept if k.enabled and k.error is None}
+            late = [r for r in self._rules.values() if r.condition == "detached" and r.id in sound]
+            self.storage.needed = {r.id: r.until - r.read.options.hold for r in late}
             self._by_table = {}
             for rule in self._rules.values():
                 for name in rule.influents | rule.hears:
@@ -164,6 +165,8 @@ class Book:
             return
         self.store.fail(id, message)
         self._kept = [replace(k, error=message) if k.id == id else k for k in self.kept]
+        if message is not None:
+            self.storage.needed.pop(id, None)
 
     def fail_with(self, id: int, message: str) -> None:
         """Note what went wrong outside of Tidings."""

@@ -250,3 +250,19 @@ def test_backtest(db: Database) -> None:
     with pytest.raises(UnknownRule):
         db.backtest("nothing")
     assert len(fired(db)) == 2
+
+
+def test_a_condition_that_fails_is_shown_and_goes_on_when_it_is_enabled(db: Database) -> None:
+    db.sql("""
+        CREATE TABLE words (w STRING);
+        CREATE RULE numbers WHEN SELECT CAST(w AS INT) AS item FROM words
+          DO INSERT INTO log SELECT 'number', item FROM condition WITH (condition = 'detached')
+    """)
+    db.sql("INSERT INTO words VALUES ('one')")
+    db.advance()
+    (rule,) = db.query("SELECT error FROM tidings.rules").rows()
+    assert rule["error"].startswith("EngineFailed")
+    db.sql("DELETE FROM words; ENABLE RULE numbers; INSERT INTO words VALUES ('2')")
+    db.advance()
+    assert db.query("SELECT error FROM tidings.rules").rows() == [{"error": None}]
+    assert rows(db, "log") == [("number", 2)]
