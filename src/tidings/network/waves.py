@@ -92,6 +92,8 @@ class Waves:
     """What runs tiny waves in this process, if that is wanted."""
     records: deque[WaveRecord] = field(default_factory=lambda: deque(maxlen=RECORDS))
     _programs: dict[tuple[object, ...], Program] = field(default_factory=dict)
+    _held: dict[int, Relation] = field(default_factory=dict)
+    """The plans of programs, which go by their identity and so must not go."""
     _queries: dict[tuple[object, ...], shared.Query] = field(default_factory=dict)
     """Queries of stored views over what is given."""
     _failed: dict[str, tuple[int, TidingsError]] = field(default_factory=dict)
@@ -105,6 +107,7 @@ class Waves:
     def forget(self) -> None:
         """Forget compiled programs: a definition has changed."""
         self._programs.clear()
+        self._held.clear()
         self._queries.clear()
         if self.nearby is not None:
             self.nearby.forget()
@@ -150,6 +153,7 @@ class Waves:
         instants = {t for r in moved - {CLOCK} for t in self.catalog.rows(r).times(since, until)}
         stored = groupings is not None and len(instants) == 1
         key = (name, id(plan), changed, moved, frozenset(definitions), merged, frozenset(given), stored)
+        self._held[id(plan)] = plan
         if key not in self._programs:
             names = frozenset(given)
             self._programs[key] = compile_program(
