@@ -50,7 +50,7 @@ demo: venv java ## run the demonstration
 
 test: venv java ## run every test; those without a JVM on two cores first
 	@scripts/install-postgresql
-	@$(BIN)/pytest -q -n 2 -m "not spark"
+	@$(BIN)/pytest -q -n 2 --dist worksteal -m "not spark"
 	@$(BIN)/pytest -q -m spark
 
 quick: venv ## run the tests that take under three minutes, those without a JVM first

@@ -20,7 +20,7 @@ from tests.laws.replay import replayed
 from tests.laws.seeds import chunks
 
 
-@pytest.mark.parametrize("seeds", chunks(200, quick=10, size=10))
+@pytest.mark.parametrize("seeds", chunks(120, quick=10, size=10))
 def test_batching_does_not_matter(seeds: range) -> None:
     for seed in seeds:
         it = case(seed)
@@ -33,7 +33,7 @@ def test_batching_does_not_matter(seeds: range) -> None:
             assert net(db, it, 0, it.instants[-1]) == total(whole), it
 
 
-@pytest.mark.parametrize("seeds", chunks(150, quick=10, size=10))
+@pytest.mark.parametrize("seeds", chunks(90, quick=10, size=10))
 def test_states_and_changes_fit(seeds: range) -> None:
     for seed in seeds:
         it = case(seed)

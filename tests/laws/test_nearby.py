@@ -31,7 +31,7 @@ def trusting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("trusting")
-@pytest.mark.parametrize("seeds", chunks(120, quick=20, size=20))
+@pytest.mark.parametrize("seeds", chunks(80, quick=10, size=10))
 def test_waves_in_process_are_right(seeds: range) -> None:
     for seed in seeds:
         it, answers = recomputed(seed)
@@ -42,7 +42,7 @@ def test_waves_in_process_are_right(seeds: range) -> None:
 
 
 @pytest.mark.usefixtures("trusting")
-@pytest.mark.parametrize("seeds", chunks(60, quick=10, size=10))
+@pytest.mark.parametrize("seeds", chunks(40, quick=5, size=5))
 def test_rows_are_looked_up_in_files(seeds: range, tmp_path: Path) -> None:
     """The same where bases are snapshots in a folder."""
     for seed in seeds:

@@ -27,7 +27,7 @@ STORED = {
 
 
 @pytest.mark.parametrize("execution", ["spark", "auto"])
-@pytest.mark.parametrize("seeds", chunks(40, quick=8, size=8))
+@pytest.mark.parametrize("seeds", chunks(24, quick=4, size=4))
 def test_views_together_are_views_alone(seeds: range, execution: str) -> None:
     for seed in seeds:
         it, answers = recomputed(seed)

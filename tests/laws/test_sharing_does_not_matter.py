@@ -16,7 +16,7 @@ from tests.laws.replay import program, replayed, run
 from tests.laws.seeds import chunks
 
 
-@pytest.mark.parametrize("seeds", chunks(300, quick=25, size=25))
+@pytest.mark.parametrize("seeds", chunks(175, quick=25, size=25))
 def test_sharing_does_not_matter(seeds: range) -> None:
     levels: set[int] = set()
     for seed in seeds:

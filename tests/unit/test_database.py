@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -14,6 +15,7 @@ from tidings.clock import instant
 from tidings.errors import (
     DependentObjects,
     DuplicateRelation,
+    EngineFailed,
     InvalidExpression,
     InvalidInterval,
     InvalidRow,
@@ -464,5 +466,7 @@ def test_rows_are_loaded_by_the_names_of_their_columns() -> None:
             db.load("t", pa.table({"a": [1], "c": ["x"]}))
         with pytest.raises(InvalidRow):
             db.load("t", pa.table({"a": [1]}))
+        with pytest.raises(EngineFailed):
+            db.load("t", pd.DataFrame({"b": ["x"], "a": [1]}))
         db.load("t", pa.table({"B": ["x"], "a": pa.array([1], pa.int32())}))
         assert db.query("SELECT * FROM t").rows() == [{"a": 1, "b": "x"}]

@@ -14,7 +14,7 @@ from sqlglot import exp
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Jobs
 from tidings.engine.lower import Dialect, printed
-from tidings.engine.plain import expanded, parting
+from tidings.engine.plain import expanded
 from tidings.engine.source import Source
 from tidings.engine.touched import Touched, answers, query
 from tidings.errors import EngineFailed
@@ -115,17 +115,8 @@ class DuckDB:
             rows = f'SELECT {columns} FROM "{_base(source.base)}" UNION ALL {rows}'
         if went.num_rows:
             self._copy(f"{name}__went", went)
-            rows = self._without(rows, columns, f'"{name}__went"', parting(went, source.columns))
+            rows = f'({rows}) EXCEPT ALL SELECT {columns} FROM "{name}__went"'
         self._view(name, rows)
-
-    def _without(self, rows: str, columns: str, went: str, by: Column | None) -> str:
-        """A query for rows less some others; see :func:`tidings.engine.plain.parting`."""
-        if by is None:
-            return f"({rows}) EXCEPT ALL SELECT {columns} FROM {went}"
-        key = _names((by,)).removesuffix(", ")
-        gone = f"(SELECT {key} FROM {went})"
-        some = f"SELECT {columns} FROM ({rows}) WHERE {key} IN {gone} EXCEPT ALL SELECT {columns} FROM {went}"
-        return f"SELECT {columns} FROM ({rows}) WHERE ({key} IN {gone}) IS NOT TRUE UNION ALL ({some})"
 
     def write(self, text: str, path: Path) -> None:
         path.mkdir()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -48,6 +49,9 @@ _QUERY_LOG = "SQLQueryContextLogger"
 
 _LOCAL_ROWS = 10_000
 """A base of more rows than this is kept in files; local rows would travel with every plan."""
+
+_EXCLUDED = "spark.sql.optimizer.excludedRules"
+_SPOILING = re.compile(r"\[PLAN_VALIDATION_FAILED_RULE_IN_BATCH\] Rule ([\w.$]+)")
 
 _GROUP = "spark.jobGroup.id"
 """What tells the jobs of a wave from others."""
@@ -233,14 +237,36 @@ class Spark:
         nested = {c.name: c.type for c in columns if types.is_nested(c.type)}
         try:
             with _quiet():
-                rows = self._spark.sql(text)
-                if nested:  # Arrow refuses a NULL struct whose fields Spark knows to be never NULL; a cast forgets that
-                    rows = rows.withColumns({n: F.col(_quoted(n)).cast(t) for n, t in nested.items()})
-                return rows.toArrow()
+                return self._rows(text, nested)
         except _FAILURES as error:
             raise EngineFailed(engine=self.name, reason=_sentence(error)) from None
         finally:
             self._step_back()
+
+    def _rows(self, text: str, nested: dict[str, str]) -> pa.Table:
+        """The rows of a query; without the rule of Spark's optimizer that spoils its plan, if one does.
+
+        Spark 4.3 checks plans after every rule, and RemoveRedundantAliases loses columns of some plans in which one
+        relation stands several times below unions and windows.
+        """
+
+        def rows() -> pa.Table:
+            found = self._spark.sql(text)
+            if nested:  # Arrow refuses a NULL struct whose fields Spark knows to be never NULL; a cast forgets that
+                found = found.withColumns({n: F.col(_quoted(n)).cast(t) for n, t in nested.items()})
+            return found.toArrow()
+
+        try:
+            return rows()
+        except _FAILURES as error:
+            rule = _SPOILING.search(str(error))
+            if rule is None:
+                raise
+        self._spark.conf.set(_EXCLUDED, rule[1])
+        try:
+            return rows()
+        finally:
+            self._spark.conf.unset(_EXCLUDED)
 
     def touched(self, wanted: list[Touched]) -> list[pa.Table]:
         for base in {one.base for one in wanted} - self._views:

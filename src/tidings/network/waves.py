@@ -30,7 +30,7 @@ from tidings.delta.recompute import recompute_program
 from tidings.engine.run import LIST_LIMIT, Runner
 from tidings.engine.source import Source, Sources
 from tidings.errors import EngineFailed, HistoryGone, RecomputeRefused, TidingsError
-from tidings.ir.relation import Aggregate, Column, Filter, Join, Project, Relation, Scan, Union, Unnest, Values, Version
+from tidings.ir.relation import Aggregate, Filter, Join, Project, Relation, Scan, Union, Unnest, Values, Version
 from tidings.ir.traverse import walk
 from tidings.network import shared
 from tidings.network.nearby import Nearby
@@ -51,7 +51,7 @@ RECORDS = 1000
 TOGETHER = 40
 """So many small waves run in one job."""
 
-Given: TypeAlias = Mapping[str, pa.Table]
+Given: TypeAlias = Mapping[str, Source]
 """Deltas of views, known before a wave."""
 
 NOTHING: Given = {}
@@ -92,6 +92,8 @@ class Waves:
     """What runs tiny waves in this process, if that is wanted."""
     records: deque[WaveRecord] = field(default_factory=lambda: deque(maxlen=RECORDS))
     _programs: dict[tuple[object, ...], Program] = field(default_factory=dict)
+    _held: dict[int, Relation] = field(default_factory=dict)
+    """The plans of programs, which go by their identity and so must not go."""
     _queries: dict[tuple[object, ...], shared.Query] = field(default_factory=dict)
     """Queries of stored views over what is given."""
     _failed: dict[str, tuple[int, TidingsError]] = field(default_factory=dict)
@@ -105,6 +107,7 @@ class Waves:
     def forget(self) -> None:
         """Forget compiled programs: a definition has changed."""
         self._programs.clear()
+        self._held.clear()
         self._queries.clear()
         if self.nearby is not None:
             self.nearby.forget()
@@ -145,11 +148,12 @@ class Waves:
         tables = influents(plan, definitions)
         moved = self.changed(tables, since, until)
         below = influents(plan, leaves)
-        changed = (moved & below) | frozenset(g for g in below if g in given and given[g].num_rows)
+        changed = (moved & below) | frozenset(g for g in below if g in given and _size(given[g]))
         merged = frozenset(g for g, node in kept.items() if self._merges(node, definitions, since, until))
         instants = {t for r in moved - {CLOCK} for t in self.catalog.rows(r).times(since, until)}
         stored = groupings is not None and len(instants) == 1
         key = (name, id(plan), changed, moved, frozenset(definitions), merged, frozenset(given), stored)
+        self._held[id(plan)] = plan
         if key not in self._programs:
             names = frozenset(given)
             self._programs[key] = compile_program(
@@ -158,7 +162,7 @@ class Waves:
             self._programs[*key, "recompute"] = recompute_program(name, plan, moved, definitions, stored=stored)
         sizes = Sizes(
             lambda r: self.catalog.rows(r).size(since),
-            lambda r: given[r].num_rows if r in given else self.catalog.rows(r).change_count(since, until),
+            lambda r: _size(given[r]) if r in given else self.catalog.rows(r).change_count(since, until),
             len(instants),
             lambda r, column: None if r in given else self.storage.fanout(self.catalog.rows(r), column),
         )
@@ -290,15 +294,11 @@ class Waves:
 
     def sources(self, since: int, until: int, given: Given = NOTHING) -> Sources:
         """Where the engine finds the rows of a batch."""
-        known: dict[str, Source] = {}
 
         def source(relation: str, version: Version) -> Source:
-            if version is not Version.DELTA or relation not in given:
-                return self.catalog.rows(relation).source(version, since, until)
-            if relation not in known:
-                columns = tuple(Column(f.name, f.type) for f in self.catalog.definitions()[relation].fields)
-                known[relation] = Source(columns, None, given[relation])
-            return known[relation]
+            if version is Version.DELTA and relation in given:
+                return given[relation]
+            return self.catalog.rows(relation).source(version, since, until)
 
         return source
 
@@ -409,15 +409,15 @@ class Waves:
             upkeep.advance(self.storage, view, deltas, until)
         return frozenset(waves)
 
-    def _in_common(self, views: list[StoredView], since: int, until: int) -> dict[str, pa.Table]:
+    def _in_common(self, views: list[StoredView], since: int, until: int) -> dict[str, Source]:
         """The deltas of what several views read, computed once."""
         for view in views:
             self.catch_up(view.plan, until)
         definitions = self.catalog.definitions(since, until)
-        given: dict[str, pa.Table] = {}
+        given: dict[str, Source] = {}
         for name in shared.in_common([v.plan for v in views], definitions):
             wave = self.plan(name, definitions[name], since, until, net=False, given=dict(given))
-            given[name] = self._run(wave)[name]
+            given[name] = Source(wave.program.columns, None, self._run(wave)[name])
         return given
 
     def _query(self, view: StoredView, given: frozenset[str]) -> shared.Query:
@@ -466,3 +466,8 @@ class Waves:
             plan = view.groupings.get(name) or (view.over if known else view.plan)
             found[name] = self.runner.query(normalise(plan, definitions), sources, at)
         upkeep.fill(self.storage, view, found, at)
+
+
+def _size(delta: Source) -> int:
+    """The number of changes that are given; they are in memory."""
+    return int(delta.changes.num_rows) if isinstance(delta.changes, pa.Table) else 0

@@ -103,9 +103,9 @@ def _entry(change: NetChange, time: int) -> pa.Table:
 
 def _as_declared(target: Table, data: Any) -> Any:
     """An Arrow table or a frame with its columns in the order of the table's; refused if it has others."""
-    names = list(data.column_names if isinstance(data, pa.Table) else getattr(data, "columns", []))
-    if not names:
-        return data
+    if not isinstance(data, pa.Table) and not hasattr(data, "select"):
+        return data  # the engine says that it cannot read it
+    names = list(data.column_names if isinstance(data, pa.Table) else data.columns)
     own = {name.lower(): name for name in names}
     missing = [c.name for c in target.columns if c.name.lower() not in own]
     if missing or len(names) != len(target.columns):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.schema import bound
+from tests.unit.schema import bound, plan
 from tidings.delta.cost import Sizes, estimate
 from tidings.delta.plan import Program, compile_program
+from tidings.delta.running import running
 from tidings.ir.relation import Scan, Version, Window
 from tidings.ir.traverse import walk
 
@@ -53,3 +54,17 @@ def test_the_old_state_is_read_once_whatever_the_number_of_instants() -> None:
     assert estimate(greatest, sizes[0]) < estimate(greatest, sizes[1])
     old = [n for s in counted.steps for n in walk(s.plan) if isinstance(n, Scan) and n.version is Version.OLD]
     assert len(old) == 1
+
+
+def test_sums_without_room_do_not_run() -> None:
+    """The negative of the least bigint is none."""
+    groups = plan("""
+        aggregate g [a int := u.a] [s bigint := SUM(u.c)]
+          scan u u [a int, c bigint]
+        """)
+    assert running("v", groups) == (groups, {})
+    narrow = plan("""
+        aggregate g [a int := u.a] [s bigint := SUM(u.a)]
+          scan u u [a int]
+        """)
+    assert running("v", narrow)[1]
