@@ -51,23 +51,23 @@ def test_thresholds(db: tidings.Database) -> None:
     assert orders(db) == [("item1", 4861), ("item2", 7211)]
 
 
-def test_an_item_is_ordered_once(duckdb: tidings.Database) -> None:
+def test_an_item_is_ordered_once(db: tidings.Database) -> None:
     """Strict: it was low before.  A restock and a second shortage order again."""
-    stocked(duckdb)
+    stocked(db)
     for value in (139, 100, 50):
-        set_quantity(duckdb, "item1", value)
-    assert orders(duckdb) == [("item1", 4861)]
-    set_quantity(duckdb, "item1", 5000)
-    set_quantity(duckdb, "item1", 20)
-    assert orders(duckdb) == [("item1", 4861), ("item1", 4980)]
+        set_quantity(db, "item1", value)
+    assert orders(db) == [("item1", 4861)]
+    set_quantity(db, "item1", 5000)
+    set_quantity(db, "item1", 20)
+    assert orders(db) == [("item1", 4861), ("item1", 4980)]
 
 
-def test_nervous_orders_again(duckdb: tidings.Database) -> None:
+def test_nervous_orders_again(db: tidings.Database) -> None:
     """The rule sometimes also triggers without the condition having been false."""
-    stocked(duckdb, ", semantics = 'nervous'")
+    stocked(db, ", semantics = 'nervous'")
     for value in (139, 100):
-        set_quantity(duckdb, "item1", value)
-    assert orders(duckdb) == [("item1", 4861), ("item1", 4900)]
+        set_quantity(db, "item1", value)
+    assert orders(db) == [("item1", 4861), ("item1", 4900)]
 
 
 @pytest.mark.parametrize(
@@ -78,73 +78,73 @@ def test_nervous_orders_again(duckdb: tidings.Database) -> None:
         "UPDATE delivery_time SET value = 500 WHERE item = 'item1'",
     ],
 )
-def test_from_whichever_influent(duckdb: tidings.Database, change: str) -> None:
-    stocked(duckdb)
-    set_quantity(duckdb, "item1", 4000)
-    assert orders(duckdb) == []
-    duckdb.sql(change)
-    assert orders(duckdb) == [("item1", 1000)]
+def test_from_whichever_influent(db: tidings.Database, change: str) -> None:
+    stocked(db)
+    set_quantity(db, "item1", 4000)
+    assert orders(db) == []
+    db.sql(change)
+    assert orders(db) == [("item1", 1000)]
 
 
-def test_only_logical_events(duckdb: tidings.Database) -> None:
+def test_only_logical_events(db: tidings.Database) -> None:
     """An instance that becomes true and then false in a transaction is not triggered."""
-    stocked(duckdb)
-    with duckdb.transaction() as tx:
+    stocked(db)
+    with db.transaction() as tx:
         tx.sql("UPDATE quantity SET value = 1 WHERE item = 'item1'")
         tx.sql("UPDATE quantity SET value = 1 WHERE item = 'item2'")
         tx.sql("UPDATE quantity SET value = 4999 WHERE item = 'item1'")
-    assert orders(duckdb) == [("item2", 7499)]
+    assert orders(db) == [("item2", 7499)]
 
 
-def test_net_changes_of_min_stock(duckdb: tidings.Database) -> None:
+def test_net_changes_of_min_stock(db: tidings.Database) -> None:
     """The log of section 1.5: 100, 150 and 100 again is no change, though 150 would have triggered."""
-    stocked(duckdb)
-    set_quantity(duckdb, "item1", 160)
-    duckdb.sql("""
+    stocked(db)
+    set_quantity(db, "item1", 160)
+    db.sql("""
         CREATE TABLE log (item STRING, old INT, new INT);
         CREATE RULE changes_of_min_stock WHEN SELECT new.item, old.value AS old_value, new.value AS new_value
           FROM CHANGES(min_stock, item)
           DO INSERT INTO log SELECT item, old_value, new_value FROM condition WITH (action = 'deferred')
     """)
-    with duckdb.transaction() as tx:
+    with db.transaction() as tx:
         tx.sql("UPDATE min_stock SET value = 150 WHERE item = 'item1'")
         tx.sql("UPDATE min_stock SET value = 100 WHERE item = 'item1'")
-    assert orders(duckdb) == []
-    assert duckdb.query("log").rows() == []
-    duckdb.sql("UPDATE min_stock SET value = 150 WHERE item = 'item1'")
-    assert orders(duckdb) == [("item1", 4840)]
-    assert duckdb.query("log").rows() == [{"item": "item1", "old": 100, "new": 150}]
+    assert orders(db) == []
+    assert db.query("log").rows() == []
+    db.sql("UPDATE min_stock SET value = 150 WHERE item = 'item1'")
+    assert orders(db) == [("item1", 4840)]
+    assert db.query("log").rows() == [{"item": "item1", "old": 100, "new": 150}]
 
 
-def test_no_longer_triggered_by_what_another_action_does(duckdb: tidings.Database) -> None:
+def test_no_longer_triggered_by_what_another_action_does(db: tidings.Database) -> None:
     """A rule with a higher priority restocks; the condition of monitor_items is false when it could be chosen."""
-    stocked(duckdb)
-    duckdb.sql("""
+    stocked(db)
+    db.sql("""
         CREATE RULE borrow WHEN SELECT item FROM quantity WHERE value < 10
           DO UPDATE quantity SET value = 1000 WHERE item IN (SELECT item FROM condition)
           WITH (action = 'deferred', priority = 1)
     """)
-    set_quantity(duckdb, "item1", 5)
-    assert orders(duckdb) == []
-    set_quantity(duckdb, "item1", 15)
-    assert orders(duckdb) == [("item1", 4985)]
+    set_quantity(db, "item1", 5)
+    assert orders(db) == []
+    set_quantity(db, "item1", 15)
+    assert orders(db) == [("item1", 4985)]
 
 
-def test_activated_for_some_items(duckdb: tidings.Database) -> None:
+def test_activated_for_some_items(db: tidings.Database) -> None:
     """Rules are activated and deactivated separately for different parameters."""
-    stocked(duckdb)
-    duckdb.sql("""
+    stocked(db)
+    db.sql("""
         DROP RULE monitor_items;
         CREATE RULE monitor_item (i STRING)
           WHEN SELECT q.item FROM quantity q JOIN threshold t ON t.item = q.item WHERE q.value < t.value AND q.item = i
           DO INSERT INTO orders SELECT item, 1 FROM condition WITH (action = 'deferred');
         ACTIVATE RULE monitor_item('item2')
     """)
-    set_quantity(duckdb, "item1", 0)
-    set_quantity(duckdb, "item2", 0)
-    assert orders(duckdb) == [("item2", 1)]
-    duckdb.sql("DEACTIVATE RULE monitor_item('item2'); ACTIVATE RULE monitor_item('item1')")
+    set_quantity(db, "item1", 0)
+    set_quantity(db, "item2", 0)
+    assert orders(db) == [("item2", 1)]
+    db.sql("DEACTIVATE RULE monitor_item('item2'); ACTIVATE RULE monitor_item('item1')")
     for item in ("item1", "item2"):
-        set_quantity(duckdb, item, 5000)
-        set_quantity(duckdb, item, 0)
-    assert orders(duckdb) == [("item1", 1), ("item2", 1)]
+        set_quantity(db, item, 5000)
+        set_quantity(db, item, 0)
+    assert orders(db) == [("item1", 1), ("item2", 1)]

@@ -51,15 +51,15 @@ MICROWAVE = """
 """
 
 
-def test_example_1_2_severe_failures_on_microwave_links(duckdb: tidings.Database) -> None:
+def test_example_1_2_severe_failures_on_microwave_links(db: tidings.Database) -> None:
     """The signal is joined with a table of the database; the database itself does not change."""
-    calls = collected(duckdb, "act")
-    duckdb.sql(LINK_STATUS + ";" + MICROWAVE)
-    duckdb.sql(SIGNAL)
-    duckdb.sql("SIGNAL link_status VALUES ('link3', 'occ_b', 9)")
-    duckdb.sql("INSERT INTO link_technology VALUES ('link2', 'fibre')")
+    calls = collected(db, "act")
+    db.sql(LINK_STATUS + ";" + MICROWAVE)
+    db.sql(SIGNAL)
+    db.sql("SIGNAL link_status VALUES ('link3', 'occ_b', 9)")
+    db.sql("INSERT INTO link_technology VALUES ('link2', 'fibre')")
     assert calls == [[("link2", "occ_b", 6, "microwave")]]
-    assert duckdb.query("link_status").rows() == []
+    assert db.query("link_status").rows() == []
 
 
 EMP = """
@@ -106,42 +106,42 @@ def test_examples_2_1_and_2_4_changes(db: tidings.Database, relation: str, expec
     assert calls == [expected]
 
 
-def test_example_2_2_removals_and_additions(duckdb: tidings.Database) -> None:
-    removals, additions = collected(duckdb, "removals"), collected(duckdb, "additions")
-    duckdb.sql(EMP)
-    duckdb.sql("""
+def test_example_2_2_removals_and_additions(db: tidings.Database) -> None:
+    removals, additions = collected(db, "removals"), collected(db, "additions")
+    db.sql(EMP)
+    db.sql("""
         CREATE RULE removals WHEN GONE SELECT * FROM emp DO CALL removals() WITH (action = 'deferred');
         CREATE RULE additions WHEN SELECT * FROM emp DO CALL additions() WITH (action = 'deferred')
     """)
-    transaction(duckdb)
+    transaction(db)
     assert removals == [[("0123", "Joe", 30), ("0456", "Lynn", 40)]]
     assert additions == [[("0123", "Joe", 33), ("0789", "Ed", 25)]]
-    assert sorted(r["name"] for r in duckdb.query("emp").rows()) == ["Ann", "Ed", "Joe"]
+    assert sorted(r["name"] for r in db.query("emp").rows()) == ["Ann", "Ed", "Joe"]
 
 
-def test_changes_caused_only_by_certain_events(duckdb: tidings.Database) -> None:
+def test_changes_caused_only_by_certain_events(db: tidings.Database) -> None:
     """After example 2.4: the changes of a view that an abstract event causes, here Hire_Employee."""
-    calls = collected(duckdb, "act")
-    duckdb.sql(EMP)
-    duckdb.sql("""
+    calls = collected(db, "act")
+    db.sql(EMP)
+    db.sql("""
         CREATE EVENT hire_employee (tid STRING);
         CREATE RULE hired ON SIGNAL hire_employee AND INSERT INTO emp WHEN SELECT name FROM high_salary_emp
           DO CALL act() WITH (action = 'deferred')
     """)
-    duckdb.sql("INSERT INTO emp VALUES ('1', 'Bo', 50)")
-    with duckdb.transaction() as tx:
+    db.sql("INSERT INTO emp VALUES ('1', 'Bo', 50)")
+    with db.transaction() as tx:
         tx.sql("INSERT INTO emp VALUES ('2', 'Cy', 60)")
         tx.signal("hire_employee", [("2",)])
     assert calls == [[("Cy",)]]
 
 
-def test_example_3_filtered_sensor_data(duckdb: tidings.Database) -> None:
+def test_example_3_filtered_sensor_data(db: tidings.Database) -> None:
     """Changes of filtered temperature and pressure: other attributes, and values that are filtered out, are none.
 
     The paper's filter removes outliers and smooths; here it removes them, and takes whole degrees.
     """
-    calls = collected(duckdb, "act")
-    duckdb.sql("""
+    calls = collected(db, "act")
+    db.sql("""
         CREATE TABLE sensor_data (tid INT PRIMARY KEY, temperature DOUBLE, pressure DOUBLE, other STRING);
         INSERT INTO sensor_data VALUES (1, 20.2, 1000.0, 'a'), (2, 21.4, 1010.0, 'b');
         CREATE VIEW filtered AS SELECT tid, round(temperature) AS temperature, round(pressure) AS pressure
@@ -149,10 +149,10 @@ def test_example_3_filtered_sensor_data(duckdb: tidings.Database) -> None:
         CREATE RULE watch ON UPDATE OF sensor_data WHEN SELECT new.tid, old.temperature, new.temperature
           FROM CHANGES(filtered, tid) DO CALL act() WITH (action = 'deferred')
     """)
-    duckdb.sql("UPDATE sensor_data SET other = 'c'")
-    duckdb.sql("UPDATE sensor_data SET temperature = 20.4 WHERE tid = 1")
+    db.sql("UPDATE sensor_data SET other = 'c'")
+    db.sql("UPDATE sensor_data SET temperature = 20.4 WHERE tid = 1")
     assert calls == []
-    duckdb.sql("UPDATE sensor_data SET temperature = temperature + 1")
-    duckdb.sql("UPDATE sensor_data SET temperature = 900 WHERE tid = 1")
-    duckdb.sql("UPDATE sensor_data SET temperature = 901 WHERE tid = 1")
+    db.sql("UPDATE sensor_data SET temperature = temperature + 1")
+    db.sql("UPDATE sensor_data SET temperature = 900 WHERE tid = 1")
+    db.sql("UPDATE sensor_data SET temperature = 901 WHERE tid = 1")
     assert calls == [[(1, 20.0, 21.0), (2, 21.0, 22.0)], [(None, 21.0, None)]]
