@@ -13,6 +13,9 @@ from tidings.lang.sql.rule import Coupling, CreateRule
 CHANGE = "change"
 """What a row of ``WHEN CHANGED`` says of itself, after its own columns: ``came``, ``went`` or, by key, ``changed``."""
 
+TIMES = (Column("began", "timestamp"), Column("ended", "timestamp"), Column("seconds", "double"))
+"""What is told of an instance that is gone, after its own columns, where instances have a life."""
+
 
 @dataclass(frozen=True, slots=True)
 class ChangesOf:
@@ -71,8 +74,14 @@ class Rule:
     @property
     def condition(self) -> Coupling:
         """When the condition is judged; what waits for the clock is judged after commits."""
-        waits = self.timed or self.read.options.hold or is_temporal(self.read.event)
+        waits = self.timed or self.lives or is_temporal(self.read.event)
         return "detached" if waits else self.read.options.condition
+
+    @property
+    def lives(self) -> bool:
+        """Whether its instances have a life: they begin after a while, are gone after a while, or both are told."""
+        options = self.read.options
+        return bool(options.hold or options.keep_alive or options.resolved)
 
     @property
     def action(self) -> Coupling:
@@ -89,7 +98,7 @@ class Rule:
         """The columns of the rows it fires for; of changes by key also what was there before."""
         own = tuple(Column(f.name, f.type) for f in self.plan.fields)
         if self.read.when != "changed":
-            return own
+            return own if self.read.when == "begins" or not self.lives else (*own, *TIMES)
         old = tuple(Column(f"old_{c.name}", c.type) for c in own if self.key and c.name not in self.key)
         return (*own, Column(CHANGE, "string"), *old)
 
@@ -119,5 +128,16 @@ def is_temporal(event: Event | None) -> bool:
             return True
         case Or(parts=parts) | And(parts=parts) | Then(parts=parts):
             return any(map(is_temporal, parts))
+        case _:
+            return False
+
+
+def needs_order(event: Event | None) -> bool:
+    """Whether an event asks in which order things happened in one transaction."""
+    match event:
+        case Then(parts=parts, within=within):
+            return within is None or any(map(needs_order, parts))
+        case Or(parts=parts) | And(parts=parts):
+            return any(map(needs_order, parts))
         case _:
             return False

@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 from tidings.errors import CatalogFailed, CatalogTooNew
 
-VERSION = 3
+VERSION = 4
 
 metadata = MetaData()
 
@@ -199,6 +199,68 @@ firing = Table(
 )
 """What rules did: for which rows, as Arrow IPC, at which commit; ``depth`` counts the firings that led to it."""
 
+followed = Table(
+    "followed",
+    metadata,
+    Column("rule", Integer, primary_key=True, autoincrement=False),
+)
+"""The rules whose instances are known: what held when they began to be followed is in ``instance``, too."""
+
+instance = Table(
+    "instance",
+    metadata,
+    Column("rule", Integer, primary_key=True, autoincrement=False),
+    Column("key", Text, primary_key=True),
+    Column("phase", Text, nullable=False),
+    Column("count", BigInteger, nullable=False),
+    Column("began", BigInteger),
+    Column("ended", BigInteger),
+    Column("due", BigInteger),
+    Column("quiet", Integer, nullable=False),
+    Column("muted", Integer, nullable=False),
+    Column("inline", LargeBinary, nullable=False),
+    Index("instance_due", "rule", "due"),
+)
+"""Instances of rules that have a life: how each stands, since when, and when it has to be looked at again (``due``)."""
+
+silence = Table(
+    "silence",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("rule", Text, nullable=False),
+    Column("condition", Text),
+    Column("since", BigInteger, nullable=False),
+    Column("until", BigInteger, nullable=False),
+    Column("comment", Text),
+)
+"""Rules that are not heard from one instant to another, of all instances or of those that a condition speaks of."""
+
+gathering = Table(
+    "gathering",
+    metadata,
+    Column("rule", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("due", BigInteger),
+    Column("sent", BigInteger),
+    Index("gathering_due", "due"),
+)
+"""Groups of instances that are told together: when the next message is due, if one is, and when the last one was."""
+
+gathered = Table(
+    "gathered",
+    metadata,
+    Column("rule", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("firing", BigInteger, primary_key=True, autoincrement=False),
+    Column("time", BigInteger, nullable=False),
+    Column("gone", Integer, nullable=False),
+    Column("inline", LargeBinary, nullable=False),
+)
+"""What firings have to tell and their groups have not told yet, as Arrow IPC."""
+
+BESIDE = [outbox, endpoint, rule, firing, followed, instance, silence, gathering, gathered]
+"""The tables of rules and of what they send; a database in memory has these, too."""
+
 
 def _add_outbox(connection: Connection) -> None:
     metadata.create_all(connection, [outbox, endpoint])
@@ -208,7 +270,11 @@ def _add_rules(connection: Connection) -> None:
     metadata.create_all(connection, [rule, firing])
 
 
-MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _add_outbox, 2: _add_rules}
+def _add_life(connection: Connection) -> None:
+    metadata.create_all(connection, [followed, instance, silence, gathering, gathered])
+
+
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _add_outbox, 2: _add_rules, 3: _add_life}
 """What turns a catalog of one version into the next."""
 
 

@@ -97,7 +97,7 @@ class Storage:
         if self._memory is None:
             self._memory = Memory()
             with self._memory.writing() as connection:
-                schema.metadata.create_all(connection, [schema.rule, schema.firing])
+                schema.metadata.create_all(connection, schema.BESIDE)
         return self._memory
 
     @property

@@ -19,19 +19,24 @@ SETUP = """
 """
 
 
-@pytest.mark.parametrize("version", [1, 2])
+NEWER = ("followed", "instance", "silence", "gathering", "gathered")
+"""The tables that came after those of rules."""
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
 def test_an_older_catalog_gets_its_tables(tmp_path: Path, version: int) -> None:
     with tidings.open(tmp_path / "d", engine="duckdb") as db:
         db.sql("CREATE TABLE stock (item INT PRIMARY KEY, qty INT); INSERT INTO stock VALUES (1, 5)")
     engine = create_engine(f"sqlite:///{tmp_path / 'd' / 'catalog.sqlite'}")
     with engine.begin() as connection:
-        for table in ("rule", "firing", *(["outbox", "endpoint"] if version == 1 else [])):
+        older = {1: ("outbox", "endpoint", "rule", "firing"), 2: ("rule", "firing"), 3: ()}
+        for table in (*older[version], *NEWER):
             connection.execute(text(f"DROP TABLE {table}"))
         connection.execute(text(f"UPDATE meta SET value = '{version}' WHERE key = 'version'"))
     with tidings.open(tmp_path / "d", engine="duckdb") as db:
         db.sql("CREATE RULE a WHEN SELECT item FROM stock DO NOTIFY 'x'; INSERT INTO stock VALUES (2, 5)")
         assert len(db.query("SELECT * FROM tidings.deliveries")) == 1
-    assert {"rule", "firing", "outbox", "endpoint"} <= set(inspect(engine).get_table_names())
+    assert {"rule", "firing", "outbox", "endpoint", *NEWER} <= set(inspect(engine).get_table_names())
     engine.dispose()
 
 

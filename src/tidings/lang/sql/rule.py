@@ -7,7 +7,7 @@ any other query and statement.  A rule is kept by its text, and read again when 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from sqlglot import exp
@@ -57,6 +57,18 @@ Action: TypeAlias = Call | Modify | Send | Raise
 
 
 @dataclass(frozen=True, slots=True)
+class Gather:
+    """``group_by``, ``group_wait`` and ``group_interval``: instances that are told together, in one message."""
+
+    by: tuple[str, ...]
+    """The columns whose values say which group a row is of; with none all rows are one."""
+    wait: int
+    """How many microseconds the first message of a group waits for more."""
+    interval: int
+    """How far messages of a group are apart, at least."""
+
+
+@dataclass(frozen=True, slots=True)
 class Options:
     """What stands after ``WITH``."""
 
@@ -73,8 +85,12 @@ class Options:
     """For how many microseconds an instance has to hold before it fires: ``for = INTERVAL …``."""
     key: tuple[str, ...] = ()
     """The columns that say which instance a row is; all of them if there are none."""
-    more: tuple[tuple[str, str], ...] = ()
-    """Options of the channel."""
+    keep_alive: int = 0
+    """For how many microseconds an instance may be away without being gone."""
+    resolved: bool = False
+    """Whether it is also told that instances are gone."""
+    gather: Gather | None = None
+    """How what is sent is gathered, if it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,24 +322,30 @@ class _Given:
         except ValueError:
             raise InvalidSyntax(self.places[name], reason=f"{name} is a whole number") from None
 
+    def names(self, name: str) -> tuple[str, ...]:
+        """Columns, several of them in parentheses."""
+        return tuple(k.strip(" `'") for k in self.values.pop(name, "").strip("()").split(",") if k.strip())
+
+
+_INTERVALS = ("for", "keep_alive", "group_wait", "group_interval")
+
 
 def _options(reader: Reader, action: Action) -> Options:
-    given, hold = _Given(reader), 0
+    given, intervals = _Given(reader), dict[str, int]()
     reader.expect("(")
     while not reader.accept(")"):
         if given.places:
             reader.expect(",")
         at, name = reader.place(), reader.name("an option").lower()
         given.places[name] = at
-        if not reader.accept("="):
+        if name in _INTERVALS:
+            reader.expect("=")
+            intervals[name] = reader.interval()
+        elif not reader.accept("="):
             given.values[name] = "true"
-        elif reader.word() == "INTERVAL":
-            interval = reader.interval()
-            hold, given.values[name] = (interval, "") if name == "for" else (hold, str(interval))
         else:
             start, end = reader.until(",")
             given.values[name] = reader.text[start:end].strip().strip("'\"")
-    given.values.pop("for", None)
     made = Options(
         priority=given.number("priority"),
         nervous=given.one_of("semantics", ("strict", "nervous"), "strict") == "nervous",
@@ -332,12 +354,29 @@ def _options(reader: Reader, action: Action) -> Options:
         group=given.values.pop("group", None),
         effective=given.values.pop("effective", None),
         expires=given.values.pop("expires", None),
-        hold=hold,
-        key=tuple(k.strip(" `") for k in given.values.pop("key", "").strip("()").split(",") if k.strip()),
+        hold=intervals.get("for", 0),
+        key=given.names("key"),
+        keep_alive=intervals.get("keep_alive", 0),
+        resolved=given.one_of("resolved", ("true", "false"), "false") == "true",
+        gather=_gather(given, intervals),
     )
     named = [name for name in ("condition", "action") if name in given.values]
     chosen = {str(name): given.one_of(name, tuple(_COUPLINGS), "") for name in named}
-    return _coupled(made, chosen, action, given.places, tuple(given.values.items()))
+    for name in given.values:
+        raise InvalidSyntax(given.places[name], f"known: {', '.join(_KNOWN)}", reason=f"there is no option {name}")
+    return _coupled(made, chosen, action, given.places)
+
+
+def _gather(given: _Given, intervals: dict[str, int]) -> Gather | None:
+    if not given.places.keys() & {"group_by", "group_wait", "group_interval"}:
+        return None
+    return Gather(given.names("group_by"), intervals.get("group_wait", 0), intervals.get("group_interval", 0))
+
+
+_KNOWN = (
+    *("priority", "semantics", "condition", "action", "key", "initial", "enabled", "group", "effective", "expires"),
+    *("for", "keep_alive", "resolved", "group_by", "group_wait", "group_interval"),
+)
 
 
 def _coupled(
@@ -345,7 +384,6 @@ def _coupled(
     given: dict[str, str],
     action: Action,
     places: dict[str, Place] | None = None,
-    more: tuple[tuple[str, str], ...] = (),
 ) -> Options:
     """Options with couplings that go together; an action is never before its condition."""
     at = (places or {}).get("action") or (places or {}).get("condition")
@@ -361,7 +399,4 @@ def _coupled(
         raise InvalidSyntax(at, reason="RAISE refuses a transaction, so it cannot come after it")
     if isinstance(action, Send) and coupled not in ("detached", "detached independent"):
         raise InvalidSyntax(at, reason="what is sent goes out after the transaction: the action is detached")
-    return Options(
-        *(made.priority, made.nervous, condition, coupled, made.initial, made.enabled, made.group),
-        *(made.effective, made.expires, made.hold, made.key, more),
-    )
+    return replace(made, condition=condition, action=coupled)

@@ -36,6 +36,13 @@ from tidings.lang.sql.rule import (
     is_rule_statement,
     read_rule_statement,
 )
+from tidings.lang.sql.silence import (
+    SilenceRule,
+    SilenceStatement,
+    UnsilenceRule,
+    is_silence_statement,
+    read_silence_statement,
+)
 
 __all__ = [
     "ActivateRule",
@@ -56,8 +63,10 @@ __all__ = [
     "RenameTable",
     "RuleStatement",
     "Signal",
+    "SilenceRule",
     "Statement",
     "SwitchRule",
+    "UnsilenceRule",
     "Update",
     "Vacuum",
     "read",
@@ -127,27 +136,35 @@ Statement: TypeAlias = (
     | Vacuum
     | Query
     | RuleStatement
+    | SilenceStatement
 )
 
 
 def read(text: str) -> list[Statement]:
     """The statements of a text, in order."""
     parts = _parts(text) if _MAY_BE_ABOUT_RULES.search(text) else []
-    if not any(is_rule_statement(Reader(text, tokens)) for tokens in parts):
+    if not any(_is_own(Reader(text, tokens)) for tokens in parts):
         return _plain(text)
     found: list[Statement] = []
     for tokens in parts:
         reader, stretch = Reader(text, tokens), (tokens[0].start, tokens[-1].end + 1)
         if is_rule_statement(reader):
             found.append(read_rule_statement(reader, _change))
+        elif is_silence_statement(reader):
+            found.append(read_silence_statement(reader))
         else:
             trees = parse_at(text, *stretch)
             found += [_statement(tree, text, text[slice(*stretch)]) for tree in trees]
     return found
 
 
-_MAY_BE_ABOUT_RULES = re.compile(r"\b(rule|event|signal|enable|disable)\b", re.IGNORECASE)
+_MAY_BE_ABOUT_RULES = re.compile(r"\b(rule|event|signal|enable|disable|unsilence)\b", re.IGNORECASE)
 """Texts without one of these words need not be looked at twice."""
+
+
+def _is_own(reader: Reader) -> bool:
+    """Whether a statement is one that SQL parsers do not know."""
+    return is_rule_statement(reader) or is_silence_statement(reader)
 
 
 def _parts(text: str) -> list[list[Token]]:
