@@ -32,7 +32,7 @@ from tidings.rules.action import Actions
 from tidings.rules.agenda import BOUND, Agenda
 from tidings.rules.condition import activations_of, bound
 from tidings.rules.coupling import Watching
-from tidings.rules.rule import Rule
+from tidings.rules.rule import Rule, needs_order
 from tidings.rules.shape import Shape, shapes
 from tidings.store.evaluate import Evaluator
 from tidings.store.rules import KeptRule, RuleStore
@@ -193,7 +193,12 @@ class Book:
         if read.event is not None:
             events.check(read.event, catalog, read.name)
             heard = frozenset(n for n in catalog.names() if n.lower() in events.tables(read.event))
-        asks = read.event is not None and not _has_tables(read.event) and not heard & catalog.below(condition.plan)
+        asks = (
+            read.event is not None
+            and condition.changes_of is None
+            and not _has_tables(read.event)
+            and not heard & catalog.below(condition.plan)
+        )
         rule = Rule(
             id=kept.id,
             read=read,
@@ -218,8 +223,14 @@ class Book:
         if later and rule.action in ("immediate", "deferred"):
             reason = "what waits for the clock is judged after commits, so its action is detached"
             raise InvalidRule(read.place, name=rule.name, reason=reason)
-        if later and rule.changes_of is not None:
-            raise InvalidRule(read.place, name=rule.name, reason="CHANGES is of a transaction, before its commit")
+        if read.options.hold and rule.changes_of is not None:
+            raise InvalidRule(read.place, name=rule.name, reason="the rows of CHANGES hold for no time")
+        if later and needs_order(read.event):
+            reason = "the order within a transaction is known before its commit only"
+            raise InvalidRule(read.place, "give THEN a WITHIN INTERVAL", name=rule.name, reason=reason)
+        if rule.asks and read.when != "begins":
+            reason = "it takes what holds when its event happens, which neither comes nor goes"
+            raise InvalidRule(read.place, "use WHEN, without GONE or CHANGED", name=rule.name, reason=reason)
         for text in (read.options.effective, read.options.expires):
             try:
                 datetime.fromisoformat(text or "2000-01-01")

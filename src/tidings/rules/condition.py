@@ -236,6 +236,7 @@ def _as_seen(waves: Waves, rule: Rule, stretch: Stretch) -> tuple[Entries, Entri
         before[rule.activations] = _together(before.get(rule.activations), changes.pop(rule.activations))
     of = rule.changes_of
     if of is not None and changes:
+        before[of.relation] = arrow_schema(of.side_by_side, versioned=True).empty_table()
         entry = changes.get(of.name)
         if not isinstance(waves.catalog.find(of.name), Table):
             entry = within.delta(waves, of.relation, of.scan, stretch.at, before, changes)

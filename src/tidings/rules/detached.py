@@ -15,19 +15,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tidings.engine.plain import row_keys
 from tidings.errors import CascadeTooLong, InvalidRule, TidingsError
 from tidings.ir.expression import TIME, WEIGHT
-from tidings.network import within
+from tidings.rules import past
 from tidings.rules.agenda import Fired
 from tidings.rules.book import Book
-from tidings.rules.condition import identified, told
+from tidings.rules.condition import identified
 from tidings.rules.coupling import firings, keep
-from tidings.rules.event import instants
-from tidings.rules.rule import Rule
-from tidings.store.catalog import Catalog
+from tidings.rules.rule import Rule, needs_order
 from tidings.store.rules import Firing, move, settle
 
 
@@ -87,31 +84,20 @@ class Detached:
 
     def _instances(self, rule: Rule, until: int) -> Iterator[tuple[int, pa.Table]]:
         """The instances of a rule by instant, in order."""
-        waves, event, hold = self.book.waves, rule.read.event, rule.read.options.hold
-        if rule.asks:
-            assert event is not None
-            for at in instants(event, waves.catalog, rule.until, until):
-                yield at, within.answer(waves, rule.plan, at)
-            return
+        waves, hold = self.book.waves, rule.read.options.hold
+        if not hold:
+            return past.fired(waves, rule, rule.until, until)
         since = max(rule.until - hold, min(rule.created, rule.until))
-        delta = waves.delta(rule.name, rule.plan, since, until, net=False)
-        if hold:
-            yield from _held(rule, identified(rule, delta), until)
-            return
-        times = sorted(pc.unique(delta.column(TIME)).to_pylist())
-        happened = None if event is None else set(instants(event, waves.catalog, since, until))
-        quiet = _activated(rule, waves.catalog, since, until)
-        for at in times:
-            if at not in quiet and (happened is None or at in happened):
-                yield at, told(rule, delta.filter(pc.equal(delta.column(TIME), at)))
+        return _held(rule, identified(rule, waves.delta(rule.name, rule.plan, since, until, net=False)), until)
 
     def backtest(self, rule: Rule, since: int) -> list[Backtested]:
         """For what a rule would have fired since an instant, transaction by transaction; no action runs.
 
         What its own action would have changed is not known, nor what others would have done then.
         """
-        if rule.changes_of is not None:
-            raise InvalidRule(rule.read.place, name=rule.name, reason="CHANGES is of a transaction that is open")
+        if needs_order(rule.read.event):
+            reason = "the order of what transactions did is not kept"
+            raise InvalidRule(rule.read.place, name=rule.name, reason=reason)
         timeline = self.book.timeline
         waits = rule.timed or rule.read.options.hold or rule.asks
         until = timeline.tell(timeline.now()) if waits else timeline.time
@@ -151,13 +137,6 @@ class Detached:
         except Exception as error:
             store.settle(firing.id, "failed", book.timeline.time, f"{type(error).__name__}: {error}")
             book.fail_with(rule.id, f"{type(error).__name__}: {error}")
-
-
-def _activated(rule: Rule, catalog: Catalog, since: int, until: int) -> set[int]:
-    """The instants at which activations came or went, unless these count."""
-    if rule.activations is None or rule.read.options.initial:
-        return set()
-    return set(catalog.table(rule.activations).times(since, until))
 
 
 def _held(rule: Rule, delta: pa.Table, until: int) -> Iterator[tuple[int, pa.Table]]:

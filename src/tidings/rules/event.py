@@ -4,12 +4,15 @@ Within a transaction an event is judged by the net change of the stretch, as con
 is no insertion.  In a table with a primary key a row that goes and one that comes with the same key are an update.
 Without a key an update cannot be told from a deletion and an insertion, so all three have happened.
 
-What happened in earlier transactions is read from the log, as far back as ``WITHIN`` asks.
+What happened in earlier transactions is read from the log, as far back as ``WITHIN`` asks.  How events are composed is
+in :mod:`tidings.rules.spans`.
+
+In a transaction the end of an event counts only in the stretch that is judged: a rule that ran waits for it anew.
+Parts of an AND or THEN may have happened before, in the same transaction.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_never
@@ -23,6 +26,7 @@ from tidings.ir.expression import TIME, WEIGHT
 from tidings.ir.relation import Version
 from tidings.lang.sql.event import And, At, Event, Every, Or, SignalEvent, TableEvent, Then
 from tidings.rules.rule import is_temporal
+from tidings.rules.spans import Moment, Plain, reach, spans
 from tidings.rules.stretch import Stretch, paired
 from tidings.store.catalog import Catalog
 from tidings.store.table import Table
@@ -61,8 +65,8 @@ def check(event: Event, catalog: Catalog, rule: str) -> None:
                 check(one, catalog, rule)
         case And(parts=parts) | Then(parts=parts):
             for one in parts:
-                if isinstance(one, And | Then) or is_temporal(one):
-                    reason = "AND and THEN combine what happens to tables, signals, and alternatives of them"
+                if is_temporal(one):
+                    reason = "AND and THEN combine what happens to tables, and signals, not the passing of time"
                     raise InvalidRule(None, name=rule, reason=reason)
                 check(one, catalog, rule)
         case _:
@@ -85,59 +89,25 @@ def tables(event: Event) -> frozenset[str]:
 
 
 def happened(event: Event, present: Present) -> bool:
-    """Whether an event has happened in a stretch of a transaction."""
-    match event:
-        case TableEvent() | SignalEvent():
-            return _in(event, present.catalog, present.stretch.changes)
-        case Every() | At():
-            return False
-        case Or(parts=parts):
-            return any(happened(one, present) for one in parts)
-        case And(parts=parts, within=None):
-            return all(happened(one, present) for one in parts)
-        case And(parts=parts, within=limit):
-            assert limit is not None
-            now = [happened(one, present) for one in parts]
-            since = present.now - limit
-            return any(now) and all(
-                is_now or bool(instants(one, present.catalog, since, present.stretch.at))
-                for one, is_now in zip(parts, now, strict=True)
-            )
-        case Then():
-            return _in_order(event, present)
-        case _:
-            assert_never(event)
-
-
-def _in_order(event: Then, present: Present) -> bool:
-    """Whether things happened one after the other, the last of them in this stretch."""
-    if not happened(event.parts[-1], present):
-        return False
-    starts = [present.stretch.start, *(e for e in present.ends if e > present.stretch.start)]
+    """Whether an event has happened in a transaction, its end in the stretch that is judged."""
+    stretch, now = present.stretch, max(present.now, present.stretch.at + 1)
+    far = reach(event)
+    starts = sorted({0, stretch.start, *(e for e in present.ends if e < stretch.end)})
     steps = [
-        Present(present.catalog, Stretch(present.stretch.done, a, b, present.stretch.at), (), present.now)
-        for a, b in zip(starts, [*starts[1:], present.stretch.end], strict=True)
-        if a < b
+        Stretch(stretch.done, first, last, stretch.at)
+        for first, last in zip(starts, [*starts[1:], stretch.end], strict=True)
+        if first < last
     ]
-    reached = len(steps)
-    for n in range(len(event.parts) - 1, -1, -1):
-        step = next((s for s in range(reached - 1, -1, -1) if happened(event.parts[n], steps[s])), None)
-        if step is None:
-            return event.within is not None and n < len(event.parts) - 1 and _earlier(event, n, present)
-        reached = step
-    return True
+    before = Stretch(stretch.done, 0, stretch.start, stretch.at)
 
+    def find(one: Plain, stepwise: bool) -> list[Moment]:
+        if isinstance(one, Every | At):
+            return []
+        past = [(t, 0) for t in instants(one, present.catalog, now - far - 1, stretch.at)] if far else []
+        here = steps if stepwise else [before, stretch]
+        return past + [(now, part.end) for part in here if _in(one, present.catalog, part.changes)]
 
-def _earlier(event: Then, last: int, present: Present) -> bool:
-    """Whether the first parts of a sequence, up to one of them, happened in earlier transactions, in order."""
-    assert event.within is not None
-    before, since = present.stretch.at + 1, present.now - event.within
-    for part in reversed(event.parts[: last + 1]):
-        found = instants(part, present.catalog, since, before - 1)
-        if not found:
-            return False
-        before = found[-1]
-    return True
+    return any(end[0] == now and end[1] > stretch.start for end in spans(event, find))
 
 
 def _in(event: TableEvent | SignalEvent, catalog: Catalog, changes: dict[str, pa.Table]) -> bool:
@@ -169,6 +139,15 @@ def _is(event: TableEvent, table: Table, entry: pa.Table) -> bool:
 
 def instants(event: Event, catalog: Catalog, since: int, until: int) -> list[int]:
     """The instants in ``(since, until]`` at which an event happened in what is committed, in order."""
+    first = since - reach(event)
+
+    def find(one: Plain, stepwise: bool) -> list[Moment]:
+        return [(t, 0) for t in _instants(one, catalog, first, until)]
+
+    return sorted(end[0] for end in spans(event, find) if end[0] > since)
+
+
+def _instants(event: Plain, catalog: Catalog, since: int, until: int) -> list[int]:
     match event:
         case TableEvent() | SignalEvent():
             table = catalog.find(event.table if isinstance(event, TableEvent) else event.name)
@@ -181,26 +160,8 @@ def instants(event: Event, catalog: Catalog, since: int, until: int) -> list[int
             return list(range(first, until + 1, interval))
         case At(instant=instant):
             return [instant] if since < instant <= until else []
-        case Or(parts=parts):
-            return sorted({t for one in parts for t in instants(one, catalog, since, until)})
-        case And(parts=parts, within=limit) | Then(parts=parts, within=limit):
-            apart = limit or 0
-            found = [instants(one, catalog, since - apart, until) for one in parts]
-            ends = found[-1] if isinstance(event, Then) else sorted({t for times in found for t in times})
-            return [t for t in ends if t > since and _together(event, found, t, apart)]
         case _:
             assert_never(event)
-
-
-def _together(event: And | Then, found: list[list[int]], end: int, apart: int) -> bool:
-    """Whether all parts happened up to an instant, not too far apart; of a THEN within one commit no order is known."""
-    reached = end
-    for times in reversed(found):
-        place = bisect_right(times, end if isinstance(event, And) else reached)
-        if not place or times[place - 1] < end - apart:
-            return False
-        reached = times[place - 1]
-    return True
 
 
 def _at(event: TableEvent | SignalEvent, table: Table, instant: int) -> bool:

@@ -57,6 +57,7 @@ def test_changes_joined_with_tables(db: Database) -> None:
         CREATE RULE fell WHEN SELECT l.item FROM CHANGES(stock) c JOIN lim l ON l.item = new.item
           WHERE old.qty >= l.least AND new.qty < l.least {SEEN}
     """)
+    db.sql("UPDATE lim SET least = least + 1")
     db.sql("UPDATE stock SET qty = 15")
     assert rows(db, "log") == [("seen", 2)]
 
@@ -164,15 +165,139 @@ def test_within_an_interval(db: Database, clock: ManualClock) -> None:
     assert rows(db, "log") == [("seen", 4)]
 
 
+def sent(db: Database, *statements: str) -> list[str]:
+    """Which rules one transaction makes fire."""
+    before = len(fired(db))
+    with db.transaction() as tx:
+        for statement in statements:
+            tx.sql(statement)
+    return [name for name, _ in fired(db)[before:]]
+
+
+A, B, C = (f"SIGNAL {name} VALUES (1)" for name in "abc")
+STOCK = "INSERT INTO log VALUES ('x', 1)"
+
+
+@pytest.fixture
+def nested(db: Database) -> Database:
+    """Rules named by what they wait for; each asks for one row that is always there."""
+    db.sql("CREATE EVENT a (x INT); CREATE EVENT b (x INT); CREATE EVENT c (x INT); CREATE TABLE one (item INT)")
+    db.sql("INSERT INTO one VALUES (1)")
+    a, b, c = "SIGNAL a", "SIGNAL b", "SIGNAL c"
+    for name, event in (
+        ("both_then", f"({a} AND {b}) THEN {c}"),
+        ("then_both", f"{a} THEN ({b} AND {c})"),
+        ("and_then", f"{a} AND ({b} THEN {c})"),
+        ("in_order", f"{a} THEN ({b} THEN {c})"),
+        ("either", f"({a} OR {b}) THEN {c}"),
+    ):
+        db.sql(f"CREATE RULE {name} ON {event} WHEN SELECT item FROM one DO CALL nothing() {NOW}")
+    db.procedure("nothing")(lambda rows: None)
+    return db
+
+
+def test_nested_compositions(nested: Database) -> None:
+    """A part that is composed takes from its first to its last part."""
+    assert sent(nested, A, B, C) == ["both_then", "then_both", "and_then", "in_order", "either"]
+    assert sent(nested, A, C, B) == ["then_both", "either"]
+    assert sent(nested, B, A, C) == ["both_then", "and_then", "either"]
+    assert sent(nested, B, C, A) == ["and_then", "either"]
+    assert sent(nested, C, A, B) == []
+    assert sent(nested, A, B) == []
+
+
+def test_nested_within(db: Database, clock: ManualClock) -> None:
+    db.sql("CREATE EVENT a (x INT); CREATE EVENT b (x INT); CREATE EVENT c (x INT)")
+    db.sql(f"""
+        CREATE RULE far ON (SIGNAL a THEN SIGNAL b WITHIN INTERVAL 5 MINUTES) THEN SIGNAL c WITHIN INTERVAL 8 MINUTES
+          WHEN SELECT x AS item FROM c {SEEN};
+        CREATE RULE near ON (SIGNAL a AND SIGNAL b) THEN SIGNAL c WITHIN INTERVAL 8 MINUTES
+          WHEN SELECT x AS item FROM c {SEEN};
+        CREATE RULE late ON SIGNAL a THEN SIGNAL b THEN SIGNAL c WITHIN INTERVAL 8 MINUTES
+          WHEN SELECT x AS item FROM c DO INSERT INTO log SELECT 'late', item FROM condition
+          WITH (condition = 'detached')
+    """)
+    db.sql(A)
+    clock.advance(timedelta(minutes=4))
+    db.sql(B)
+    clock.advance(timedelta(minutes=4))
+    assert sent(db, C) == ["far"]
+    clock.advance(timedelta(minutes=1))
+    assert sent(db, A, B, C) == ["far", "near"]
+    clock.advance(timedelta(minutes=9))
+    assert sent(db, C) == []
+    assert sent(db, A, B) == []
+    assert sent(db, C) == ["near"]
+    db.advance()
+    assert [name for name, _ in fired(db)].count("late") == 1
+
+
+def test_immediate_rules_see_what_happened_before_in_the_transaction(db: Database) -> None:
+    db.sql("CREATE EVENT a (x INT); CREATE EVENT b (x INT)")
+    db.sql("""
+        CREATE RULE soon ON SIGNAL a THEN SIGNAL b WHEN SELECT x AS item FROM b
+          DO INSERT INTO log SELECT 'soon', item FROM condition WITH (condition = 'immediate', action = 'immediate')
+    """)
+    assert sent(db, B, A) == []
+    assert sent(db, A, STOCK, B) == ["soon"]
+
+
+def test_changes_after_commits(db: Database) -> None:
+    """A detached condition sees the changes of each transaction alone, and what was there then."""
+    db.sql("""
+        CREATE RULE fell WHEN SELECT new.item, old.qty AS o, new.qty AS n, l.least FROM CHANGES(stock) c
+          JOIN lim l ON l.item = new.item WHERE new.qty < old.qty
+          DO INSERT INTO log SELECT concat(o, ' to ', n, ' of ', least), item FROM condition
+          WITH (condition = 'detached')
+    """)
+    db.sql("UPDATE stock SET qty = 90 WHERE item = 1; UPDATE lim SET least = 15; UPDATE stock SET qty = 95")
+    db.sql("UPDATE stock SET qty = 80 WHERE item = 1")
+    since = 0
+    db.advance()
+    expected = [("100 to 90 of 10", 1), ("100 to 95 of 15", 2), ("95 to 80 of 15", 1)]
+    assert rows(db, "log") == expected
+    found = [row for one in db.backtest("fell", since) for row in one.rows]
+    assert sorted((f"{r['o']} to {r['n']} of {r['least']}", r["item"]) for r in found) == expected
+    db.advance()
+    assert len(rows(db, "log")) == 3
+
+
+def test_changes_that_a_signal_explains(db: Database) -> None:
+    """The signal is not read by the condition: it says in which transactions changes count."""
+    db.sql(f"""
+        CREATE EVENT counted (who STRING);
+        CREATE RULE corrected ON SIGNAL counted WHEN SELECT new.item FROM CHANGES(stock) {SEEN}
+    """)
+    db.sql("UPDATE stock SET qty = 1")
+    assert sent(db, "UPDATE stock SET qty = 2 WHERE item = 2", "SIGNAL counted VALUES ('ann')") == ["corrected"]
+    assert rows(db, "log") == [("seen", 2)]
+
+
 def test_events_of_what_is_not_there(db: Database) -> None:
     for event, error in (
         ("INSERT INTO nothing", UnknownRelation),
         ("UPDATE OF stock(colour)", UnknownColumn),
         ("SIGNAL stock", UnknownEvent),
-        ("INSERT INTO stock THEN (INSERT INTO lim AND INSERT INTO log)", InvalidRule),
+        ("INSERT INTO stock THEN (INSERT INTO lim OR EVERY INTERVAL 1 DAY)", InvalidRule),
     ):
         with pytest.raises(error):
             db.sql(f"CREATE RULE a ON {event} WHEN SELECT item FROM stock {SEEN}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ON INSERT INTO stock THEN INSERT INTO lim WHEN SELECT item FROM stock DO NOTIFY 'x'"
+        " WITH (condition = 'detached')",
+        "ON SIGNAL e WHEN GONE SELECT item FROM stock DO NOTIFY 'x'",
+        "ON SIGNAL e WHEN CHANGED SELECT item FROM stock DO NOTIFY 'x'",
+        "WHEN SELECT new.item FROM CHANGES(stock) DO NOTIFY 'x' WITH (for = INTERVAL 1 MINUTE)",
+    ],
+)
+def test_what_cannot_be_judged(db: Database, text: str) -> None:
+    db.sql("CREATE EVENT e (x INT)")
+    with pytest.raises(InvalidRule):
+        db.sql(f"CREATE RULE a {text}")
 
 
 def test_what_rules_need_stays(db: Database) -> None:
