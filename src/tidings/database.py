@@ -39,6 +39,7 @@ from tidings.result import Delta, Result
 from tidings.rules.action import Actions, Procedure
 from tidings.rules.book import Book
 from tidings.rules.detached import Backtested, Detached
+from tidings.rules.silencing import SilenceStatements
 from tidings.rules.statements import RuleStatements
 from tidings.rules.tables import TABLES, as_rows, entry
 from tidings.store.enforce import Enforcer
@@ -186,6 +187,8 @@ class Database:
                     | statement.Signal()
                 ):
                     RuleStatements(self._book).run(read)
+                case statement.SilenceRule() | statement.UnsilenceRule():
+                    SilenceStatements(self._book).run(read)
                 case statement.RefreshView():
                     self.refresh(read.name)
                 case statement.Vacuum():
@@ -362,7 +365,7 @@ class Database:
             at = max(at, self.time)
             self._waves.advance(at)
             if self._folding.policy.retention is not None:
-                self._book.store.forget(self._clock.now() - self._folding.policy.retention)
+                self._book.forget_before(self._clock.now() - self._folding.policy.retention)
         self._folding.step()
         return at
 

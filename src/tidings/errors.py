@@ -329,6 +329,12 @@ class DuplicateRule(TidingsError):
     hint_template = "CREATE OR REPLACE RULE {name} puts another in its place"
 
 
+class UnknownSilence(TidingsError):
+    """There is no silence number {number}"""
+
+    hint_template = "SELECT * FROM tidings.silences lists them"
+
+
 class InvalidRule(TidingsError):
     """The rule {name} cannot be: {reason}"""
 

@@ -148,12 +148,14 @@ def with_condition(catalog: Catalog, columns: tuple[Column, ...]) -> Catalog:
     return found
 
 
-def payload(rule: Rule, firing: int, time: int, rows: pa.Table) -> str:
+def payload(rule: Rule, firing: int, time: int, rows: pa.Table, gone: bool = False) -> str:
     """What is sent of a firing: JSON with a type, an instant and the rows."""
-    data = {"rule": rule.name, "when": rule.read.when, "firing": firing, "rows": rows.to_pylist()}
+    when = "gone" if gone else rule.read.when
+    data = {"rule": rule.name, "when": when, "firing": firing, "rows": rows.to_pylist()}
     whole = {"type": f"rule.{rule.name}", "timestamp": instant(time).isoformat(), "data": data}
-    return json.dumps(whole, default=_plain)
+    return json.dumps(whole, default=plain)
 
 
-def _plain(value: object) -> str:
+def plain(value: object) -> str:
+    """What JSON has no word for, as text."""
     return value.hex() if isinstance(value, bytes) else str(value)

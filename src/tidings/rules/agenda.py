@@ -44,6 +44,10 @@ class Fired:
     rule: Rule
     rows: pa.Table
     ran: bool
+    gone: bool = False
+    """It is told that instances are gone, by a rule that also tells that they begin."""
+    silenced: bool = False
+    """It is recorded, and nothing else is done."""
 
 
 @dataclass(slots=True)

@@ -28,14 +28,17 @@ from tidings.lang.sql.parse import place
 from tidings.lang.sql.rule import CreateRule, Modify
 from tidings.network.waves import Waves
 from tidings.rules import event as events
+from tidings.rules import follow, gather
 from tidings.rules.action import Actions
-from tidings.rules.agenda import BOUND, Agenda
+from tidings.rules.agenda import BOUND, Agenda, Fired
 from tidings.rules.condition import activations_of, bound
 from tidings.rules.coupling import Watching
 from tidings.rules.rule import Rule, needs_order
 from tidings.rules.shape import Shape, shapes
+from tidings.rules.silence import Silences
 from tidings.store.evaluate import Evaluator
 from tidings.store.rules import KeptRule, RuleStore
+from tidings.store.silences import SilenceStore
 from tidings.store.storage import Storage
 from tidings.store.table import Table
 from tidings.store.timeline import Timeline
@@ -69,6 +72,10 @@ class Book:
     _proposals: dict[str, Rule] = field(default_factory=dict)
     """Rules that were asked about and are not made, by their texts."""
     _by_table: dict[str, list[Rule]] = field(default_factory=dict)
+    silences: Silences = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.silences = Silences(SilenceStore(self.storage), self.evaluator)
 
     # what there is
 
@@ -90,7 +97,7 @@ class Book:
                     self.fail(kept.id, error)
             sound = {k.id for k in self.kept if k.enabled and k.error is None}
             late = [r for r in self._rules.values() if r.condition == "detached" and r.id in sound]
-            self.storage.needed = {r.id: r.until - r.read.options.hold for r in late}
+            self.storage.needed = {r.id: r.until for r in late}
             self._by_table = {}
             for rule in self._rules.values():
                 for name in rule.influents | rule.hears:
@@ -156,6 +163,16 @@ class Book:
     def reload(self) -> None:
         """Read what is kept again."""
         self._kept = self._rules = None
+        self.silences.store.reload()
+
+    def heard(self, fired: list[Fired], at: int) -> list[Fired]:
+        """What fired at an instant, the silenced part of it apart."""
+        return self.silences.split(fired, at)
+
+    def forget_before(self, instant: int) -> None:
+        """Forget what rules did before an instant."""
+        self.store.forget(instant)
+        self.silences.store.forget(instant)
 
     def fail(self, id: int, error: TidingsError | None) -> None:
         """Note what is wrong with a rule."""
@@ -176,8 +193,7 @@ class Book:
     def moved(self, id: int, until: int) -> None:
         """A rule has been judged up to an instant."""
         self._kept = [replace(k, until=until, error=None) if k.id == id else k for k in self.kept]
-        hold = self._rules[id].read.options.hold if self._rules is not None else 0
-        self.storage.needed[id] = until - hold
+        self.storage.needed[id] = until
 
     def bind(self, kept: KeptRule, read: CreateRule) -> Rule:
         catalog = self.storage.catalog
@@ -223,8 +239,6 @@ class Book:
         if later and rule.action in ("immediate", "deferred"):
             reason = "what waits for the clock is judged after commits, so its action is detached"
             raise InvalidRule(read.place, name=rule.name, reason=reason)
-        if read.options.hold and rule.changes_of is not None:
-            raise InvalidRule(read.place, name=rule.name, reason="the rows of CHANGES hold for no time")
         if later and needs_order(read.event):
             reason = "the order within a transaction is known before its commit only"
             raise InvalidRule(read.place, "give THEN a WITHIN INTERVAL", name=rule.name, reason=reason)
@@ -236,6 +250,8 @@ class Book:
                 datetime.fromisoformat(text or "2000-01-01")
             except ValueError:
                 raise InvalidRule(read.place, name=rule.name, reason=f"{text!r} is no instant") from None
+        follow.check(rule)
+        gather.check(rule)
         self.actions.check(rule, self.storage.catalog)
 
     # looking on

@@ -22,10 +22,12 @@ import pyarrow as pa
 from sqlalchemy import Connection
 
 from tidings.lang.sql.rule import Send
+from tidings.rules import gather
 from tidings.rules.action import payload
 from tidings.rules.agenda import Agenda, Fired
 from tidings.rules.rule import Rule
-from tidings.store import outbox
+from tidings.store import gathering, outbox
+from tidings.store.gathering import Gathered
 from tidings.store.outbox import Message
 from tidings.store.rules import Firing, RuleStore, State, record
 from tidings.write.transaction import Also
@@ -36,6 +38,9 @@ class Rules(Protocol):
 
     def touched(self, tables: set[str]) -> list[Rule]:
         """The rules that read or hear of some tables."""
+
+    def heard(self, fired: list[Fired], at: int) -> list[Fired]:
+        """What fired at an instant, the silenced part of it apart."""
 
 
 @dataclass(slots=True)
@@ -115,45 +120,72 @@ class Watching:
         return self._of("deferred", "deferred") + self._of("immediate", "deferred")
 
     def _record(self, time: int) -> None:
+        fired = self.book.heard(self.agenda.fired, time)
         with self.store.storage.together() as pending:
-            pending.batch.also.append(lambda connection: keep(connection, *self._kept(time)))
+            pending.batch.also.append(lambda connection: keep(connection, self._kept(fired, time)))
             pending.after.append(self.sent)
         if self.then is not None:
             self.then(time)
 
-    def _kept(self, time: int) -> tuple[list[Firing], list[Message]]:
-        return firings(self.store, self.agenda.fired, time, self.depth, self.clock())
+    def _kept(self, fired: list[Fired], time: int) -> Kept:
+        return firings(self.store, fired, time, self.depth, self.clock())
 
     def rolled_back(self) -> None:
         """Record what is done even so."""
         independent = [f for f in self.agenda.fired if f.rule.action == "detached independent"]
         if independent:
-            found = firings(self.store, independent, self.time(), self.depth, self.clock())
+            heard = self.book.heard(independent, self.agenda.tx.access.instant())
+            found = firings(self.store, heard, self.time(), self.depth, self.clock())
             with self.store.storage.tables_beside.writing() as connection:
-                keep(connection, *found)
+                keep(connection, found)
 
 
 DETACHED = ("detached", "detached independent")
 """The couplings of actions that run after the commit."""
 
 
-def firings(
-    store: RuleStore, fired: Sequence[Fired], time: int, depth: int, now: int
-) -> tuple[list[Firing], list[Message]]:
+@dataclass(slots=True)
+class Kept:
+    """What is recorded of rules that fired."""
+
+    firings: list[Firing] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
+    gathered: list[tuple[Rule, list[Gathered]]] = field(default_factory=list)
+
+    def add(self, other: Kept) -> None:
+        self.firings += other.firings
+        self.messages += other.messages
+        self.gathered += other.gathered
+
+
+def firings(store: RuleStore, fired: Sequence[Fired], time: int, depth: int, now: int) -> Kept:
     """What is recorded of rules that fired, and what they have to send, from now on."""
-    found, messages = [], []
+    kept = Kept()
     for one in fired:
-        rule, action, id = one.rule, one.rule.read.action, store.next_id()
-        state: State = "done" if one.ran else "sent" if isinstance(action, Send) else "waiting"
-        if isinstance(action, Send):
-            text = payload(rule, id, time, one.rows)
-            messages.append(Message(rule.name, id, action.channel, action.target, text, now))
-        finished = None if state == "waiting" else time
-        found.append(Firing(id, rule.name, time, rule.action, state, one.rows, depth, finished=finished))
-    return found, messages
+        rule, action, id, state = one.rule, one.rule.read.action, store.next_id(), _state(one)
+        if state == "gathered":
+            kept.gathered.append((rule, gather.parted(rule, id, time, one.gone, one.rows)))
+        elif state == "sent":
+            assert isinstance(action, Send)
+            text = payload(rule, id, time, one.rows, one.gone)
+            kept.messages.append(Message(rule.name, id, action.channel, action.target, text, now))
+        finished = None if state in ("waiting", "gathered") else time
+        kept.firings.append(Firing(id, rule.name, time, rule.action, state, one.rows, depth, finished=finished))
+    return kept
 
 
-def keep(connection: Connection, found: list[Firing], messages: list[Message]) -> None:
+def _state(fired: Fired) -> State:
+    """How a firing stands when it is recorded."""
+    if fired.silenced:
+        return "silenced"
+    if isinstance(fired.rule.read.action, Send):
+        return "gathered" if gather.gathers(fired.rule) else "sent"
+    return "done" if fired.ran else "waiting"
+
+
+def keep(connection: Connection, found: Kept) -> None:
     """Record firings and what they send, in somebody's transaction."""
-    record(connection, found)
-    outbox.add(connection, messages)
+    record(connection, found.firings)
+    outbox.add(connection, found.messages)
+    for rule, rows in found.gathered:
+        gathering.gather(connection, rows, gather.pace(rule), gather.composed(rule))

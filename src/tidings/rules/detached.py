@@ -10,21 +10,17 @@ once.  A procedure that acts outside of the database is called again if the proc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-
-from tidings.engine.plain import row_keys
 from tidings.errors import CascadeTooLong, InvalidRule, TidingsError
-from tidings.ir.expression import TIME, WEIGHT
-from tidings.rules import past
+from tidings.rules import gather, past
 from tidings.rules.agenda import Fired
 from tidings.rules.book import Book
-from tidings.rules.condition import identified
-from tidings.rules.coupling import firings, keep
+from tidings.rules.coupling import Kept, firings, keep
+from tidings.rules.follow import Following
 from tidings.rules.rule import Rule, needs_order
+from tidings.store import gathering, instances
 from tidings.store.rules import Firing, move, settle
 
 
@@ -46,6 +42,7 @@ class Detached:
         """Judge and run until nothing is left to do."""
         while self.judge() | self.run():
             pass
+        self.tell()
 
     # conditions
 
@@ -55,7 +52,7 @@ class Detached:
         for rule in sorted(self.book.rules(), key=lambda rule: rule.order):
             if rule.condition != "detached" or not rule.enabled:
                 continue
-            waits = rule.timed or rule.read.options.hold or rule.asks
+            waits = rule.timed or rule.lives or rule.asks
             timeline = self.book.timeline
             until = timeline.tell(timeline.now()) if waits else timeline.time
             if rule.until < until:
@@ -66,29 +63,47 @@ class Detached:
         return fired
 
     def _judged(self, rule: Rule, until: int) -> bool:
-        found = [(at, rows) for at, rows in self._instances(rule, until) if rows.num_rows and rule.is_within(at)]
-        store = self.book.store
-        kept, messages = [], []
-        for at, rows in found:
-            more = firings(store, [Fired(rule, rows, ran=False)], at, 0, self.book.timeline.clock.now())
-            kept += more[0]
-            messages += more[1]
-        with self.book.storage.tables_beside.writing() as connection:
-            keep(connection, kept, messages)
+        book, kept, now = self.book, Kept(), self.book.timeline.clock.now()
+        followed = self._following.judged(rule, until, book.silences) if rule.lives else None
+        found = self._fired(rule, until) if followed is None else followed.fired
+        for at, one in found:
+            kept.add(firings(book.store, [one], at, 0, now))
+        with book.storage.tables_beside.writing() as connection:
+            keep(connection, kept)
             move(connection, rule.id, until)
-        if messages:
-            self.book.sent()
+            if followed is not None:
+                instances.keep(connection, rule.id, followed.became)
+                instances.follow(connection, rule.id)
+        if kept.firings:
+            book.sent()
         rule.until = until
-        self.book.moved(rule.id, until)
+        book.moved(rule.id, until)
         return bool(found)
 
-    def _instances(self, rule: Rule, until: int) -> Iterator[tuple[int, pa.Table]]:
-        """The instances of a rule by instant, in order."""
-        waves, hold = self.book.waves, rule.read.options.hold
-        if not hold:
-            return past.fired(waves, rule, rule.until, until)
-        since = max(rule.until - hold, min(rule.created, rule.until))
-        return _held(rule, identified(rule, waves.delta(rule.name, rule.plan, since, until, net=False)), until)
+    def _fired(self, rule: Rule, until: int) -> list[tuple[int, Fired]]:
+        """What a rule fires for, by instant, in order; what is silenced apart."""
+        found = past.fired(self.book.waves, rule, rule.until, until)
+        fired = [(at, Fired(rule, rows, ran=False)) for at, rows in found if rows.num_rows and rule.is_within(at)]
+        return [(at, part) for at, one in fired for part in self.book.heard([one], at)]
+
+    @property
+    def _following(self) -> Following:
+        return Following(self.book.storage, self.book.waves)
+
+    def tell(self) -> None:
+        """Send what was gathered, where it is due."""
+        book, now = self.book, self.book.timeline.now()
+        with book.storage.tables_beside.reading() as connection:
+            due = gathering.due(connection, now)
+        rules = {r.name.lower(): r for r in book.rules()}
+        ready = [(rules[name.lower()], name, key) for name, key in due if name.lower() in rules]
+        if not ready:
+            return
+        book.timeline.tell(now)
+        with book.storage.tables_beside.writing() as connection:
+            for rule, name, key in ready:
+                gathering.tell(connection, name, key, now, gather.pace(rule), gather.composed(rule))
+        book.sent()
 
     def backtest(self, rule: Rule, since: int) -> list[Backtested]:
         """For what a rule would have fired since an instant, transaction by transaction; no action runs.
@@ -99,10 +114,14 @@ class Detached:
             reason = "the order of what transactions did is not kept"
             raise InvalidRule(rule.read.place, name=rule.name, reason=reason)
         timeline = self.book.timeline
-        waits = rule.timed or rule.read.options.hold or rule.asks
+        waits = rule.timed or rule.lives or rule.asks
         until = timeline.tell(timeline.now()) if waits else timeline.time
-        past = replace(rule, until=since, created=0)
-        found = self._instances(past, until) if since < until else iter(())
+        if since >= until:
+            return []
+        if rule.lives:
+            lived = self._following.replayed(rule, since, until)
+            return [Backtested(at, one.rows.to_pylist()) for at, one in lived]
+        found = past.fired(self.book.waves, rule, since, until)
         return [Backtested(at, rows.to_pylist()) for at, rows in found if rows.num_rows and rule.is_within(at)]
 
     # actions
@@ -137,22 +156,3 @@ class Detached:
         except Exception as error:
             store.settle(firing.id, "failed", book.timeline.time, f"{type(error).__name__}: {error}")
             book.fail_with(rule.id, f"{type(error).__name__}: {error}")
-
-
-def _held(rule: Rule, delta: pa.Table, until: int) -> Iterator[tuple[int, pa.Table]]:
-    """Instances that have held for as long as a rule asks, at the instants when they had."""
-    hold = rule.read.options.hold
-    rows = delta.drop_columns([TIME, WEIGHT])
-    weights, times = delta.column(WEIGHT).to_pylist(), delta.column(TIME).to_pylist()
-    went: dict[object, list[int]] = {}
-    keys = row_keys(rows.select(list(rule.key)) if rule.key else rows)
-    for row, weight, time in zip(keys, weights, times, strict=True):
-        if weight < 0:
-            went.setdefault(row, []).append(time)
-    due: dict[int, list[int]] = {}
-    for place, (row, weight, time) in enumerate(zip(keys, weights, times, strict=True)):
-        ends = any(time < t <= time + hold for t in went.get(row, ()))
-        if weight > 0 and rule.until < time + hold <= until and not ends:
-            due.setdefault(time + hold, []).extend([place] * weight)
-    for at in sorted(due):
-        yield at, rows.take(pa.array(due[at], pa.int64()))

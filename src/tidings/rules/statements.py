@@ -67,7 +67,7 @@ class RuleStatements:
         self.book.reload()
         if before is not None:
             self.book.forget()
-        if read.options.initial and not read.parameters and kept.enabled:
+        if read.options.initial and not read.parameters and kept.enabled and not rule.lives:
             self._take_what_holds(self.book.ready(self.book.named(read.name)))
 
     def _prepare_activations(self, rule: Rule, before: KeptRule | None) -> None:

@@ -1,4 +1,4 @@
-"""What rules are there and what they did, as tables one can query: ``tidings.rules`` and ``tidings.firings``.
+"""What rules are there and what they did, as tables: ``tidings.rules``, ``tidings.firings``, ``tidings.silences``.
 
 They show the catalog as it is now.  They have no history and no changes, so views and rules cannot read them.
 """
@@ -17,9 +17,10 @@ from tidings.rules.book import Book
 from tidings.rules.rule import Rule
 from tidings.store.net import table_of
 from tidings.store.rules import Firing, KeptRule
+from tidings.store.silences import Silence
 from tidings.write.transaction import as_entry
 
-RULES, FIRINGS = "tidings.rules", "tidings.firings"
+RULES, FIRINGS, SILENCES = "tidings.rules", "tidings.firings", "tidings.silences"
 
 
 def _columns(text: str) -> tuple[Column, ...]:
@@ -35,6 +36,9 @@ TABLES: dict[str, tuple[Column, ...]] = {
         "id bigint, rule string, time timestamp, action string, state string, depth int, instances bigint, rows string,"
         " finished timestamp, error string"
     ),
+    SILENCES: _columns(
+        "id int, rule string, condition string, since timestamp, until timestamp, comment string, active boolean"
+    ),
 }
 """The columns of the tables."""
 
@@ -44,6 +48,9 @@ def entry(book: Book, name: str) -> pa.Table:
     if name == RULES:
         bound = {r.id: r for r in book.rules()}
         rows = [_rule(book, kept, bound.get(kept.id)) for kept in book.kept]
+    elif name == SILENCES:
+        now = book.timeline.now()
+        rows = [_silence(s, now) for s in book.silences.store.silences()]
     else:
         rows = [_firing(f) for f in book.store.firings()]
     return as_rows(TABLES[name], rows)
@@ -80,6 +87,11 @@ def _does(rule: Rule) -> str:
             return f"{channel} {target}"
         case Raise(message=message):
             return f"raise {message}"
+
+
+def _silence(silence: Silence, now: int) -> tuple[Any, ...]:
+    times = instant(silence.since), instant(silence.until)
+    return silence.id, silence.rule, silence.condition, *times, silence.comment, silence.covers(now)
 
 
 def _firing(firing: Firing) -> tuple[Any, ...]:

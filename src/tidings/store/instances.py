@@ -102,7 +102,7 @@ def keep(connection: Connection, rule: int, became: dict[str, Instance | None]) 
             "rule": rule,
             "key": one.key,
             "phase": one.phase,
-            "count": one.count,
+            "rows": one.count,
             "began": one.began,
             "ended": one.ended,
             "due": one.due,
@@ -119,5 +119,5 @@ def keep(connection: Connection, rule: int, became: dict[str, Instance | None]) 
 
 def _instance(r: Row[tuple[object, ...]]) -> Instance:
     return Instance(
-        *(r.key, r.phase, r.count, unpack(r.inline), r.began, r.ended, r.due), quiet=bool(r.quiet), muted=bool(r.muted)
+        *(r.key, r.phase, r.rows, unpack(r.inline), r.began, r.ended, r.due), quiet=bool(r.quiet), muted=bool(r.muted)
     )

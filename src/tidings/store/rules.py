@@ -14,13 +14,13 @@ from typing import Literal, TypeAlias
 import pyarrow as pa
 from sqlalchemy import Connection, delete, func, insert, select, update
 
-from tidings.store import schema
+from tidings.store import gathering, instances, schema
 from tidings.store.fault import point
 from tidings.store.files import pack, unpack
 from tidings.store.storage import Storage
 
-State: TypeAlias = Literal["done", "waiting", "sent", "failed"]
-"""The action ran; it is to run; what it sends is in the outbox; it went wrong."""
+State: TypeAlias = Literal["done", "waiting", "gathered", "sent", "silenced", "failed"]
+"""The action ran; it is to run; what it sends waits for more; it is in the outbox; it is not told; it went wrong."""
 
 FIRED, SETTLED = "firing.written", "firing.settled"
 """Points to die at: a firing is written, and what became of one is."""
@@ -75,13 +75,17 @@ class RuleStore:
         values |= {"created": rule.created, "until": rule.until, "error": None}
         with self.storage.tables_beside.writing() as connection:
             connection.execute(delete(schema.rule).where(schema.rule.c.id == rule.id))
+            instances.unfollow(connection, [rule.id])
             connection.execute(insert(schema.rule).values(id=rule.id, **values))
 
     def drop(self, id: int) -> None:
         """Forget a rule; what it did stays known, what it had still to do is not done."""
         name = select(schema.rule.c.name).where(schema.rule.c.id == id).scalar_subquery()
-        waiting = (schema.firing.c.rule == name) & (schema.firing.c.state == "waiting")
+        waiting = (schema.firing.c.rule == name) & schema.firing.c.state.in_(("waiting", "gathered"))
         with self.storage.tables_beside.writing() as connection:
+            instances.unfollow(connection, [id])
+            gathering.drop(connection, connection.execute(select(name)).scalar_one())
+            connection.execute(delete(schema.silence).where(schema.silence.c.rule == name))
             gone = {"state": "failed", "error": "the rule was dropped"}
             connection.execute(update(schema.firing).where(waiting).values(**gone))
             connection.execute(delete(schema.rule).where(schema.rule.c.id == id))
@@ -91,6 +95,8 @@ class RuleStore:
         values = {"enabled": 1, "until": until, "error": None} if on else {"enabled": 0}
         with self.storage.tables_beside.writing() as connection:
             connection.execute(update(schema.rule).where(schema.rule.c.id.in_(ids)).values(**values))
+            if on:
+                instances.unfollow(connection, ids, forget=False)
 
     def fail(self, id: int, error: str | None) -> None:
         """Note what is wrong with a rule, or that nothing is."""
@@ -122,12 +128,14 @@ class RuleStore:
     def forget(self, before: int) -> None:
         """Forget what was done before an instant, but not what waits, nor the last: no number comes twice."""
         last = select(func.max(schema.firing.c.id)).scalar_subquery()
-        old = (schema.firing.c.time < before) & (schema.firing.c.state != "waiting") & (schema.firing.c.id < last)
+        over = schema.firing.c.state.not_in(("waiting", "gathered"))
+        old = (schema.firing.c.time < before) & over & (schema.firing.c.id < last)
         with self.storage.tables_beside.reading() as connection:
             if connection.execute(select(schema.firing.c.id).where(old).limit(1)).first() is None:
                 return
         with self.storage.tables_beside.writing() as connection:
             connection.execute(delete(schema.firing).where(old))
+            gathering.forget(connection, before)
 
     def settle(self, id: int, state: State, at: int, error: str | None = None) -> None:
         """Note what became of a firing, in a transaction of its own."""

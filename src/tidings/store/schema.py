@@ -212,7 +212,7 @@ instance = Table(
     Column("rule", Integer, primary_key=True, autoincrement=False),
     Column("key", Text, primary_key=True),
     Column("phase", Text, nullable=False),
-    Column("count", BigInteger, nullable=False),
+    Column("rows", BigInteger, nullable=False),
     Column("began", BigInteger),
     Column("ended", BigInteger),
     Column("due", BigInteger),

@@ -1,8 +1,8 @@
 """Silences in SQL:
 
-    SILENCE RULE name [WHERE condition] FOR INTERVAL 2 HOURS [COMMENT 'why']
-    UNSILENCE RULE name
-    UNSILENCE number
+SILENCE RULE name [WHERE condition] FOR INTERVAL 2 HOURS [COMMENT 'why']
+UNSILENCE RULE name
+UNSILENCE number
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tidings.lang.sql.reader import Reader
 
 @dataclass(frozen=True, slots=True)
 class SilenceRule:
-    """``SILENCE RULE``: what the rule has to tell is not told for a while; ``own`` is the condition's part of the text."""
+    """``SILENCE RULE``: what the rule has to tell is not told for a while; ``own`` is the condition as it is written."""
 
     rule: str
     condition: Expression | None
