@@ -91,7 +91,7 @@ def _does(rule: Rule) -> str:
 
 def _silence(silence: Silence, now: int) -> tuple[Any, ...]:
     times = instant(silence.since), instant(silence.until)
-    return silence.id, silence.rule, silence.condition, *times, silence.comment, silence.covers(now)
+    return silence.id, silence.rule, silence.condition, *times, silence.comment, now < silence.until
 
 
 def _firing(firing: Firing) -> tuple[Any, ...]:
