@@ -20,7 +20,7 @@ from tidings.lang.sql.reader import Reader
 
 @dataclass(frozen=True, slots=True)
 class SilenceRule:
-    """``SILENCE RULE``: what the rule has to tell is not told for a while; ``own`` is the condition as it is written."""
+    """``SILENCE RULE``: what the rule has to tell is not told for a while; ``own`` is the condition as written."""
 
     rule: str
     condition: Expression | None
