@@ -150,7 +150,7 @@ def test_example_prints_what_its_page_says(engine: str, monkeypatch: pytest.Monk
     assert lines(run_example(engine, monkeypatch)) == lines(shown.text)
 
 
-@pytest.mark.parametrize("name", ["schema.sql", "views.sql"])
+@pytest.mark.parametrize("name", ["schema.sql", "views.sql", "rules.sql"])
 def test_demo_has_the_statements_of_the_example(name: str) -> None:
     inside = ROOT / "src" / "tidings" / "demo" / name
     assert inside.read_text(encoding="utf-8") == (EXAMPLE / name).read_text(encoding="utf-8")
@@ -165,8 +165,13 @@ DEMO_FACTS = [
     r"10:00 .* item 1 ceases to be low",
     r"10:30 .* item 2 ceases to be low",
     r"11:00 .* item 1 begins to be low",
+    r"ordered: 4880 of item 1 ",
+    r"ordered: 7190 of item 2 ",
+    r"ordered: 4861 of item 1 ",
     r"Between the first state and the last: item 1 became low\.",
-    r"item 1: 4861 pieces",
+    r"The rule ordered item 1 twice and item 2 once: once per shortage",
+    r"11:30 .* nothing changes",
+    r"item 1: 4900 pieces",
     r"full recompute of 20 rows",
     r"recompute / wave .* \d+\.\d",
     r"There were 2,002 items; the day touched 2 of them\.",
@@ -179,6 +184,7 @@ def test_demo_prints_its_facts(engine: str, capfd: pytest.CaptureFixture[str]) -
     printed = capfd.readouterr().out
     for fact in DEMO_FACTS:
         assert re.search(fact, printed), f"{fact} is not in\n{printed}"
+    assert printed.count("ordered: ") == 3
 
 
 def test_demo_refuses_a_negative_number_of_items(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""Show the day of :mod:`tidings.demo.story`: the network, the transactions, the tidings, the cost."""
+"""Show the day of :mod:`tidings.demo.story`: the network, the transactions, the tidings, the orders, the cost."""
 
 from __future__ import annotations
 
@@ -6,20 +6,23 @@ import argparse
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
+from typing import Any, TypeAlias
 
 from rich.console import Console
 from rich.table import Table as Grid
 
 import tidings
-from tidings.clock import instant
+from tidings.clock import instant, micros
 from tidings.demo import story
 from tidings.errors import TidingsError
 
 WATCHED = "low_stock"
+
+Row: TypeAlias = dict[str, Any]
 
 
 @dataclass(slots=True)
@@ -62,9 +65,11 @@ def run(engine: str, generic: int, console: Console) -> None:
         times = commit_all(db, clock, console)
         with doing(console, f"one wave over {len(times)} transactions") as wave:
             changes = db.changes(WATCHED, since=since, per_commit=True)
-        tell(times, changes, console)
+        orders = db.query("SELECT item, amount, placed FROM orders").rows()
+        tell(times, changes, {micros(row["placed"]): row for row in orders}, console)
         console.print(f"Between the first state and the last: {between(changes.net())}.")
-        console.print("\n[bold]To be ordered for items 1 and 2[/bold]")
+        console.print(ordered(orders))
+        console.print("\n[bold]To be ordered for items 1 and 2, as it is now[/bold]")
         for row in db.query("SELECT item, amount FROM to_order WHERE item <= 2").rows():
             console.print(f"item {row['item']}: {row['amount']} pieces")
         compare(db, since, wave, console)
@@ -73,12 +78,13 @@ def run(engine: str, generic: int, console: Console) -> None:
 
 
 def define(db: tidings.Database, generic: int, console: Console) -> None:
-    """Create tables and views and load the rows the day begins with."""
+    """Create tables and views, load the rows the day begins with, and let the rule watch from then on."""
     db.sql(story.sql("schema.sql"))
     db.sql(story.sql("views.sql"))
     with doing(console, f"loading {generic + 2:,} items into 6 tables"):
         for table, rows in story.opening_rows(generic).items():
             db.load(table, rows)
+    db.sql(story.sql("rules.sql"))
 
 
 def network(db: tidings.Database, view: str) -> str:
@@ -87,9 +93,9 @@ def network(db: tidings.Database, view: str) -> str:
 
 
 def commit_all(db: tidings.Database, clock: tidings.ManualClock, console: Console) -> list[int]:
-    """Commit every transaction of the day; their times."""
+    """Commit every transaction of the day; their times.  The rule is judged before each commit."""
     times = []
-    with doing(console, f"committing {len(story.DAY)} transactions"):
+    with doing(console, f"committing {len(story.DAY)} transactions, the rule looking on"):
         for deed in story.DAY:
             clock.advance(story.PAUSE)
             with db.transaction() as tx:
@@ -100,8 +106,8 @@ def commit_all(db: tidings.Database, clock: tidings.ManualClock, console: Consol
     return times
 
 
-def tell(times: list[int], changes: tidings.Delta, console: Console) -> None:
-    """Print each transaction with what it meant for the view."""
+def tell(times: list[int], changes: tidings.Delta, orders: Mapping[int, Row], console: Console) -> None:
+    """Print each transaction with what it meant for the view, and what the rule ordered in it."""
     grid = Grid(
         "when", "transaction", "tidings", title="The day, judged transaction by transaction", title_justify="left"
     )
@@ -111,6 +117,8 @@ def tell(times: list[int], changes: tidings.Delta, console: Console) -> None:
             for c in changes.rows()
             if c.time == time
         ]
+        if time in orders:
+            news.append(f"[bold]ordered: {orders[time]['amount']} of item {orders[time]['item']}[/]")
         grid.add_row(f"{instant(time):%H:%M}", deed.said, "\n".join(news) or "[dim]nothing changes[/]")
     console.print()
     console.print(grid)
@@ -120,6 +128,13 @@ def between(net: tidings.Delta) -> str:
     """What a net change says, in words."""
     words = [f"item {c.row['item']} {'became' if c.weight > 0 else 'is no longer'} low" for c in net.rows()]
     return ", ".join(words) or "nothing changed"
+
+
+def ordered(orders: Sequence[Row]) -> str:
+    """What the rule did, in words."""
+    items = [row["item"] for row in orders]
+    words = [f"item {item} {'once' if items.count(item) == 1 else 'twice'}" for item in sorted(set(items))]
+    return f"The rule ordered {' and '.join(words)}: once per shortage, and nothing while one lasted."
 
 
 def compare(db: tidings.Database, since: int, wave: Watch, console: Console) -> None:

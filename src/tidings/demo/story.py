@@ -47,6 +47,7 @@ DAY = (
         (Update("quantity", (2, 310), (2, 300)), Update("delivery_time", (2, 2, 3), (2, 2, 1))),
     ),
     Deed("item 1: 4861 pieces leave, 139 stay", (Update("quantity", (1, 5000), (1, 139)),)),
+    Deed("item 1: 39 more leave, 100 stay", (Update("quantity", (1, 139), (1, 100)),)),
 )
 """Item 1 is low below 140 pieces.  Item 2 is low below 290, later below 340 and then below 280."""
 
