@@ -67,6 +67,14 @@ Up to two hundred stored views over the inventory, most of which read the same j
 it. One `db.advance()` brings all of them up to date.
 """,
     ),
+    "rules": (
+        "Rules",
+        """\
+Conditions are judged before the commit, by the differentials of their queries. Rules whose tables are not touched are
+not looked at; activations of a rule are one join; rules that differ in a constant are one query. What is told goes
+through the outbox: a file is synced per message, a listener in the process is not.
+""",
+    ),
     "latency": (
         "Latency",
         """\

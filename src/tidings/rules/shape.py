@@ -103,10 +103,12 @@ def _taken(read: CreateRule) -> _Taken | None:
     values: list[int] = []
     columns: list[Column] = []
     for literal in list(tree.args["where"].find_all(exp.Literal)):
-        if literal.is_int and isinstance(literal.parent, _COMPARISONS):
-            values.append(int(literal.name))
+        is_negative = isinstance(literal.parent, exp.Neg)
+        written = literal.parent if is_negative else literal
+        if literal.is_int and isinstance(written.parent, _COMPARISONS):
+            values.append(-int(literal.name) if is_negative else int(literal.name))
             columns.append(Column(f"c{len(columns)}", "int" if abs(values[-1]) < 2**31 else "bigint"))
-            literal.replace(exp.column(columns[-1].name, table="constant"))
+            written.replace(exp.column(columns[-1].name, table="constant"))
     if not values or any(abs(v) >= 2**63 for v in values):
         return None
     name = exp.Table(this=exp.to_identifier(CONSTANTS, quoted=True))

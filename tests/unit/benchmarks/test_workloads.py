@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks import inventory, latency, tapestry, tpch, views
+from benchmarks import inventory, latency, rules, tapestry, tpch, views
+from benchmarks.data.rulebook import SHAPES, rule
 from tidings.network.strategy import Strategy
 
 
@@ -61,6 +62,21 @@ def test_views() -> None:
     found = views.measured(300, "spark", (1, 8), engine="duckdb", transactions=3, runs=1)
     (bar,) = views.report([found]).bars
     assert bar.claim == "spark, 8 views / one view"
+
+
+def test_rules() -> None:
+    sizes: dict[str, Any] = {"idle": (0, 3), "activations": (1, 50), "rules": (20, 40), "firings": 30}
+    found = rules.measured(100, "duckdb", runs=1, **sizes)
+    assert set(found.told) == {"file", "in-process"}
+    report = rules.report([found])
+    assert [bar.limit for bar in report.bars] == [1.05, 3.0, 10.0]
+    assert all(bar.value > 0 for bar in report.bars)
+    assert "duckdb, commit with 40 rules / 20" in report.text()
+
+
+def test_rules_are_of_twenty_shapes() -> None:
+    assert len({rule(n) for n in range(1000)}) == 1000
+    assert len(set(SHAPES)) == 20
 
 
 def test_latency() -> None:

@@ -63,3 +63,14 @@ def test_other_queries_are_judged_alone(db: Database, asked: list[str], query: s
         db.sql(f"CREATE RULE r{n} WHEN {text} DO INSERT INTO log SELECT 'x', CAST(item AS INT) FROM condition {NOW}")
     db.sql("UPDATE stock SET qty = 5")
     assert set(asked) == {"r1", "r2"}
+
+
+def test_constants_below_zero(db: Database, asked: list[str]) -> None:
+    for n in range(10):
+        db.sql(f"""
+            CREATE RULE r{n} WHEN SELECT item FROM stock WHERE qty < -{n}
+              DO INSERT INTO log SELECT 'r{n}', item FROM condition {NOW}
+        """)
+    db.sql("UPDATE stock SET qty = -3 WHERE item = 1")
+    assert rows(db, "log") == [("r0", 1), ("r1", 1), ("r2", 1)]
+    assert len(asked) == 1
