@@ -62,8 +62,8 @@ class Found:
     told: dict[str, Told] = field(default_factory=dict)
 
 
-def main(items: int = 10_000, *engines: str) -> None:
-    found = []
+def main(size: str = "10_000", *engines: str) -> None:
+    items, found = int(size), []
     for engine in engines or ("duckdb", "spark"):
         many = 40 if engine == "duckdb" else 10
         found.append(measured(items, engine, runs=many))
@@ -248,4 +248,4 @@ def _bars(found: Found) -> list[Bar]:
 
 
 if __name__ == "__main__":
-    main(*(int(a.replace("_", "")) for a in sys.argv[1:2]), *sys.argv[2:])
+    main(*sys.argv[1:])
