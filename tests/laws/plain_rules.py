@@ -1,27 +1,27 @@
 """Rules, interpreted plainly: every condition is evaluated from scratch, before and after, on a plain DuckDB.
 
-A state is all rows of all tables.  Nothing here is incremental, and nothing is shared with what it checks but the texts
-of queries and statements.
+A state is all rows of all tables, signals and activations among them.  A transaction is the states between its steps.
+Nothing here is incremental, and nothing is shared with what it checks but the texts of queries and statements.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from itertools import pairwise, zip_longest
 from typing import Any, Literal
 
 import duckdb
 
-Row = tuple[Any, ...]
-Bag = Counter[Row]
-State = dict[str, Bag]
+from tests.laws.plain_events import KEYED, Bag, Moment, PlainEvent, State, spans
 
-TABLES = ("a", "b")
+TABLES = ("a", "b", KEYED)
+SIGNALS = "e"
 
 
 class Refused(Exception):
-    """A rule refuses the transaction, or a cascade has no end."""
+    """A rule refuses the transaction, a cascade has no end, or the user gives it up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +30,13 @@ class PlainRule:
 
     name: str
     age: int
-    event: tuple[Literal["insert", "delete", "update"], str] | None
+    event: PlainEvent | None
     when: Literal["begins", "gone", "changed"]
     query: str
+    changes: str | None
+    """The table whose changes the condition reads, old and new side by side."""
+    parameter: bool
+    initial: bool
     statement: str | None
     priority: int
     nervous: bool
@@ -41,18 +45,41 @@ class PlainRule:
     action: str
 
     @property
+    def activations(self) -> str:
+        return f"activations_of_{self.name}"
+
+    @property
+    def asks(self) -> bool:
+        """Whether it takes all that holds when it is signalled."""
+        if self.event is None or self.changes or any(leaf.kind != "signal" for leaf in self.event.leaves):
+            return False
+        return f" {SIGNALS} " not in f"{self.query} "
+
+    @property
     def text(self) -> str:
         """The statement that makes it."""
-        words = {"insert": "INSERT INTO", "delete": "DELETE FROM", "update": "UPDATE OF"}
-        on = f"ON {words[self.event[0]]} {self.event[1]} " if self.event else ""
+        on = f"ON {self.event.text} " if self.event else ""
         when = {"begins": "WHEN", "gone": "WHEN GONE", "changed": "WHEN CHANGED"}[self.when]
         do = self.statement or "RAISE 'no'"
         semantics = "nervous" if self.nervous else "strict"
+        query = self.query
+        for age in ("old", "new"):
+            query = query.replace(f"{age}_", f"{age}.")
+        query = query.replace("FROM changes", f"FROM CHANGES({self.changes}) changes")
         return (
-            f"CREATE RULE {self.name} {on}{when} {self.query} DO {do} WITH (priority = {self.priority},"
-            f" semantics = '{semantics}', condition = '{self.condition}', action = '{self.action}'"
-            f"{', key = k' if self.key else ''})"
+            f"CREATE RULE {self.name} {'(i INT) ' if self.parameter else ''}{on}{when} {query} DO {do}"
+            f" WITH (priority = {self.priority}, semantics = '{semantics}', condition = '{self.condition}',"
+            f" action = '{self.action}'{', key = k' if self.key else ''}{', initial' if self.initial else ''})"
         )
+
+    @property
+    def plain(self) -> str:
+        """Its query, for one who knows nothing of parameters."""
+        if not self.parameter:
+            return self.query
+        selected, _, rest = self.query.partition(" FROM ")
+        sources, _, where = rest.partition(" WHERE ")
+        return f"{selected}, i FROM {sources} CROSS JOIN {self.activations} WHERE {where}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,61 +92,97 @@ class PlainFiring:
     waits: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What there was before a transaction and after it, and when that was, in seconds."""
+
+    before: State
+    after: State
+    time: int
+
+
 @dataclass(slots=True)
 class Plain:
     """A database with rules."""
 
     rules: list[PlainRule]
     bound: int
-    state: State = field(default_factory=lambda: {t: Counter() for t in TABLES})
+    state: State = field(default_factory=dict)
+    steps: list[State] = field(default_factory=list)
+    """The states of the open transaction, from its begin to the present."""
+    clock: int = 0
     firings: list[PlainFiring] = field(default_factory=list)
-    commits: list[State] = field(default_factory=list)
+    commits: list[Commit] = field(default_factory=list)
     judged: dict[str, int] = field(default_factory=dict)
     engine: Any = field(default_factory=duckdb.connect)
 
     def __post_init__(self) -> None:
-        self.commits.append(dict(self.state))
         self.engine.execute("SET threads = 1")
-        for table in (*TABLES, "condition"):
+        activations = [rule.activations for rule in self.rules if rule.parameter]
+        self.state = {table: Counter() for table in (*TABLES, SIGNALS, *activations)}
+        for table in (*TABLES, SIGNALS, "condition"):
             self.engine.execute(f"CREATE TABLE {table} (k INT, v INT)")
+        for table in activations:
+            self.engine.execute(f"CREATE TABLE {table} (i INT)")
+        self.engine.execute("CREATE TABLE changes (old_k INT, old_v INT, new_k INT, new_v INT)")
 
     # evaluating
 
-    def _put(self, table: str, rows: Bag) -> None:
+    def _put(self, table: str, rows: Iterable[tuple[Any, ...]], width: int = 2) -> None:
         self.engine.execute(f"DELETE FROM {table}")
-        listed = [row[:2] for row in rows.elements()]
+        listed = [row[:width] for row in rows]
         if listed:
-            self.engine.executemany(f"INSERT INTO {table} VALUES (?, ?)", listed)
+            self.engine.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(listed[0]))})", listed)
 
-    def _load(self, state: State) -> None:
-        for table in TABLES:
-            self._put(table, state[table])
-
-    def _rows(self, query: str, state: State) -> Bag:
-        self._load(state)
-        return Counter(self.engine.execute(query).fetchall())
+    def _rows(self, rule: PlainRule, state: State, changes: list[tuple[Any, ...]] | None = None) -> Bag:
+        for table, rows in state.items():
+            self._put(table, rows.elements())
+        self._put("changes", changes or [], 4)
+        return Counter(self.engine.execute(rule.plain).fetchall())
 
     def _run(self, statement: str, condition: Bag | None = None) -> None:
-        self._load(self.state)
+        """Run a statement, as the next step of the transaction."""
+        for table, rows in self.state.items():
+            self._put(table, rows.elements())
         if condition is not None:
-            self._put("condition", condition)
-        self.engine.execute(statement)
-        self.state = {t: Counter(self.engine.execute(f"SELECT k, v FROM {t}").fetchall()) for t in TABLES}
+            self._put("condition", condition.elements())
+        self.engine.execute(statement.replace("SIGNAL e", "INSERT INTO e"))
+        self.state = {t: Counter(self.engine.execute(f"SELECT * FROM {t}").fetchall()) for t in self.state}
+        self.steps.append(self.state)
 
-    def triggered(self, rule: PlainRule, before: State) -> Bag:
-        """The instances of a rule, now that there was another state before."""
-        now = self.state
-        if rule.event is not None:
-            kind, table = rule.event
-            came, went = now[table] - before[table], before[table] - now[table]
-            if not {"insert": bool(came), "delete": bool(went), "update": bool(came and went)}[kind]:
-                return Counter()
-        held, holds = self._rows(rule.query, before), self._rows(rule.query, now)
+    def happened(self, event: PlainEvent, start: int) -> bool:
+        """Whether an event ends in the open transaction, after a step of it."""
+        here, last = len(self.commits), len(self.steps) - 1
+
+        def find(leaf: PlainEvent, stepwise: bool) -> list[Moment]:
+            bounds = list(range(last + 1)) if stepwise else sorted({0, start, last})
+            pairs = pairwise(bounds)
+            found = [(here, b) for a, b in pairs if leaf.is_in(self.steps[a], self.steps[b])]
+            return self._committed(leaf) + found
+
+        times = [*(c.time for c in self.commits), self.clock]
+        return any(end[0] == here and end[1] > start for _, end in spans(event, find, times.__getitem__))
+
+    def _committed(self, leaf: PlainEvent) -> list[Moment]:
+        return [(n, 0) for n, commit in enumerate(self.commits) if leaf.is_in(commit.before, commit.after)]
+
+    def triggered(self, rule: PlainRule, start: int) -> Bag:
+        """The instances of a rule since a step of the open transaction."""
+        if rule.event is not None and not self.happened(rule.event, start):
+            return Counter()
+        return self.instances(rule, self.steps[start], self.state)
+
+    def instances(self, rule: PlainRule, before: State, now: State) -> Bag:
+        """The instances of a rule between two states."""
+        if rule.asks:
+            return self._rows(rule, now)
+        if rule.parameter and not rule.initial:
+            before = before | {rule.activations: now[rule.activations]}
+        changes = side_by_side(before[rule.changes], now[rule.changes], rule.changes) if rule.changes else None
+        held, holds = self._rows(rule, before), self._rows(rule, now, changes)
         came, went = holds - held, held - holds
         if rule.when == "changed":
-            return Counter({(*row, "came"): n for row, n in came.items()}) + Counter(
-                {(*row, "went"): n for row, n in went.items()}
-            )
+            return by_key(came, went) if rule.key else marked(came, "came") + marked(went, "went")
         if rule.key:
             both = {row[0] for row in came} & {row[0] for row in went}
             came, went = (Counter({row: n for row, n in bag.items() if row[0] not in both}) for bag in (came, went))
@@ -127,27 +190,38 @@ class Plain:
             return went
         found = came
         if rule.nervous:
-            common = {t: before[t] & now[t] for t in TABLES}
-            found |= holds - self._rows(rule.query, common)
+            common = {t: before[t] & now[t] for t in now}
+            found |= holds - self._rows(rule, common)
         return found
 
     # transactions
 
-    def transaction(self, statements: list[str], depth: int = 0, action: PlainFiring | None = None) -> bool:
+    def transaction(
+        self, statements: list[str], depth: int = 0, action: PlainFiring | None = None, *, commits: bool = True
+    ) -> bool:
         """Run statements, or an action, and the rules that they trigger; whether it was committed."""
-        begun, kept = self.state, len(self.firings)
+        begun, later = self.state, list[PlainFiring]()
+        self.steps = [begun]
         try:
-            self._transaction(statements, depth, action)
+            self._transaction(statements, depth, action, later, commits)
         except Refused:
             self.state = begun
-            del self.firings[kept:]
+            self.firings += [f for f in later if f.rule.action == "detached independent"]
             return False
-        self.commits.append(self.state)
+        self.firings += later
+        self.commits.append(Commit(begun, self.state, self.clock))
+        self.state = self.state | {SIGNALS: Counter()}
         return True
 
-    def _transaction(self, statements: list[str], depth: int, action: PlainFiring | None) -> None:
-        begun, path, queued = self.state, [0], dict[str, Bag]()
-        later: list[PlainFiring] = []
+    def _transaction(
+        self,
+        statements: list[str],
+        depth: int,
+        action: PlainFiring | None,
+        later: list[PlainFiring],
+        commits: bool,
+    ) -> None:
+        path, queued = [0], dict[str, Bag]()
 
         def run(rule: PlainRule, rows: Bag) -> None:
             path[0] += 1
@@ -156,10 +230,10 @@ class Plain:
             self._run(rule.statement, rows)
             later.append(PlainFiring(rule, rows, depth, waits=False))
 
-        def immediately(before: State) -> None:
-            self._settle(self._of("immediate", "immediate"), before, run, lambda _: None)
-            for rule in self._of("immediate", "deferred", "detached"):
-                rows = self.triggered(rule, before)
+        def immediately(start: int) -> None:
+            self._settle(self._of("immediate", "immediate"), start, run, lambda _: None)
+            for rule in self._of("immediate", "deferred", *DETACHED):
+                rows = self.triggered(rule, start)
                 if rows and rule.action == "deferred":
                     queued[rule.name] = queued.get(rule.name, Counter()) + rows
                 elif rows:
@@ -168,18 +242,19 @@ class Plain:
         if action is not None:
             assert action.rule.statement is not None
             self._run(action.rule.statement, action.rows)
-            immediately(begun)
+            immediately(0)
         for statement in statements:
-            before = self.state
+            start = len(self.steps) - 1
             self._run(statement)
-            immediately(before)
+            immediately(start)
+        if not commits:
+            raise Refused
         deferred = sorted(self._of("deferred", "deferred") + self._of("immediate", "deferred"), key=_order)
-        self._settle(deferred, begun, run, immediately, queued)
-        for rule in self._of("deferred", "detached"):
-            rows = self.triggered(rule, begun)
+        self._settle(deferred, 0, run, immediately, queued)
+        for rule in self._of("deferred", *DETACHED):
+            rows = self.triggered(rule, 0)
             if rows:
                 later.append(PlainFiring(rule, rows, depth, waits=True))
-        self.firings += later
 
     def _of(self, condition: str, *actions: str) -> list[PlainRule]:
         return sorted((r for r in self.rules if r.condition == condition and r.action in actions), key=_order)
@@ -187,12 +262,12 @@ class Plain:
     def _settle(
         self,
         rules: list[PlainRule],
-        begun: State,
+        begun: int,
         run: Callable[[PlainRule, Bag], None],
-        after: Callable[[State], None],
+        after: Callable[[int], None],
         queued: dict[str, Bag] | None = None,
     ) -> None:
-        marks: dict[str, tuple[State, State]] = {}
+        marks: dict[str, tuple[int, int]] = {}
         while True:
             chosen = None
             for rule in rules:
@@ -201,7 +276,7 @@ class Plain:
                 elif queued is not None and rule.condition == "immediate":
                     continue
                 else:
-                    rows = Counter[Row]()
+                    rows = Bag()
                     for since in marks.get(rule.name, (begun,)):
                         rows |= self.triggered(rule, since)
                     chosen = (rule, rows) if rows else None
@@ -209,10 +284,10 @@ class Plain:
                     break
             if chosen is None:
                 return
-            before = self.state
+            start = len(self.steps) - 1
             run(*chosen)
-            marks[chosen[0].name] = before, self.state
-            after(before)
+            marks[chosen[0].name] = start, len(self.steps) - 1
+            after(start)
 
     # after commits
 
@@ -222,17 +297,20 @@ class Plain:
             pass
 
     def _judge(self) -> bool:
-        fired, present = False, self.state
-        for rule in self._of("detached", "detached"):
-            seen = self.judged.get(rule.name, 1)
-            for before, after in zip(self.commits[seen - 1 :], self.commits[seen:], strict=False):
-                self.state = after
-                rows = self.triggered(replace(rule, nervous=False), before)
-                if rows:
-                    self.firings.append(PlainFiring(rule, rows, 0, waits=True))
-                    fired = True
+        fired = False
+        for rule in self._of("detached", *DETACHED):
+            ends = None
+            if rule.event is not None:
+                times = [c.time for c in self.commits]
+                found = spans(rule.event, lambda leaf, _: self._committed(leaf), times.__getitem__)
+                ends = {end[0] for _, end in found}
+            for n in range(self.judged.get(rule.name, 0), len(self.commits)):
+                if ends is None or n in ends:
+                    rows = self.instances(rule, self.commits[n].before, self.commits[n].after)
+                    if rows:
+                        self.firings.append(PlainFiring(rule, rows, 0, waits=True))
+                        fired = True
             self.judged[rule.name] = len(self.commits)
-        self.state = present
         return fired
 
     def _act(self) -> bool:
@@ -245,5 +323,37 @@ class Plain:
         return bool(waiting)
 
 
+DETACHED = ("detached", "detached independent")
+
+
 def _order(rule: PlainRule) -> tuple[int, int]:
     return -rule.priority, rule.age
+
+
+def marked(rows: Bag, mark: str) -> Bag:
+    return Counter({(*row, mark): n for row, n in rows.items()})
+
+
+def pairs(went: Bag, came: Bag, by: Callable[[tuple[Any, ...]], Any]) -> list[tuple[Any, Any]]:
+    """What went beside what came in its stead."""
+    found: list[tuple[Any, Any]] = []
+    for key in {by(row) for row in (*went, *came)}:
+        sides = [sorted((r for r in bag.elements() if by(r) == key), key=repr) for bag in (went, came)]
+        found += zip_longest(*sides)
+    return found
+
+
+def side_by_side(before: Bag, now: Bag, table: str) -> list[tuple[Any, ...]]:
+    """The changes of a table, old values and new ones."""
+    nothing = (None, None)
+    found = pairs(before - now, now - before, (lambda row: row[0]) if table == KEYED else (lambda row: row))
+    return [(*(old or nothing), *(new or nothing)) for old, new in found]
+
+
+def by_key(came: Bag, went: Bag) -> Bag:
+    """Changes by key: the values there are now, what became of them, and those that were there before."""
+    found = Bag()
+    for old, new in pairs(went, came, lambda row: row[0]):
+        there, mark = (new, "changed" if old else "came") if new else (old, "went")
+        found[(*there, mark, *(old[1:] if old and new else [None] * (len(there) - 1)))] += 1
+    return found

@@ -1,20 +1,23 @@
 """Rules do what a plain interpreter of them does: the same firings, in the same order, and the same rows at the end.
 
-Random rules over two tables: conditions that join, group and negate, some of them alike but for a number, events,
-priorities, both semantics, all couplings, and actions that change what the conditions read.  The interpreter evaluates
-every condition from scratch.
+Random rules over three tables and a signal: conditions that join, group and negate, that read changes and signals, that
+have parameters, some of them alike but for a number; events composed of others; priorities, both semantics, all
+couplings, and actions that change what the conditions read.  Transactions are committed, refused, or given up.  The
+interpreter evaluates every condition from scratch.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from random import Random
+from typing import Any
 
 import pytest
 
 import tidings
+from tests.laws.plain_events import SECOND, random_event
 from tests.laws.plain_rules import TABLES, Plain, PlainRule
-from tests.laws.seeds import chunks
+from tests.laws.seeds import SEED, chunks
 from tidings.errors import CascadeTooLong, RuleRaised
 
 BOUND = 6
@@ -23,6 +26,7 @@ CONDITIONS = (
     "SELECT k, v FROM a WHERE v < {n}",
     "SELECT k, v FROM b WHERE v > 1",
     "SELECT k, 0 AS v FROM a WHERE v > {n} OR v = 0",
+    "SELECT k, v FROM c WHERE v >= {n}",
     "SELECT a.k, b.v FROM a JOIN b ON a.k = b.k WHERE a.v < b.v AND b.v <> {n}",
     "SELECT a.k, b.v FROM a LEFT JOIN b ON a.k = b.k WHERE a.v <= {n}",
     "SELECT k, CAST(count(*) AS INT) AS v FROM a GROUP BY k HAVING count(*) > 1",
@@ -30,91 +34,155 @@ CONDITIONS = (
     "SELECT k, v FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.k = a.k)",
     "SELECT DISTINCT k, 1 AS v FROM a WHERE v IN (SELECT v FROM b)",
 )
+SIGNALLED = (
+    "SELECT k, v FROM e WHERE v > {n}",
+    "SELECT a.k, e.v FROM a JOIN e ON a.k = e.k WHERE a.v <> {n}",
+    "SELECT k, v FROM c WHERE NOT EXISTS (SELECT 1 FROM e WHERE e.k = c.k)",
+)
+CHANGES = (
+    ("c", "SELECT new_k AS k, old_v AS v FROM changes WHERE new_v > old_v"),
+    ("c", "SELECT coalesce(new_k, old_k) AS k, coalesce(new_v, 0) - coalesce(old_v, 0) AS v FROM changes"),
+    ("c", "SELECT new_k AS k, a.v FROM changes JOIN a ON a.k = new_k WHERE old_v IS NULL OR old_v <> {n}"),
+    ("b", "SELECT old_k AS k, old_v AS v FROM changes WHERE new_k IS NULL"),
+)
+PARAMETERS = (
+    "SELECT k, v FROM a WHERE v < i",
+    "SELECT k, v FROM c WHERE k = i AND v > {n}",
+    "SELECT a.k, b.v FROM a JOIN b ON a.k = b.k WHERE b.v = i",
+)
 ACTIONS = (
     "UPDATE a SET v = v + 1 WHERE k IN (SELECT k FROM condition) AND v < 3",
     "UPDATE b SET v = v - 1 WHERE k IN (SELECT k FROM condition) AND v > 0",
     "UPDATE a SET v = (v + 1) % 3 WHERE k IN (SELECT k FROM condition)",
+    "UPDATE c SET v = v + 1 WHERE k IN (SELECT k FROM condition) AND v < 3",
     "INSERT INTO b SELECT DISTINCT k, 3 - v FROM condition",
     "INSERT INTO a SELECT k, v FROM condition WHERE k < 2 AND v NOT IN (SELECT v FROM a)",
+    "INSERT INTO c SELECT DISTINCT k, 1 FROM condition WHERE k NOT IN (SELECT k FROM c)",
     "DELETE FROM a WHERE k IN (SELECT k FROM condition)",
     "DELETE FROM b WHERE v IN (SELECT v FROM condition)",
+    "DELETE FROM c WHERE k IN (SELECT k FROM condition)",
 )
 COUPLINGS = (
     ("immediate", "immediate"),
     ("immediate", "deferred"),
     ("immediate", "detached"),
+    ("immediate", "detached independent"),
     ("deferred", "deferred"),
     ("deferred", "deferred"),
     ("deferred", "detached"),
+    ("deferred", "detached independent"),
     ("detached", "detached"),
+    ("detached", "detached independent"),
 )
 
 
 def random_rule(random: Random, age: int) -> PlainRule:
     condition, action = random.choice(COUPLINGS)
-    event = None
-    if random.random() < 0.3:
-        event = random.choice(("insert", "delete", "update")), random.choice(TABLES)
-    raises = action != "detached" and random.random() < 0.05
-    return PlainRule(
+    kind = random.choices(("tables", "signals", "changes", "parameters"), (6, 2, 2, 2))[0]
+    changes, query = None, random.choice(CONDITIONS)
+    match kind:
+        case "signals":
+            query = random.choice(SIGNALLED)
+        case "changes":
+            changes, query = random.choice(CHANGES)
+        case "parameters":
+            query = random.choice(PARAMETERS)
+    refuses = action in ("immediate", "deferred") and random.random() < 0.05
+    when = random.choices(("begins", "gone", "changed"), (6, 2, 2))[0]
+    rule = PlainRule(
         name=f"r{age}",
         age=age,
-        event=event,  # type: ignore[arg-type]
-        when=(when := random.choices(("begins", "gone", "changed"), (6, 2, 1))[0]),
-        query=random.choice(CONDITIONS).format(n=random.randint(0, 3)),
-        statement=None if raises else random.choice(ACTIONS),
+        event=random_event(random, late=condition == "detached") if random.random() < 0.4 else None,
+        when=when,  # type: ignore[arg-type]
+        query=query.format(n=random.randint(0, 3)),
+        changes=changes,
+        parameter=kind == "parameters",
+        initial=kind == "parameters" and random.random() < 0.3,
+        statement=None if refuses else random.choice(ACTIONS),
         priority=random.randint(0, 2),
         nervous=random.random() < 0.3,
-        key=when != "changed" and random.random() < 0.2,
+        key=random.random() < 0.3,
         condition=condition,
         action=action,
     )
+    return random_rule(random, age) if rule.asks and when != "begins" else rule
 
 
-def random_statement(random: Random) -> str:
-    table, k, v = random.choice(TABLES), random.randint(0, 3), random.randint(0, 3)
-    return random.choice(
-        (
-            f"INSERT INTO {table} VALUES ({k}, {v})",
-            f"INSERT INTO {table} VALUES ({k}, {v}), ({random.randint(0, 3)}, {random.randint(0, 3)})",
-            f"UPDATE {table} SET v = {v} WHERE k = {k}",
-            f"UPDATE {table} SET k = {k} WHERE v = {v}",
-            f"DELETE FROM {table} WHERE v = {v}",
-        )
+def random_statement(random: Random, rules: list[PlainRule]) -> str:
+    table, k, v = random.choice(("a", "b")), random.randint(0, 3), random.randint(0, 3)
+    plain = (
+        f"INSERT INTO {table} VALUES ({k}, {v})",
+        f"INSERT INTO {table} VALUES ({k}, {v}), ({random.randint(0, 3)}, {random.randint(0, 3)})",
+        f"UPDATE {table} SET v = {v} WHERE k = {k}",
+        f"UPDATE {table} SET k = {k} WHERE v = {v}",
+        f"DELETE FROM {table} WHERE v = {v}",
+        f"INSERT INTO c SELECT DISTINCT k, {v} FROM {table} WHERE k NOT IN (SELECT k FROM c)",
+        f"UPDATE c SET v = {v} WHERE k = {k}",
+        f"DELETE FROM c WHERE k = {k}",
+        f"SIGNAL e VALUES ({k}, {v})",
     )
+    activations = [rule.activations for rule in rules if rule.parameter]
+    if activations and random.random() < 0.3:
+        name = random.choice(activations)
+        come = f"INSERT INTO {name} SELECT DISTINCT v FROM {table} WHERE v NOT IN (SELECT i FROM {name})"
+        return random.choice((come, come, f"DELETE FROM {name} WHERE i = {v}"))
+    return random.choice(plain)
 
 
-def life(seed: int) -> None:
+def life(seed: int, engine: str = "duckdb", spark: Any = None, most: int = 7) -> None:
     """One database with rules, beside its interpretation."""
-    random = Random(seed)
+    random, clock = Random(seed), tidings.ManualClock(0)
     rules = [random_rule(random, age) for age in range(random.randint(1, 5))]
     plain = Plain(rules, BOUND)
-    with tidings.open(engine="duckdb") as db:
+    texts = [rule.text for rule in rules]
+    with tidings.open(engine=engine, spark=spark, clock=clock) as db:
         db._book.bound = BOUND
-        db.sql("; ".join(f"CREATE TABLE {t} (k INT, v INT)" for t in TABLES))
+        db.sql("CREATE TABLE a (k INT, v INT); CREATE TABLE b (k INT, v INT); CREATE EVENT e (k INT, v INT)")
+        db.sql("CREATE TABLE c (k INT PRIMARY KEY, v INT)")
+        for table in TABLES:
+            rows = [(k, random.randint(0, 3)) for k in (range(3) if table == "c" else random.choices(range(4), k=4))]
+            with db.transaction() as tx:
+                tx.insert(table, rows)
+            plain.state[table] = Counter(rows)
+        for text in texts:
+            db.sql(text)
         for rule in rules:
-            db.sql(rule.text)
+            if rule.parameter:
+                committed = plain.transaction([f"INSERT INTO {rule.activations} VALUES (2)"])
+                assert committed == activates(db, rule), (seed, texts)
         done: list[object] = []
-        for _ in range(random.randint(2, 7)):
-            statements = [random_statement(random) for _ in range(random.randint(1, 3))]
-            done.append(statements)
-            committed = plain.transaction(statements)
-            assert committed == commits(db, statements), (seed, done)
+        for _ in range(random.randint(2, most)):
+            plain.clock += random.choice((0, 0, 10, 20))
+            clock.set(plain.clock * SECOND)
+            statements = [random_statement(random, rules) for _ in range(random.randint(1, 4))]
+            wanted = random.random() < 0.9
+            done.append((plain.clock, statements, wanted))
+            committed = plain.transaction(statements, commits=wanted)
+            assert committed == commits(db, statements, wanted), (seed, texts, done)
             if random.random() < 0.3:
                 plain.advance()
                 db.advance()
                 done.append("advance")
-            agree(db, plain, (seed, [r.text for r in rules], done))
+            agree(db, plain, (seed, texts, done))
         plain.advance()
         db.advance()
-        agree(db, plain, (seed, [r.text for r in rules], done, "advance"))
+        agree(db, plain, (seed, texts, done, "advance"))
 
 
-def commits(db: tidings.Database, statements: list[str]) -> bool:
+def commits(db: tidings.Database, statements: list[str], wanted: bool) -> bool:
+    tx = db.transaction()
     try:
-        with db.transaction() as tx:
-            for statement in statements:
-                tx.sql(statement)
+        for statement in statements:
+            tx.sql(statement)
+        tx.commit() if wanted else tx.rollback()
+    except (RuleRaised, CascadeTooLong):
+        return False
+    return wanted
+
+
+def activates(db: tidings.Database, rule: PlainRule) -> bool:
+    try:
+        db.sql(f"ACTIVATE RULE {rule.name}(2)")
     except (RuleRaised, CascadeTooLong):
         return False
     return True
@@ -128,7 +196,13 @@ def agree(db: tidings.Database, plain: Plain, case: object) -> None:
         assert Counter(tuple(r.values()) for r in db.query(table).rows()) == plain.state[table], (table, case)
 
 
-@pytest.mark.parametrize("seeds", chunks(100, quick=10, size=10))
+@pytest.mark.parametrize("seeds", chunks(200, quick=20, size=20))
 def test_as_a_plain_interpreter_says(seeds: range) -> None:
     for seed in seeds:
         life(seed)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("seed", range(SEED * 1_000_000, SEED * 1_000_000 + 8))
+def test_as_a_plain_interpreter_says_on_spark(seed: int, spark: Any) -> None:
+    life(seed, "spark", spark, most=3)

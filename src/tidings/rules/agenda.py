@@ -99,8 +99,10 @@ class Agenda:
     def _judged(self, rule: Rule, stretch: Stretch) -> pa.Table | None:
         event, now = rule.read.event, self.tx.access.instant()
         try:
-            if event is not None and not happened(event, Present(self.waves.catalog, stretch, self.ends, now)):
-                return None
+            if event is not None:
+                present = Present(self.waves.catalog, stretch, self.ends, now, rule.created)
+                if not happened(event, present):
+                    return None
             rows = self.tx.answer(rule.plan, now) if rule.asks else instances(self.waves, rule, stretch, self._delta)
         except TidingsError as error:
             self.failed(rule, error)

@@ -41,6 +41,8 @@ class Present:
     ends: Sequence[int]
     """Where statements and actions ended."""
     now: int
+    since: int = 0
+    """What was committed up to this instant does not count: the rule was not there."""
 
 
 def check(event: Event, catalog: Catalog, rule: str) -> None:
@@ -103,7 +105,8 @@ def happened(event: Event, present: Present) -> bool:
     def find(one: Plain, stepwise: bool) -> list[Moment]:
         if isinstance(one, Every | At):
             return []
-        past = [(t, 0) for t in instants(one, present.catalog, now - far - 1, stretch.at)] if far else []
+        first = max(now - far - 1, present.since)
+        past = [(t, 0) for t in _instants(one, present.catalog, first, stretch.at)] if far else []
         here = steps if stepwise else [before, stretch]
         return past + [(now, part.end) for part in here if _in(one, present.catalog, part.changes)]
 
@@ -137,9 +140,12 @@ def _is(event: TableEvent, table: Table, entry: pa.Table) -> bool:
             return any(old[p] != new[p] for old, new in both for p in places)
 
 
-def instants(event: Event, catalog: Catalog, since: int, until: int) -> list[int]:
-    """The instants in ``(since, until]`` at which an event happened in what is committed, in order."""
-    first = since - reach(event)
+def instants(event: Event, catalog: Catalog, since: int, until: int, created: int = 0) -> list[int]:
+    """The instants in ``(since, until]`` at which an event happened in what is committed, in order.
+
+    All of it is after the rule that waits for it was ``created``.
+    """
+    first = max(since - reach(event), min(since, created))
 
     def find(one: Plain, stepwise: bool) -> list[Moment]:
         return [(t, 0) for t in _instants(one, catalog, first, until)]

@@ -29,7 +29,7 @@ from tidings.store.table import Table
 def fired(waves: Waves, rule: Rule, since: int, until: int) -> Iterator[tuple[int, pa.Table]]:
     """For what a rule fires in ``(since, until]``, by instant, in order."""
     catalog, event = waves.catalog, rule.read.event
-    happened = None if event is None else instants(event, catalog, since, until)
+    happened = None if event is None else instants(event, catalog, since, until, rule.created)
     if rule.asks:
         for at in happened or ():
             yield at, within.answer(waves, rule.plan, at)

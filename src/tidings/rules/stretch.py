@@ -102,7 +102,10 @@ def most(columns: tuple[Column, ...], one: pa.Table, other: pa.Table) -> pa.Tabl
 
 
 def paired(entry: pa.Table, columns: tuple[Column, ...], key: tuple[str, ...]) -> list[tuple[int | None, int | None]]:
-    """Places of rows in a log entry: what went beside what came in its stead, by key; None where there is nothing."""
+    """Places of rows in a log entry: what went beside what came in its stead, by key; None where there is nothing.
+
+    Where a key has several rows they are paired in the order of their values, whatever order they came in.
+    """
     old: dict[object, list[int]] = {}
     new: dict[object, list[int]] = {}
     names = [c.name for c in columns]
@@ -113,7 +116,7 @@ def paired(entry: pa.Table, columns: tuple[Column, ...], key: tuple[str, ...]) -
         kept.setdefault(tuple(row[p] for p in places), []).extend([n] * abs(weight))
     found: list[tuple[int | None, int | None]] = []
     for value in dict.fromkeys([*old, *new]):
-        went, came = old.get(value, []), new.get(value, [])
+        went, came = (sorted(side.get(value, []), key=lambda n: repr(rows[n])) for side in (old, new))
         for n in range(max(len(went), len(came))):
             found.append((went[n] if n < len(went) else None, came[n] if n < len(came) else None))
     return found
