@@ -65,7 +65,7 @@ class Found:
 def main(size: str = "10_000", *engines: str) -> None:
     items, found = int(size), []
     for engine in engines or ("duckdb", "spark"):
-        many = 40 if engine == "duckdb" else 10
+        many = 40 if engine == "duckdb" else 5
         found.append(measured(items, engine, runs=many))
         if engine == "spark":
             stop_spark()

@@ -20,6 +20,7 @@ from tidings.engine.arrow import arrow_schema
 from tidings.engine.plain import row_keys
 from tidings.errors import InvalidRule
 from tidings.ir.expression import TIME, WEIGHT
+from tidings.ir.relation import Column
 from tidings.lang.sql.rule import Send
 from tidings.network import within
 from tidings.network.waves import Waves
@@ -79,10 +80,11 @@ class Following:
                 known = instances.concerned(connection, rule.id, (c.key for c in changes), until)
             else:
                 known = instances.every(connection, rule.id)
-        stock: Became = {} if is_followed else self._stock(rule, known)
+        known, others = _fitting(rule, known)
+        stock = others if is_followed else others | self._stock(rule, known)
         present = known if is_followed else [one for one in stock.values() if one is not None]
         told, became = self._lived(rule, present, changes, rule.until, until)
-        return _fired(rule, told, stock | dict(became), silences)
+        return _fired(rule, told, stock | became, silences)
 
     def replayed(self, rule: Rule, since: int, until: int) -> list[tuple[int, Fired]]:
         """What a rule would have fired for, had it been followed from an instant on."""
@@ -134,17 +136,28 @@ class Following:
         found: Became = {one.key: _away(one, rule) for one in known if one.key not in counts}
         before = {one.key: one for one in known}
         for key, count in counts.items():
-            now = Instance(key, "alive", count, rows.slice(places[key], 1), None, quiet=True)
-            if key in before:
-                old = before[key]
-                is_alive = old.phase == "lingering"
-                again = replace(old, phase="alive", ended=None, due=None) if is_alive else old
-                now = replace(again, count=count, row=now.row)
-            elif rule.read.options.initial:
-                due = rule.until + rule.read.options.hold
-                now = replace(now, phase="pending", began=rule.until, due=due, quiet=False)
-            found[key] = now
+            row, old = rows.slice(places[key], 1), before.get(key)
+            found[key] = _found(key, count, row, rule) if old is None else _still(replace(old, count=count, row=row))
         return found
+
+
+def _fitting(rule: Rule, known: list[Instance]) -> tuple[list[Instance], Became]:
+    """The instances whose rows are still those of the rule; a view below it may have been replaced."""
+    own = arrow_schema(Column(f.name, f.type) for f in rule.plan.fields)
+    others: Became = {one.key: None for one in known if not one.row.schema.equals(own)}
+    return [one for one in known if one.key not in others], others
+
+
+def _found(key: str, count: int, row: pa.Table, rule: Rule) -> Instance:
+    """An instance that was there before anybody looked."""
+    if rule.read.options.initial:
+        return Instance(key, "pending", count, row, rule.until, due=rule.until + rule.read.options.hold)
+    return Instance(key, "alive", count, row, None, quiet=True)
+
+
+def _still(one: Instance) -> Instance:
+    """An instance that was known, and holds."""
+    return replace(one, phase="alive", ended=None, due=None) if one.phase == "lingering" else one
 
 
 def _away(one: Instance, rule: Rule) -> Instance | None:

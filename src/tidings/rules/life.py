@@ -1,12 +1,9 @@
 """The life of an instance: when it counts as begun, and when as gone.
 
-    ::
-
-        holds        ┌────┐   ┌────────────────┐ ┌──────┐
-                     │    │   │                │ │      │
-        ─────────────┘    └───┘                └─┘      └──────────────▶ time
-                       for too short  for            keep_alive
-                                    ├─────▶ told begins      ├──────▶ told gone
+    holds     ┌──┐     ┌──────────────┐  ┌─────┐
+              │  │     │              │  │     │
+    ──────────┘  └─────┘              └──┘     └───────────────▶ time
+              nothing  ├─for─▶ begins             ├─keep_alive─▶ gone
 
 - *pending*: it holds, but not yet for as long as ``for`` asks.  If it ceases, nothing was.
 - *alive*: that it begins has been told.

@@ -300,3 +300,16 @@ def test_lives_that_cannot_be(db: Database, rule: str) -> None:
 def test_options_that_are_none(db: Database, options: str) -> None:
     with pytest.raises(InvalidSyntax):
         db.sql(f"CREATE RULE a {LOW} DO NOTIFY 'x' WITH ({options})")
+
+
+def test_instances_of_a_view_that_was_replaced_are_forgotten(db: Database, clock: ManualClock) -> None:
+    db.sql("CREATE RULE tell WHEN SELECT * FROM low DO NOTIFY 'x' WITH (keep_alive = INTERVAL 5 MINUTES, resolved)")
+    low(db, 1)
+    db.advance()
+    low(db, 1, 100)
+    db.advance()
+    db.sql("CREATE OR REPLACE VIEW low AS SELECT item, qty, 'low' AS how FROM stock WHERE qty < 10")
+    low(db, 2)
+    pass_minutes(db, clock, 60)
+    assert notices(db) == [("begins", [1]), ("begins", [2])]
+    assert db.query("SELECT error FROM tidings.rules").rows() == [{"error": None}]
