@@ -1,11 +1,8 @@
 """Gathering: instances that are told together, in one message.
 
-    ::
-
-        instances    ×  × ×            × ×     ×
-        messages           ▲               ▲       ▲
-                     ├─────┤           └ group_interval after the last one
-                     group_wait
+    instances    × × ×      ×  ×    ×
+    messages     ├────▶ 1   ├────▶        2
+                  wait  ├──── interval ──▶
 
 A rule with ``group_by``, ``group_wait`` or ``group_interval`` sends a message per group of instances, not one per
 firing.  The rows of a group have the same values in the columns of ``group_by``; with none all rows are one group.
