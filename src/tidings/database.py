@@ -21,7 +21,7 @@ from tidings.deliver.deliveries import COLUMNS, Deliveries, Settings
 from tidings.deliver.deliveries import rows as delivered
 from tidings.engine.named import named
 from tidings.engine.run import Runner
-from tidings.errors import UnknownExecution, UnknownStrategy
+from tidings.errors import UnknownExecution, UnknownStrategy, UnsupportedStatement
 from tidings.exclusive import exclusive, reading
 from tidings.lang.sql import statement
 from tidings.network.answers import Answers
@@ -39,6 +39,7 @@ from tidings.result import Delta, Result
 from tidings.rules.action import Actions, Procedure
 from tidings.rules.book import Book
 from tidings.rules.detached import Backtested, Detached
+from tidings.rules.loading import Loading
 from tidings.rules.silencing import SilenceStatements
 from tidings.rules.statements import RuleStatements
 from tidings.rules.tables import TABLES, as_rows, entry
@@ -74,6 +75,7 @@ def open(
     read_only: bool = False,
     retention: timedelta | None = timedelta(days=7),
     deliveries: Settings | None = None,
+    cascade: int = 64,
 ) -> Database:
     """Open a database in a folder, made if it is not there; without a path, a new one in memory.
 
@@ -91,7 +93,8 @@ def open(
     ``retention`` says for how long changes are kept: that far back reach ``query(as_of=…)`` and ``changes(since=…)``.
     None keeps them all.
 
-    ``deliveries`` has what the channels of rules need to know: secrets, folders, servers.
+    ``deliveries`` has what the channels of rules need to know: secrets, folders, servers.  ``cascade`` says how many
+    actions may follow each other from one transaction before rules are taken to trigger each other without end.
     """
     if strategy not in _STRATEGIES:
         raise UnknownStrategy(name=strategy)
@@ -101,7 +104,9 @@ def open(
     storage = in_memory(backend) if path is None else opened(backend, Path(path), catalog, read_only=read_only)
     kept = None if retention is None else retention // timedelta(microseconds=1)
     nearby = Nearby(storage, Runner(named("duckdb"))) if execution == "auto" else None
-    return Database(storage, clock or SystemClock(), _STRATEGIES[strategy], nearby, Policy(retention=kept), deliveries)
+    made = Database(storage, clock or SystemClock(), _STRATEGIES[strategy], nearby, Policy(retention=kept), deliveries)
+    made._book.bound = cascade
+    return made
 
 
 _STRATEGIES = {"auto": None, "differential": Strategy.DIFFERENTIAL, "recompute": Strategy.RECOMPUTE}
@@ -148,6 +153,7 @@ class Database:
         )
         self._book.access = self._access
         self._settings = settings
+        self._book.patience = (settings or Settings()).policy
         self._deliveries: Deliveries | None = None
         storage.catalog.beside |= TABLES | {"tidings.deliveries": COLUMNS}
         self._answers.beside = self._beside
@@ -270,11 +276,19 @@ class Database:
         column and count as the transactions they were.  They must be later than anything that is settled; earlier ones
         are refused or, with ``late="present"``, take the present.  Histories that overlap are loaded together, as a
         mapping from tables to rows.
+
+        Rules fire for what is loaded, and may refuse it.
         """
+        watcher = Loading(self._book) if self._book.kept else None
+        for name in [table] if isinstance(table, str) else table:
+            if self._catalog.table(name).role == "event":
+                raise UnsupportedStatement(None, f"use db.signal({name!r}, …)", statement=f"a load of the event {name}")
         if not isinstance(table, str) or self._catalog.table(table).constraints.time_column is not None:
-            self._commits.load_history({table: data} if isinstance(table, str) else table, late)
-            return
-        self._commits.load(self._catalog.table(table), data, sorted_by)
+            self._commits.load_history({table: data} if isinstance(table, str) else table, late, watcher)
+        else:
+            self._commits.load(self._catalog.table(table), data, sorted_by, watcher)
+        if watcher is not None:
+            watcher.act()
 
     # answers
 

@@ -99,6 +99,8 @@ class Commit:
     before: State
     after: State
     time: int
+    depth: int = 0
+    """How many firings led to it."""
 
 
 @dataclass(slots=True)
@@ -209,7 +211,7 @@ class Plain:
             self.firings += [f for f in later if f.rule.action == "detached independent"]
             return False
         self.firings += later
-        self.commits.append(Commit(begun, self.state, self.clock))
+        self.commits.append(Commit(begun, self.state, self.clock, depth))
         self.state = self.state | {SIGNALS: Counter()}
         return True
 
@@ -298,20 +300,32 @@ class Plain:
 
     def _judge(self) -> bool:
         fired = False
-        for rule in self._of("detached", *DETACHED):
+        for rule in self._of("detached", "immediate", *DETACHED):
             ends = None
             if rule.event is not None:
                 times = [c.time for c in self.commits]
                 found = spans(rule.event, lambda leaf, _: self._committed(leaf), times.__getitem__)
                 ends = {end[0] for _, end in found}
             for n in range(self.judged.get(rule.name, 0), len(self.commits)):
-                if ends is None or n in ends:
-                    rows = self.instances(rule, self.commits[n].before, self.commits[n].after)
-                    if rows:
-                        self.firings.append(PlainFiring(rule, rows, 0, waits=True))
-                        fired = True
-            self.judged[rule.name] = len(self.commits)
+                commit = self.commits[n]
+                rows = self.instances(rule, commit.before, commit.after) if ends is None or n in ends else Bag()
+                firing = PlainFiring(rule, rows, commit.depth, waits=rule.action != "immediate")
+                if rows and not self._took(firing):
+                    break
+                fired |= bool(rows)
+                self.judged[rule.name] = n + 1
         return fired
+
+    def _took(self, firing: PlainFiring) -> bool:
+        """Record a firing; with its action, if that is of the same transaction."""
+        if firing.waits:
+            self.firings.append(firing)
+            return True
+        before = len(self.firings)
+        if firing.depth >= self.bound or not self.transaction([], firing.depth + 1, firing):
+            return False
+        self.firings.insert(before, firing)
+        return True
 
     def _act(self) -> bool:
         waiting = [n for n, firing in enumerate(self.firings) if firing.waits]

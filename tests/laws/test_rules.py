@@ -71,6 +71,7 @@ COUPLINGS = (
     ("deferred", "deferred"),
     ("deferred", "detached"),
     ("deferred", "detached independent"),
+    ("detached", "immediate"),
     ("detached", "detached"),
     ("detached", "detached independent"),
 )
@@ -136,7 +137,7 @@ def life(seed: int, engine: str = "duckdb", spark: Any = None, most: int = 7) ->
     plain = Plain(rules, BOUND)
     texts = [rule.text for rule in rules]
     with tidings.open(engine=engine, spark=spark, clock=clock) as db:
-        db._book.bound = BOUND
+        db._book.bound, db._book.patience = BOUND, None
         db.sql("CREATE TABLE a (k INT, v INT); CREATE TABLE b (k INT, v INT); CREATE EVENT e (k INT, v INT)")
         db.sql("CREATE TABLE c (k INT PRIMARY KEY, v INT)")
         for table in TABLES:

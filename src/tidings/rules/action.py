@@ -10,13 +10,14 @@ import inspect
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date, datetime
 from typing import Any, assert_never
 
 import pyarrow as pa
 from sqlglot import exp
 
 from tidings.clock import instant
-from tidings.errors import RuleRaised, UnknownColumn, UnknownProcedure, closest
+from tidings.errors import RuleRaised, TidingsError, UnknownColumn, UnknownProcedure, closest
 from tidings.ir.expression import Expression
 from tidings.ir.relation import Column, Relation
 from tidings.lang.sql.bind import bind
@@ -70,6 +71,13 @@ class Actions:
             raise UnknownProcedure(None, closest(name, self.procedures), name=name)
         return found
 
+    def missing(self, rule: Rule) -> UnknownProcedure | None:
+        """What is wrong if the procedure of a rule is not registered."""
+        action = rule.read.action
+        if not isinstance(action, Call) or action.procedure.lower() in self.procedures:
+            return None
+        return UnknownProcedure(None, closest(action.procedure, self.procedures), name=action.procedure)
+
     def run(self, rule: Rule, rows: pa.Table, tx: Transaction) -> None:
         """Do what a rule is to do with its instances, in a transaction."""
         action = rule.read.action
@@ -81,9 +89,7 @@ class Actions:
             case Modify():
                 statements.run(tx.part(self._access(rule, rows, tx.access)), action.change)
             case Raise():
-                listed = rows.to_pylist()
-                parameters = {"message": action.message, "rule": rule.name, "count": len(listed), "rows": listed}
-                raise RuleRaised(**parameters)
+                raise refusal(rule.name, action, rows)
             case Send():
                 raise AssertionError("what is sent goes through the outbox")
             case _:
@@ -138,6 +144,13 @@ class Actions:
         return replace(access, catalog=catalog, bind=own_bind, answer=own_answer)
 
 
+def refusal(rule: str, action: Raise, rows: pa.Table) -> RuleRaised:
+    """What a rule says that refuses a transaction."""
+    listed = rows.to_pylist()
+    parameters = {"message": action.message, "rule": rule, "count": len(listed), "rows": listed}
+    return RuleRaised(**parameters)
+
+
 def with_condition(catalog: Catalog, columns: tuple[Column, ...]) -> Catalog:
     """A catalog in which the instances are a table; a table of that name is hidden by it."""
     found = catalog.copy()
@@ -148,14 +161,58 @@ def with_condition(catalog: Catalog, columns: tuple[Column, ...]) -> Catalog:
     return found
 
 
+def does(rule: Rule) -> str:
+    """An action in two words."""
+    match rule.read.action:
+        case Call(procedure=name):
+            return f"call {name}"
+        case Modify(change=change):
+            return f"{type(change).__name__.lower()} {change.table}"
+        case Send(channel=channel, target=target):
+            return f"{channel} {target}"
+        case Raise(message=message):
+            return f"raise {message}"
+
+
+def what_is_wrong(error: Exception) -> str:
+    """An error, in a line."""
+    if isinstance(error, TidingsError):
+        return f"{error.condition}: {error.message}"
+    return f"{type(error).__name__}: {error}"
+
+
 def payload(rule: Rule, firing: int, time: int, rows: pa.Table, gone: bool = False) -> str:
     """What is sent of a firing: JSON with a type, an instant and the rows."""
     when = "gone" if gone else rule.read.when
     data = {"rule": rule.name, "when": when, "firing": firing, "rows": rows.to_pylist()}
     whole = {"type": f"rule.{rule.name}", "timestamp": instant(time).isoformat(), "data": data}
-    return json.dumps(whole, default=plain)
+    return as_json(whole)
 
 
-def plain(value: object) -> str:
-    """What JSON has no word for, as text."""
-    return value.hex() if isinstance(value, bytes) else str(value)
+def as_json(value: object) -> str:
+    """A value as JSON; what JSON has no word for is text.
+
+    >>> as_json([1.5, float("nan"), float("-inf"), b"\\x01"])
+    '[1.5, "NaN", "-Infinity", "01"]'
+    """
+    return json.dumps(_plain(value), allow_nan=False)
+
+
+def _plain(value: object) -> object:
+    match value:
+        case float() if value != value:
+            return "NaN"
+        case float() if value in (float("inf"), float("-inf")):
+            return "Infinity" if value > 0 else "-Infinity"
+        case None | bool() | int() | float() | str():
+            return value
+        case dict():
+            return {str(k): _plain(v) for k, v in value.items()}
+        case list() | tuple():
+            return [_plain(v) for v in value]
+        case bytes():
+            return value.hex()
+        case datetime() | date():
+            return value.isoformat()
+        case _:
+            return str(value)

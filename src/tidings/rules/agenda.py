@@ -59,7 +59,7 @@ class Agenda:
     actions: Actions
     last: Callable[[], int]
     """The last commit; others may commit while the transaction is open."""
-    failed: Callable[[Rule, TidingsError], None]
+    failed: Callable[[Rule, Exception], None]
     shapes: Mapping[int, Shape] = field(default_factory=dict)
     """What rules have in common, by their numbers."""
     bound: int = BOUND
@@ -163,7 +163,7 @@ class Agenda:
             self.actions.run(rule, rows, self.tx)
         except RuleRaised:
             raise
-        except TidingsError as error:
+        except Exception as error:
             self.failed(rule, error)
             raise
         self.fired.append(Fired(rule, rows, ran=True))

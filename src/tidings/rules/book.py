@@ -29,10 +29,11 @@ from tidings.lang.sql.rule import CreateRule, Modify
 from tidings.network.waves import Waves
 from tidings.rules import event as events
 from tidings.rules import follow, gather
-from tidings.rules.action import Actions
+from tidings.rules.action import Actions, what_is_wrong
 from tidings.rules.agenda import BOUND, Agenda, Fired
 from tidings.rules.condition import activations_of, bound
 from tidings.rules.coupling import Watching
+from tidings.rules.retry import Patience
 from tidings.rules.rule import Rule, needs_order
 from tidings.rules.shape import Shape, shapes
 from tidings.rules.silence import Silences
@@ -59,6 +60,8 @@ class Book:
     """Forgets what was compiled under other definitions."""
     bound: int = BOUND
     """So many actions may run in one check phase."""
+    patience: Patience | None = None
+    """How often actions that failed after the commit are tried again; they are not if it is None."""
     sent: Callable[[], None] = lambda: None
     """Is told when there may be something to deliver."""
     access: Access | None = None
@@ -99,7 +102,7 @@ class Book:
             late = [r for r in self._rules.values() if r.condition == "detached" and r.id in sound]
             self.storage.needed = {r.id: r.until for r in late}
             self._by_table = {}
-            for rule in self._rules.values():
+            for rule in [r for r in self._rules.values() if r.enabled]:
                 for name in rule.influents | rule.hears:
                     self._by_table.setdefault(name, []).append(rule)
         return list(self._rules.values())
@@ -174,10 +177,10 @@ class Book:
         self.store.forget(instant)
         self.silences.store.forget(instant)
 
-    def fail(self, id: int, error: TidingsError | None) -> None:
+    def fail(self, id: int, error: Exception | None) -> None:
         """Note what is wrong with a rule."""
         known = next((k for k in self.kept if k.id == id), None)
-        message = None if error is None else f"{error.condition}: {error.message}"
+        message = None if error is None else what_is_wrong(error)
         if known is None or known.error == message or self.storage.is_reader:
             return
         self.store.fail(id, message)
@@ -185,10 +188,13 @@ class Book:
         if message is not None:
             self.storage.needed.pop(id, None)
 
-    def fail_with(self, id: int, message: str) -> None:
-        """Note what went wrong outside of Tidings."""
-        self.store.fail(id, message)
-        self._kept = [replace(k, error=message) if k.id == id else k for k in self.kept]
+    def failing(self) -> set[int]:
+        """The rules that something is wrong with."""
+        return {k.id for k in self.kept if k.error is not None}
+
+    def recovered(self, rule: Rule) -> None:
+        """A rule that something was wrong with has been judged, and has done what it does in a transaction."""
+        self.fail(rule.id, None)
 
     def moved(self, id: int, until: int) -> None:
         """A rule has been judged up to an instant."""
@@ -203,7 +209,7 @@ class Book:
             reason = "its condition reads what the database knows of itself, which has no changes"
             raise InvalidRule(read.place, name=read.name, reason=reason)
         if condition.changes_of is not None:
-            found |= influents(condition.changes_of.scan, catalog.definitions())
+            found |= influents(condition.changes_of.plan, catalog.definitions())
             found -= {condition.changes_of.relation}
         heard = frozenset[str]()
         if read.event is not None:
@@ -236,7 +242,8 @@ class Book:
         """Refuse what does not go together."""
         read = rule.read
         later = rule.condition == "detached"
-        if later and rule.action in ("immediate", "deferred"):
+        together = read.options.condition == "detached" and rule.action == "immediate" and not rule.lives
+        if later and rule.action in ("immediate", "deferred") and not together:
             reason = "what waits for the clock is judged after commits, so its action is detached"
             raise InvalidRule(read.place, name=rule.name, reason=reason)
         if later and needs_order(read.event):
@@ -267,7 +274,7 @@ class Book:
         """The time of the last commit."""
         return self.timeline.time
 
-    def _failed(self, rule: Rule, error: TidingsError) -> None:
+    def _failed(self, rule: Rule, error: Exception) -> None:
         self.fail(rule.id, error)
 
     def transaction(self, depth: int = 0, then: Also | None = None) -> Transaction:
@@ -283,7 +290,7 @@ class Book:
         for rule in self.rules():
             action, names = rule.read.action, {n.lower() for n in self.storage.catalog.below(rule.plan)}
             if rule.changes_of is not None:
-                names |= {n.lower() for n in self.storage.catalog.below(rule.changes_of.scan)}
+                names |= {n.lower() for n in self.storage.catalog.below(rule.changes_of.plan)}
             names |= {n.lower() for n in reads(rule.plan)}
             names |= events.tables(rule.read.event) if rule.read.event is not None else frozenset()
             names |= {action.change.table.lower()} if isinstance(action, Modify) else set()

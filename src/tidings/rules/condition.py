@@ -2,8 +2,8 @@
 
 A condition is a plan like a view's, and its instances are found by the same differentials.  Three things are its own:
 
-- ``CHANGES(t)`` stands for a relation with a row per change of a table or view, the old values in ``old_…`` and the new
-  ones in ``new_…``, paired by key.  It has no rows but those of the stretch that is judged.
+- ``CHANGES(t)`` stands for a relation with a row per change of a table, view or query, the old values in ``old_…`` and
+  the new ones in ``new_…``, paired by key.  It has no rows but those of the stretch that is judged.
 - Parameters are the columns of a table, with a row per activation, that is joined in: one join for all activations.
 - Rows that come true because an activation came, or false because one went, do not count, unless the rule takes what
   holds already (``initial``).
@@ -72,7 +72,7 @@ def activations_of(rule: str) -> str:
 def bound(read: CreateRule, catalog: Catalog, analyzer: Analyzer) -> Bound:
     """The condition of a rule, its names resolved."""
     tree, more = read.query.copy(), dict[str, tuple[Column, ...]]()
-    changes = _changes(tree, read, catalog)
+    changes = _changes(tree, read, catalog, analyzer)
     if changes is not None:
         more[changes.relation] = changes.side_by_side
     if read.parameters:
@@ -95,18 +95,19 @@ def _is_changes(table: exp.Table) -> bool:
     return isinstance(table.this, exp.Anonymous) and str(table.this.this).upper() == "CHANGES"
 
 
-def _changes(tree: Expression, read: CreateRule, catalog: Catalog) -> ChangesOf | None:
-    """Put a relation in the place of ``CHANGES(relation[, key])``; what it is of, if there is one."""
+def _changes(tree: Expression, read: CreateRule, catalog: Catalog, analyzer: Analyzer) -> ChangesOf | None:
+    """Put a relation in the place of ``CHANGES(relation or query[, key])``; what it is of, if there is one."""
     calls = [n for n in tree.find_all(exp.Table) if _is_changes(n)]
     if not calls:
         return None
     at = place(read.text, calls[0])
     if len(calls) > 1:
         raise InvalidRule(at, name=read.name, reason="CHANGES stands more than once in its condition")
-    of = _changes_of(calls[0].this.expressions, at, read, catalog)
+    of = _changes_of(calls[0].this.expressions, at, read, catalog, analyzer)
     alias = calls[0].alias or "changes"
     name = exp.to_identifier(of.relation, quoted=True)
-    name.meta.update(calls[0].this.expressions[0].this.meta)
+    if isinstance(calls[0].this.expressions[0], exp.Column):
+        name.meta.update(calls[0].this.expressions[0].this.meta)
     stood = exp.Table(this=name, alias=exp.TableAlias(this=exp.to_identifier(alias)))
     stood.set("joins", calls[0].args.get("joins"))
     calls[0].replace(stood)
@@ -116,21 +117,31 @@ def _changes(tree: Expression, read: CreateRule, catalog: Catalog) -> ChangesOf 
     return of
 
 
-def _changes_of(arguments: list[Expression], at: Place | None, read: CreateRule, catalog: Catalog) -> ChangesOf:
-    if not arguments or not all(isinstance(a, exp.Column) and not a.table for a in arguments):
-        reason = "CHANGES takes a table or view, and perhaps the columns of its key"
+def _changes_of(
+    arguments: list[Expression], at: Place | None, read: CreateRule, catalog: Catalog, analyzer: Analyzer
+) -> ChangesOf:
+    first, *keys = arguments or [exp.Null()]
+    query = first.this if isinstance(first, exp.Subquery) else first
+    if not isinstance(query, exp.Column | exp.Query) or not all(isinstance(k, exp.Column) for k in keys):
+        reason = "CHANGES takes a table, a view or a query, and perhaps the columns of its key"
         raise InvalidRule(at, name=read.name, reason=reason)
-    found = catalog.find(arguments[0].name)
-    if found is None:
-        hint = closest(arguments[0].name, catalog.names())
-        raise UnknownRelation(place(read.text, arguments[0]), hint, name=arguments[0].name)
-    names = {c.name.lower(): c.name for c in found.columns}
-    for wanted in arguments[1:]:
+    own: tuple[str, ...] = ()
+    if isinstance(query, exp.Query):
+        name = f"query of {read.name}"
+        plan = bind(query, read.text, catalog, analyzer, name)
+        columns = tuple(Column(f.name, f.type) for f in plan.fields)
+    else:
+        found = catalog.find(query.name)
+        if found is None:
+            hint = closest(query.name, catalog.names())
+            raise UnknownRelation(place(read.text, query), hint, name=query.name)
+        name, columns, plan = found.name, found.columns, Scan(found.name, found.name, found.columns)
+        own = found.constraints.key if isinstance(found, Table) else ()
+    names = {c.name.lower(): c.name for c in columns}
+    for wanted in keys:
         if wanted.name.lower() not in names:
             raise UnknownColumn(place(read.text, wanted), closest(wanted.name, names.values()), name=wanted.name)
-    own = found.constraints.key if isinstance(found, Table) else ()
-    key = tuple(names[a.name.lower()] for a in arguments[1:]) or own
-    return ChangesOf(found.name, found.columns, key, Scan(found.name, found.name, found.columns))
+    return ChangesOf(name, columns, tuple(names[k.name.lower()] for k in keys) or own, plan)
 
 
 def _old_or_new(column: exp.Column, of: ChangesOf, alias: str, read: CreateRule) -> None:
@@ -239,7 +250,7 @@ def _as_seen(waves: Waves, rule: Rule, stretch: Stretch) -> tuple[Entries, Entri
         before[of.relation] = arrow_schema(of.side_by_side, versioned=True).empty_table()
         entry = changes.get(of.name)
         if not isinstance(waves.catalog.find(of.name), Table):
-            entry = within.delta(waves, of.relation, of.scan, stretch.at, before, changes)
+            entry = within.delta(waves, of.relation, of.plan, stretch.at, before, changes)
         if entry is not None and entry.num_rows:
             changes[of.relation] = changes_entry(of, entry, stretch.at + 1)
     return before, changes

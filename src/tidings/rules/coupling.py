@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 import pyarrow as pa
@@ -42,6 +43,12 @@ class Rules(Protocol):
     def heard(self, fired: list[Fired], at: int) -> list[Fired]:
         """What fired at an instant, the silenced part of it apart."""
 
+    def failing(self) -> set[int]:
+        """The rules that something is wrong with."""
+
+    def recovered(self, rule: Rule) -> None:
+        """Nothing is wrong with a rule any more."""
+
 
 @dataclass(slots=True)
 class Watching:
@@ -64,6 +71,8 @@ class Watching:
     _touched: set[str] = field(default_factory=set)
     _looked: int = 0
     _queued: dict[int, list[pa.Table]] = field(default_factory=dict)
+    _sound: list[Rule] = field(default_factory=list)
+    """Rules that something was wrong with, and nothing is in this transaction."""
 
     def _of(self, condition: str, *actions: str) -> list[Rule]:
         """The rules of some couplings that may be triggered by what has been done so far."""
@@ -74,11 +83,11 @@ class Watching:
         return [r for r in found if r.condition == condition and r.action in actions and r.is_active(now)]
 
     def _may_fire(self) -> list[Rule]:
-        """The rules that read or hear of what has been touched so far."""
+        """The rules that read or hear of what has been touched so far, but for those that are judged after commits."""
         done = self.agenda.tx.done
         self._touched |= {table.name for table, _, _ in done[self._looked :]}
         self._looked = len(done)
-        return self.book.touched(self._touched)
+        return [r for r in self.book.touched(self._touched) if r.condition != "detached"]
 
     # while it is open
 
@@ -112,7 +121,10 @@ class Watching:
             rows = agenda.triggered(rule, 0)
             if rows is not None:
                 agenda.fired.append(Fired(rule, rows, ran=False))
-        if not agenda.fired and self.then is None:
+        touched = self._may_fire()
+        failing = self.book.failing() if touched else set()
+        self._sound = [r for r in touched if r.id in failing]
+        if not agenda.fired and self.then is None and not self._sound:
             return None
         return self._record
 
@@ -124,6 +136,7 @@ class Watching:
         with self.store.storage.together() as pending:
             pending.batch.also.append(lambda connection: keep(connection, self._kept(fired, time)))
             pending.after.append(self.sent)
+            pending.after += [partial(self.book.recovered, rule) for rule in self._sound]
         if self.then is not None:
             self.then(time)
 

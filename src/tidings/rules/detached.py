@@ -5,23 +5,33 @@ the rule was last judged, and each transaction is judged alone, however many the
 how far it has come, is recorded together.
 
 A detached action runs in a transaction of its own.  That it ran is recorded with that transaction: SQL is done exactly
-once.  A procedure that acts outside of the database is called again if the process dies before the end.
+once.  An immediate action runs in the transaction that records that the rule fired, and how far it has come.  Each
+transaction knows how many firings led to it, so rules that trigger each other in this way come to an end, too.
+
+A procedure that acts outside of the database is called again if the process dies before the end.  What fails is tried
+again, see :mod:`tidings.rules.retry`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from typing import Any
 
-from tidings.errors import CascadeTooLong, InvalidRule, TidingsError
+from sqlalchemy import Connection
+
+from tidings.errors import CascadeTooLong, InvalidRule, StaleWriter, TidingsError
 from tidings.rules import gather, past
+from tidings.rules.action import what_is_wrong
 from tidings.rules.agenda import Fired
 from tidings.rules.book import Book
 from tidings.rules.coupling import Kept, firings, keep
 from tidings.rules.follow import Following
+from tidings.rules.retry import Retries, succeeded
 from tidings.rules.rule import Rule, needs_order
 from tidings.store import gathering, instances
-from tidings.store.rules import Firing, move, settle
+from tidings.store.outbox import Entry, GivenUp
+from tidings.store.rules import Firing, move, record
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +57,11 @@ class Detached:
     # conditions
 
     def judge(self) -> bool:
-        """Judge detached conditions up to the present; whether one fired."""
-        fired = False
+        """Judge detached conditions up to the present; whether one fired.
+
+        Those with nothing to tell are moved on together, in one transaction of the catalog.
+        """
+        fired, quiet = False, list[tuple[Rule, int]]()
         for rule in sorted(self.book.rules(), key=lambda rule: rule.order):
             if rule.condition != "detached" or not rule.enabled:
                 continue
@@ -57,17 +70,31 @@ class Detached:
             until = timeline.tell(timeline.now()) if waits else timeline.time
             if rule.until < until:
                 try:
-                    fired |= self._judged(rule, until)
+                    fired |= self._judged(rule, until, quiet)
+                except StaleWriter:
+                    raise
                 except TidingsError as error:
                     self.book.fail(rule.id, error)
+        if quiet:
+            with self.book.storage.tables_beside.writing() as connection:
+                for rule, until in quiet:
+                    move(connection, rule.id, until)
+            for rule, until in quiet:
+                self._came(rule, until)
         return fired
 
-    def _judged(self, rule: Rule, until: int) -> bool:
+    def _judged(self, rule: Rule, until: int, quiet: list[tuple[Rule, int]]) -> bool:
         book, kept, now = self.book, Kept(), self.book.timeline.clock.now()
         followed = self._following.judged(rule, until, book.silences) if rule.lives else None
         found = self._fired(rule, until) if followed is None else followed.fired
+        if followed is None and not found:
+            quiet.append((rule, until))
+            return False
+        if rule.action == "immediate":
+            return self._at_once(rule, until, found)
+        depths = book.store.depths(rule.until, until) if found else {}
         for at, one in found:
-            kept.add(firings(book.store, [one], at, 0, now))
+            kept.add(firings(book.store, [one], at, depths.get(at, 0), now))
         with book.storage.tables_beside.writing() as connection:
             keep(connection, kept)
             move(connection, rule.id, until)
@@ -76,9 +103,50 @@ class Detached:
                 instances.follow(connection, rule.id)
         if kept.firings:
             book.sent()
-        rule.until = until
-        book.moved(rule.id, until)
+        self._came(rule, until)
         return bool(found)
+
+    def _at_once(self, rule: Rule, until: int, found: list[tuple[int, Fired]]) -> bool:
+        """Let a rule act in the very transaction that records that it fired; it has come that far, or not."""
+        book, since = self.book, rule.until
+        try:
+            self._act(rule, found)
+        except StaleWriter:
+            raise
+        except Exception as error:  # of a procedure, or of whatever the action did
+            book.fail(rule.id, error)
+            return rule.until > since
+        with book.storage.tables_beside.writing() as connection:
+            move(connection, rule.id, until)
+        self._came(rule, until)
+        return True
+
+    def _act(self, rule: Rule, found: list[tuple[int, Fired]]) -> None:
+        book = self.book
+        depths = book.store.depths(found[0][0] - 1, found[-1][0])
+        for at, one in found:
+            depth = depths.get(at, 0)
+            if depth >= book.bound:
+                raise CascadeTooLong(bound=book.bound, cycle=f"{rule.name} → …")
+            firing = Firing(book.store.next_id(), rule.name, at, rule.action, "done", one.rows, depth)
+
+            def done(time: int, firing: Firing = firing) -> None:
+                def kept(connection: Connection) -> None:
+                    record(connection, [replace(firing, finished=time)])
+                    move(connection, rule.id, firing.time)
+
+                with book.storage.together() as pending:
+                    pending.batch.also.append(kept)
+
+            with book.transaction(depth + 1, done) as tx:
+                book.actions.run(rule, one.rows, tx)
+                tx.statement_done()
+            self._came(rule, at)
+
+    def _came(self, rule: Rule, until: int) -> None:
+        """A rule has come to an instant."""
+        rule.until = until
+        self.book.moved(rule.id, until)
 
     def _fired(self, rule: Rule, until: int) -> list[tuple[int, Fired]]:
         """What a rule fires for, by instant, in order; what is silenced apart."""
@@ -127,22 +195,52 @@ class Detached:
     # actions
 
     def run(self) -> bool:
-        """Run the actions that wait, in the order they were recorded; whether there were any."""
-        waiting = self.book.store.firings("waiting")
-        for firing in waiting:
-            self._run(firing)
-        return bool(waiting)
+        """Run the actions that wait, in the order they were recorded, and those that failed and are due again."""
+        ran = [self._run(firing) for firing in self.book.store.firings("waiting")]
+        again = [self._again(entry) for entry in self._retries.due(self.book.timeline.clock.now())]
+        return any([*ran, *again])
 
-    def _run(self, firing: Firing) -> None:
-        book, store = self.book, self.book.store
+    def run_these(self, ids: Collection[int]) -> None:
+        """Run some of the actions that wait."""
+        for firing in self.book.store.firings("waiting"):
+            if firing.id in ids:
+                self._run(firing)
+
+    @property
+    def _retries(self) -> Retries:
+        return Retries(self.book.store, self.book.patience)
+
+    def _again(self, entry: Entry) -> bool:
+        firing = self.book.store.firing(entry.message.firing)
+        if firing is None:
+            self._retries.outbox.acknowledge(self.book.timeline.clock.now(), [GivenUp(entry, "it is forgotten")])
+            return False
+        return self._run(firing, entry)
+
+    def _run(self, firing: Firing, entry: Entry | None = None) -> bool:
+        """Run an action; whether it was tried."""
+        book, store, now = self.book, self.book.store, self.book.timeline.clock.now()
         rule = next((r for r in book.rules() if r.name.lower() == firing.rule.lower()), None)
         if rule is None:
-            store.settle(firing.id, "failed", book.timeline.time, "there is no such rule any more")
-            return
+            store.settle(firing.id, "failed", now, "there is no such rule any more")
+            if entry is not None:
+                self._retries.outbox.acknowledge(now, [GivenUp(entry, "there is no such rule any more")])
+            return False
+        missing = book.actions.missing(rule)
+        if missing is not None:
+            if firing.error != (error := what_is_wrong(missing)):
+                store.settle(firing.id, firing.state, now, error)
+            if entry is not None:
+                self._retries.outbox.release([entry])
+            return False
+        if entry is not None and self._retries.is_spent(entry):
+            error = "the process ended during the last attempt"
+            self._retries.failed(rule, firing, entry, error, now, ever=True)
+            return False
 
         def done(time: int) -> None:
             with book.storage.together() as pending:
-                pending.batch.also.append(lambda connection: settle(connection, firing.id, "done", time))
+                pending.batch.also.append(lambda connection: succeeded(connection, firing, entry, time))
 
         try:
             if firing.depth >= book.bound:
@@ -150,9 +248,9 @@ class Detached:
             with book.transaction(firing.depth + 1, done) as tx:
                 book.actions.run(rule, firing.rows, tx)
                 tx.statement_done()
-        except TidingsError as error:
-            store.settle(firing.id, "failed", book.timeline.time, f"{error.condition}: {error.message}")
-            book.fail(rule.id, error)
-        except Exception as error:
-            store.settle(firing.id, "failed", book.timeline.time, f"{type(error).__name__}: {error}")
-            book.fail_with(rule.id, f"{type(error).__name__}: {error}")
+        except StaleWriter:
+            raise
+        except Exception as error:  # of a procedure, or of whatever the action did
+            ever = isinstance(error, CascadeTooLong)
+            self._retries.failed(rule, firing, entry, what_is_wrong(error), book.timeline.clock.now(), ever=ever)
+        return True

@@ -96,7 +96,7 @@ def happened(event: Event, present: Present) -> bool:
     far = reach(event)
     starts = sorted({0, stretch.start, *(e for e in present.ends if e < stretch.end)})
     steps = [
-        Stretch(stretch.done, first, last, stretch.at)
+        stretch if (first, last) == (stretch.start, stretch.end) else Stretch(stretch.done, first, last, stretch.at)
         for first, last in zip(starts, [*starts[1:], stretch.end], strict=True)
         if first < last
     ]

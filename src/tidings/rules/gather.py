@@ -19,7 +19,7 @@ import pyarrow as pa
 from tidings.clock import instant
 from tidings.errors import InvalidRule, UnknownColumn, closest
 from tidings.lang.sql.rule import Send
-from tidings.rules.action import plain
+from tidings.rules.action import as_json
 from tidings.rules.rule import Rule
 from tidings.store.gathering import Compose, Gathered, Pace
 from tidings.store.outbox import Message
@@ -59,7 +59,7 @@ def parted(rule: Rule, firing: int, time: int, gone: bool, rows: pa.Table) -> li
     places: dict[str, list[int]] = {}
     values = rows.select(columns).to_pylist() if columns else [{}] * rows.num_rows
     for place, row in enumerate(values):
-        places.setdefault(json.dumps(row, default=plain), []).append(place)
+        places.setdefault(as_json(row), []).append(place)
     return [
         Gathered(rule.name, key, firing, time, gone, rows.take(pa.array(some, pa.int64())))
         for key, some in places.items()
@@ -81,7 +81,7 @@ class Composer:
         if self.rule.read.options.resolved:
             data["gone"] = [row for g in told if g.gone for row in g.rows.to_pylist()]
         whole = {"type": f"rule.{self.rule.name}", "timestamp": instant(due).isoformat(), "data": data}
-        text = json.dumps(whole, default=plain)
+        text = as_json(whole)
         return Message(self.rule.name, told[0].firing, action.channel, action.target, text, due)
 
 

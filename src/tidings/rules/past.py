@@ -43,7 +43,7 @@ def fired(waves: Waves, rule: Rule, since: int, until: int) -> Iterator[tuple[in
     wanted = (found.keys() | alone) - _ends(rule, catalog, since, until)
     for at in sorted(wanted if happened is None else wanted.intersection(happened)):
         if at in alone:
-            yield at, instances(waves, rule, _logged(rule, catalog, at), _judged(waves))
+            yield at, instances(waves, rule, _logged(rule, catalog, at), judging(waves))
         else:
             yield at, told(rule, found[at])
 
@@ -92,7 +92,9 @@ def _logged(rule: Rule, catalog: Catalog, at: int) -> Stretch:
     return Stretch((), 0, 0, at - 1, {}, changes)
 
 
-def _judged(waves: Waves) -> Judge:
+def judging(waves: Waves) -> Judge:
+    """Judges a stretch of what is committed."""
+
     def judge(rule: Rule, stretch: Stretch, before: Entries, changes: Entries, came: bool) -> pa.Table:
         return within.delta(waves, rule.name, rule.plan, stretch.at, before, changes)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from tidings.clock import micros
-from tidings.ir.relation import Column, Relation, Scan
+from tidings.ir.relation import Column, Relation
 from tidings.lang.sql.event import And, At, Event, Every, Or, Then
 from tidings.lang.sql.rule import Coupling, CreateRule
 
@@ -19,12 +19,12 @@ TIMES = (Column("began", "timestamp"), Column("ended", "timestamp"), Column("sec
 
 @dataclass(frozen=True, slots=True)
 class ChangesOf:
-    """What stands in ``CHANGES(…)``: a table or view, and the columns by which old and new rows are paired."""
+    """What stands in ``CHANGES(…)``: a table, view or query, and the columns by which old and new rows are paired."""
 
     name: str
     columns: tuple[Column, ...]
     key: tuple[str, ...]
-    scan: Scan
+    plan: Relation
 
     @property
     def relation(self) -> str:

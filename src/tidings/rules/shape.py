@@ -4,15 +4,18 @@
 all rules of a shape are the rows of a relation that is joined in, as activations are, and each row of the result says
 which rule it is of.  So a thousand rules of twenty shapes are twenty queries.
 
-Only whole numbers that something is compared with, in the WHERE of a plain SELECT, are taken out.  They have the same
-type as a column that they have as a literal, so the comparison means the same.
+Only what something is compared with, in the WHERE of a plain SELECT, is taken out.  Numbers have the same type as a
+column that they have as a literal, or a wider one, so the comparison means the same.  A text means what the other side
+wants it to mean as a literal, but not as a column; so it is taken out only where the other side is a column of texts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from hashlib import sha256
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -36,7 +39,7 @@ CONSTANTS = "constants of rules"
 
 RULE = "id of the rule"
 
-_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +57,15 @@ class Shape:
         return {0: own.slice(0, 0)} | {n: own.filter(pc.equal(rules, n)) for n in pc.unique(rules).to_pylist()}
 
 
+Value: TypeAlias = int | Decimal | str
+
+
 @dataclass(frozen=True, slots=True)
 class _Taken:
     """A query with its constants taken out."""
 
     tree: Expression
-    values: tuple[int, ...]
+    values: tuple[Value, ...]
     columns: tuple[Column, ...]
 
     @property
@@ -74,7 +80,7 @@ def shapes(
     """The shapes that several rules have, by the rules' numbers; ``plans`` has those that were bound before."""
     groups: dict[str, list[tuple[Rule, _Taken]]] = {}
     for rule in rules:
-        taken = _taken(rule.read)
+        taken = _taken(rule.read, catalog)
         if taken is not None and rule.changes_of is None and not rule.asks:
             groups.setdefault(taken.key, []).append((rule, taken))
     found: dict[int, Shape] = {}
@@ -93,23 +99,23 @@ def shapes(
     return found
 
 
-def _taken(read: CreateRule) -> _Taken | None:
+def _taken(read: CreateRule, catalog: Catalog) -> _Taken | None:
     """The query of a rule without its constants; None if it has none that can be taken out."""
     tree = read.query.copy()
     if read.parameters or not isinstance(tree, exp.Select) or not is_plain(tree) or not tree.args.get("where"):
         return None
     if any(item.is_star for item in tree.expressions) or any(isinstance(n, exp.Query) for n in _below(tree)):
         return None
-    values: list[int] = []
+    values: list[Value] = []
     columns: list[Column] = []
     for literal in list(tree.args["where"].find_all(exp.Literal)):
-        is_negative = isinstance(literal.parent, exp.Neg)
-        written = literal.parent if is_negative else literal
-        if literal.is_int and isinstance(written.parent, _COMPARISONS):
-            values.append(-int(literal.name) if is_negative else int(literal.name))
-            columns.append(Column(f"c{len(columns)}", "int" if abs(values[-1]) < 2**31 else "bigint"))
+        written = literal.parent if isinstance(literal.parent, exp.Neg) else literal
+        found = _value(written, literal, tree, catalog) if isinstance(written.parent, _COMPARISONS) else None
+        if found is not None:
+            values.append(found[0])
+            columns.append(Column(f"c{len(columns)}", found[1]))
             written.replace(exp.column(columns[-1].name, table="constant"))
-    if not values or any(abs(v) >= 2**63 for v in values):
+    if not values:
         return None
     name = exp.Table(this=exp.to_identifier(CONSTANTS, quoted=True))
     name.set("alias", exp.TableAlias(this=exp.to_identifier("constant")))
@@ -117,6 +123,38 @@ def _taken(read: CreateRule) -> _Taken | None:
     own = exp.column(exp.to_identifier(RULE, quoted=True), table="constant")
     tree.append("expressions", own.as_(RULE, quoted=True))
     return _Taken(tree, tuple(values), tuple(columns))
+
+
+def _value(written: Expression, literal: exp.Literal, tree: exp.Select, catalog: Catalog) -> tuple[Value, str] | None:
+    """What a constant is worth, and of which type it is; None if it has to stay where it is."""
+    if literal.is_string:
+        others = [node for node in written.parent.iter_expressions() if node is not written] if written.parent else []
+        return (literal.name, "string") if all(_is_text(node, tree, catalog) for node in others) else None
+    sign = -1 if written is not literal else 1
+    if literal.is_int:
+        number = sign * int(literal.name)
+        return None if abs(number) >= 2**63 else (number, "int" if abs(number) < 2**31 else "bigint")
+    whole, point, part = literal.name.partition(".")
+    if not point or not (whole + part).isdigit():
+        return None
+    precision = max(len((whole + part).lstrip("0")), len(part), 18)  # room for the longer numbers of other rules
+    exact = sign * Decimal(literal.name)
+    return (exact, f"decimal({precision},{len(part)})") if precision <= 38 else None
+
+
+def _is_text(node: Expression, tree: exp.Select, catalog: Catalog) -> bool:
+    """Whether a tree is a column of texts, or another text."""
+    if isinstance(node, exp.Literal):
+        return node.is_string
+    if not isinstance(node, exp.Column):
+        return False
+    types = set()
+    for table in tree.find_all(exp.Table):
+        known = (
+            catalog.columns(table.name) if not node.table or table.alias_or_name.lower() == node.table.lower() else None
+        )
+        types |= {c.type for c in (known[1] if known else ()) if c.name.lower() == node.name.lower()}
+    return types == {"string"}
 
 
 def _below(tree: exp.Select) -> list[Expression]:

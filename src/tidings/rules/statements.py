@@ -67,7 +67,8 @@ class RuleStatements:
         self.book.reload()
         if before is not None:
             self.book.forget()
-        if read.options.initial and not read.parameters and kept.enabled and not rule.lives:
+        takes = read.options.initial and rule.changes_of is None
+        if takes and not read.parameters and kept.enabled and not rule.lives:
             self._take_what_holds(self.book.ready(self.book.named(read.name)))
 
     def _prepare_activations(self, rule: Rule, before: KeptRule | None) -> None:

@@ -5,14 +5,13 @@ They show the catalog as it is now.  They have no history and no changes, so vie
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pyarrow as pa
 
 from tidings.clock import instant
 from tidings.ir.relation import Column
-from tidings.lang.sql.rule import Call, Modify, Raise, Send
+from tidings.rules.action import as_json, does
 from tidings.rules.book import Book
 from tidings.rules.rule import Rule
 from tidings.store.net import table_of
@@ -47,7 +46,8 @@ def entry(book: Book, name: str) -> pa.Table:
     """The rows of one of the tables, as changes that bring them."""
     if name == RULES:
         bound = {r.id: r for r in book.rules()}
-        rows = [_rule(book, kept, bound.get(kept.id)) for kept in book.kept]
+        troubles = book.store.troubles() if book.kept else {}
+        rows = [_rule(book, kept, bound.get(kept.id), kept.error or troubles.get(kept.name)) for kept in book.kept]
     elif name == SILENCES:
         now = book.timeline.now()
         rows = [_silence(s, now) for s in book.silences.store.silences()]
@@ -62,31 +62,18 @@ def as_rows(columns: tuple[Column, ...], rows: list[tuple[Any, ...]]) -> pa.Tabl
     return as_entry(columns, found, [1] * found.num_rows)
 
 
-def _rule(book: Book, kept: KeptRule, rule: Rule | None) -> tuple[Any, ...]:
+def _rule(book: Book, kept: KeptRule, rule: Rule | None, error: str | None) -> tuple[Any, ...]:
     created = instant(kept.created)
     if rule is None:
-        return (kept.name, kept.enabled, *[None] * 7, created, kept.error, kept.text)
+        return (kept.name, kept.enabled, *[None] * 7, created, error, kept.text)
     options = rule.read.options
     active = None
     if rule.activations is not None:
         active = book.storage.catalog.table(rule.activations).size(book.timeline.time)
     return (
         *(rule.name, kept.enabled, options.priority, "nervous" if options.nervous else "strict"),
-        *(rule.condition, rule.action, _does(rule), options.group, active, created, kept.error, kept.text),
+        *(rule.condition, rule.action, does(rule), options.group, active, created, error, kept.text),
     )
-
-
-def _does(rule: Rule) -> str:
-    """An action in two words."""
-    match rule.read.action:
-        case Call(procedure=name):
-            return f"call {name}"
-        case Modify(change=change):
-            return f"{type(change).__name__.lower()} {change.table}"
-        case Send(channel=channel, target=target):
-            return f"{channel} {target}"
-        case Raise(message=message):
-            return f"raise {message}"
 
 
 def _silence(silence: Silence, now: int) -> tuple[Any, ...]:
@@ -95,7 +82,7 @@ def _silence(silence: Silence, now: int) -> tuple[Any, ...]:
 
 
 def _firing(firing: Firing) -> tuple[Any, ...]:
-    rows = json.dumps(firing.rows.to_pylist(), default=str)
+    rows = as_json(firing.rows.to_pylist())
     finished = None if firing.finished is None else instant(firing.finished)
     return (
         *(firing.id, firing.rule, instant(firing.time), firing.coupling, firing.state, firing.depth),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -235,16 +235,25 @@ class Journal:
             for b in bases
         }
 
-    def rebase(self, base: Base, outdated: Iterable[int] = (), merged: dict[str, Any] | None = None) -> None:
+    def rebase(
+        self,
+        base: Base,
+        outdated: Iterable[int] = (),
+        merged: dict[str, Any] | None = None,
+        also: Callable[[Connection], None] | None = None,
+    ) -> None:
         """Replace a relation's snapshot; the log stays.  The rows of ``outdated`` views do not count any more.
 
         ``merged`` is one entry, :meth:`stored` already, to stand for all those between its first instant and its last.
+        ``also`` records more in the same transaction.
         """
         with self._defining() as connection:
             writes.set_base(connection, base)
             writes.outdate(connection, outdated)
             if merged is not None:
                 writes.merge_entries(connection, base.relation, merged)
+            if also is not None:
+                also(connection)
             point("fold.written")
         point("fold.done")
 

@@ -11,6 +11,9 @@ A process that dies between 2 and 3 leaves a claim.  There is one writer, so a c
 is of a dead one, and :meth:`Outbox.recover` gives it up: the message is sent again, under the same id.  Hence *at least
 once*, and a receiver that knows ids takes each once.
 
+An action of a rule that failed after the commit is a message too, on the channel :data:`ACTION`: it was tried once, and
+is tried again by whoever runs actions, like one that did not arrive.
+
 A target that is gone is disabled with all that waits for it; one that wants to be left alone for a while rests.  Both
 outlive the process.
 
@@ -51,6 +54,10 @@ from tidings.store.fault import point
 
 ADDED, CLAIMED, ACKNOWLEDGED, RECORDED = "outbox.added", "outbox.claimed", "outbox.acknowledged", "outbox.recorded"
 """Points to die at: a message is written, one is claimed, the outcome is written, the outcome is there for good."""
+
+
+ACTION = "action"
+"""The channel of actions that failed; nobody delivers it."""
 
 
 class State(StrEnum):
@@ -177,6 +184,20 @@ def _row(message: Message, is_disabled: bool) -> dict[str, Any]:
     }
 
 
+def postpone(connection: Connection, message: Message, due: int | None, error: str) -> None:
+    """Add what was tried once and failed; it is due again at an instant, or dead if there is none."""
+    tried = {"attempts": 1, "error": error}
+    tried |= {"state": State.DEAD, "settled": message.created} if due is None else {"due": due}
+    connection.execute(insert(schema.outbox), [_row(message, False) | tried])
+
+
+def acknowledge(connection: Connection, now: int, verdicts: Sequence[Verdict]) -> None:
+    """Record what came of attempts in somebody's transaction."""
+    for verdict in verdicts:
+        _record(connection, now, verdict)
+    point(ACKNOWLEDGED)
+
+
 class Catalog(Protocol):
     """Where transactions come from: :class:`tidings.store.session.Session`, or :class:`Memory`."""
 
@@ -226,9 +247,14 @@ class Outbox:
 
     # delivering
 
-    def recover(self) -> int:
-        """Give up the claims of a process that is gone; how many there were.  Their attempts count."""
+    def recover(self, *channels: str) -> int:
+        """Give up the claims of a process that is gone, all or those of some channels; how many there were.
+
+        Their attempts count.
+        """
         stale = and_(_WAITS, _OUT.c.claimed.is_not(None))
+        if channels:
+            stale = and_(stale, _OUT.c.channel.in_(channels))
         with self.catalog.reading() as connection:
             if connection.execute(select(_OUT.c.number).where(stale).limit(1)).first() is None:
                 return 0
@@ -261,9 +287,7 @@ class Outbox:
         if not verdicts:
             return
         with self.catalog.writing() as connection:
-            for verdict in verdicts:
-                _record(connection, now, verdict)
-            point(ACKNOWLEDGED)
+            acknowledge(connection, now, verdicts)
         point(RECORDED)
 
     def release(self, entries: Sequence[Entry]) -> None:

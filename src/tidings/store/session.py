@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import RLock
 
 from sqlalchemy import Connection, Engine, select, update
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
@@ -34,6 +35,8 @@ class Session:
     _held: Connection | None = None
     _in_doubt: bool = False
     _lock: CatalogLock | None = None
+    _mutex: RLock = field(default_factory=RLock)
+    """One transaction of the writer at a time: those who commit and those who deliver are threads of one process."""
 
     def __post_init__(self) -> None:
         self._engine = engine(self.url, read_only=self.read_only)
@@ -68,7 +71,7 @@ class Session:
             raise ReadOnly()
         if self._in_doubt:
             raise CatalogFailed(reason="whether it took the last transaction is not known; open the database again")
-        with _failures(), self._engine.connect() as connection, connection.begin() as transaction:
+        with self._mutex, _failures(), self._engine.connect() as connection, connection.begin() as transaction:
             found = _epoch(connection)
             if found != self.epoch:
                 raise StaleWriter(epoch=self.epoch, present=found)

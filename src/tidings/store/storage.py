@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from sqlalchemy import Connection
 
 from tidings.engine.backend import Backend
 from tidings.errors import DamagedFile, DatabaseMissing, NotWritable, ReadOnly
@@ -270,9 +271,18 @@ class Storage:
         self.commit(last, [(table, table.spanning(entry)) for table, entry in changes], follow)
 
     def load(
-        self, table: Table, data: Any, key: str, readers: list[StoredView], check: Callable[[], None] | None = None
+        self,
+        table: Table,
+        data: Any,
+        key: str,
+        readers: list[StoredView],
+        check: Callable[[], None] | None = None,
+        also: Callable[[Connection], None] | None = None,
     ) -> None:
-        """Give an empty table the rows it begins with; stored views that read it begin anew."""
+        """Give an empty table the rows it begins with; stored views that read it begin anew.
+
+        ``check`` may refuse them, ``also`` records more in the transaction of the catalog that records the load.
+        """
         self.require_writer()
         table.rest_on(table.name, self.backend.load(table.name, table.columns, data, key))
         table.sorted_by = key
@@ -281,8 +291,11 @@ class Storage:
                 check()
             if self.journal is not None:
                 base = self.written(table, 0)
-                self.journal.rebase(base, [v.rows.id for v in readers])
+                self.journal.rebase(base, [v.rows.id for v in readers], also=also)
                 self.rest_on(table, base)
+            elif also is not None:
+                with self.tables_beside.writing() as connection:
+                    also(connection)
         except BaseException:
             self.backend.unload(table.name)
             table.rest_on(None, 0)

@@ -6,13 +6,14 @@ transaction.  A load of history has those that its rows tell.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from threading import RLock
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
+from sqlalchemy import Connection
 
 from tidings.analysis.influents import influents
 from tidings.errors import InvalidRow, UnknownColumn, closest
@@ -24,6 +25,22 @@ from tidings.store.history import entries
 from tidings.store.storage import Storage
 from tidings.store.table import Table, span
 from tidings.store.timeline import Timeline
+
+
+class LoadWatcher(Protocol):
+    """Looks on while tables are loaded."""
+
+    def before(self, target: Table) -> None:
+        """A table is about to be given its first rows."""
+
+    def loaded(self, target: Table) -> None:
+        """They are there; they may be refused."""
+
+    def record(self, connection: Connection) -> None:
+        """Record more in the transaction of the catalog that records the load."""
+
+    def logged(self, tables: Sequence[Table], since: int, until: int) -> None:
+        """Transactions of the past are there; they may be refused, and more be recorded together with them."""
 
 
 @dataclass(slots=True)
@@ -63,7 +80,7 @@ class Commits:
         self.folding.step()
         return time
 
-    def load(self, target: Table, data: Any, sorted_by: str | None) -> None:
+    def load(self, target: Table, data: Any, sorted_by: str | None, watcher: LoadWatcher | None = None) -> None:
         """Give an empty table its first rows."""
         if target.base is not None or target.times(-1, self.timeline.time):
             raise InvalidRow(row=1, table=target.name, reason="only a table without rows can be loaded")
@@ -76,10 +93,18 @@ class Commits:
         definitions = catalog.definitions()
         readers = [v for v in catalog.stored() if target.name in influents(v.plan, definitions)]
         followed = self.timeline.time or self.timeline.followed
-        with self.timeline.beginning_anew([target.name]) if followed else nullcontext():
-            self.storage.load(target, data, key, readers, lambda: self.enforcer.check_base(target))
+        if watcher is not None:
+            watcher.before(target)
 
-    def load_history(self, data: Mapping[str, Any], late: str) -> None:
+        def check() -> None:
+            self.enforcer.check_base(target)
+            if watcher is not None:
+                watcher.loaded(target)
+
+        with self.timeline.beginning_anew([target.name]) if followed else nullcontext():
+            self.storage.load(target, data, key, readers, check, None if watcher is None else watcher.record)
+
+    def load_history(self, data: Mapping[str, Any], late: str, watcher: LoadWatcher | None = None) -> None:
         """Log rows at the instants they tell."""
         after = self.timeline.settled()
         given = [(self.storage.catalog.table(name), rows) for name, rows in data.items()]
@@ -88,8 +113,14 @@ class Commits:
             self.enforcer.check_history(table, entry)
         if changes:
             last = max(span(entry)[1] for _, entry in changes)
+
+            def follow() -> None:
+                self.waves.follow(last)
+                if watcher is not None:
+                    watcher.logged([table for table, _ in changes], after, last)
+
             with self.timeline.reaching(last):
-                self.storage.record(changes, lambda: self.waves.follow(last))
+                self.storage.record(changes, follow)
             self.folding.step()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,6 +12,7 @@ from tests.unit.rules.test_check_phase import LOW, fired, rows
 from tidings import Database, ManualClock
 from tidings.errors import InvalidRule, InvalidSyntax, RuleRaised, UnknownRule, UnknownTransactionState
 from tidings.store.outbox import Outbox
+from tidings.write.transaction import Transaction
 
 
 def states(db: Database) -> list[tuple[str, str]]:
@@ -70,18 +70,6 @@ def test_detached_action_waits_for_advance(db: Database) -> None:
     assert rows(db, "orders") == [(1, 50)]
 
 
-def test_a_failing_detached_action_is_shown(db: Database) -> None:
-    @db.procedure("fails")
-    def fails(rows: list[dict[str, Any]]) -> None:
-        raise ValueError("no luck")
-
-    db.sql(f"CREATE RULE reorder {LOW} DO CALL fails(item)")
-    db.sql("UPDATE stock SET qty = 5 WHERE item = 1")
-    db.advance()
-    assert states(db) == [("reorder", "failed")]
-    assert db.query("SELECT error FROM tidings.rules").rows() == [{"error": "ValueError: no luck"}]
-
-
 def test_detached_actions_trigger_rules_in_turn(db: Database) -> None:
     db.sql(f"""
         CREATE RULE reorder {LOW} DO INSERT INTO orders SELECT item, 50 FROM condition;
@@ -124,6 +112,53 @@ def test_detached_condition_judges_each_transaction_alone(db: Database) -> None:
     assert rows(db, "orders") == [(1, 50), (1, 50)]
     db.advance()
     assert len(fired(db)) == 2
+
+
+def test_condition_and_action_in_one_transaction_after_the_commit(db: Database, clock: ManualClock) -> None:
+    """There are both or neither: a rule whose action fails stays where it is, and goes on from there."""
+    seen: list[tuple[int, int]] = []
+    fails = [True]
+
+    @db.procedure("act")
+    def act(given: list[dict[str, int]], tx: Transaction) -> None:
+        seen.extend((row["item"], row["qty"]) for row in given)
+        tx.insert("log", [("acted", row["item"]) for row in given])
+        if fails[0] and given[0]["qty"] == 4:
+            raise ValueError("no luck")
+
+    db.sql("""
+        CREATE RULE both WHEN SELECT item, qty FROM low DO CALL act(item, qty)
+          WITH (condition = 'detached', action = 'immediate')
+    """)
+    for qty in (5, 100, 4, 100, 3):
+        db.sql(f"UPDATE stock SET qty = {qty} WHERE item = 1")
+    assert seen == []
+    db.advance()
+    assert list(dict.fromkeys(seen)) == [(1, 5), (1, 4)]
+    seen.clear()
+    assert (rows(db, "log"), states(db)) == ([("acted", 1)], [("both", "done")])
+    assert db.query("SELECT error FROM tidings.rules").rows() == [{"error": "ValueError: no luck"}]
+    fails[0] = False
+    db.advance()
+    assert seen == [(1, 4), (1, 3)]
+    assert states(db) == [("both", "done")] * 3
+    assert db.query("SELECT error FROM tidings.rules").rows() == [{"error": None}]
+
+
+def test_what_triggers_itself_after_commits_ends(db: Database) -> None:
+    db._book.bound = 5
+    for name, action in (("one", "detached"), ("other", "immediate")):
+        db.sql(f"""
+            CREATE TABLE {name}s (n INT);
+            CREATE RULE {name} WHEN SELECT n FROM {name}s DO INSERT INTO {name}s SELECT n + 1 FROM condition
+              WITH (condition = 'detached', action = '{action}');
+            INSERT INTO {name}s VALUES (0)
+        """)
+    db.advance()
+    assert [r["n"] for r in db.query("SELECT n FROM ones ORDER BY n").rows()] == list(range(6))
+    assert [r["n"] for r in db.query("SELECT n FROM others ORDER BY n").rows()] == list(range(6))
+    errors = [r["error"] for r in db.query("SELECT error FROM tidings.rules").rows()]
+    assert all(e.startswith("CascadeTooLong") for e in errors)
 
 
 def test_the_clock_triggers(db: Database, clock: ManualClock) -> None:

@@ -73,6 +73,19 @@ def test_changes_of_a_view_by_its_key(db: Database) -> None:
     assert rows(db, "log") == [("0 to 5", 1), ("4 to 0", 1), ("5 to 4", 1)]
 
 
+def test_changes_of_a_query(db: Database) -> None:
+    db.sql(f"""
+        CREATE RULE moved WHEN SELECT new.kind, old.n AS o, new.n AS n
+          FROM CHANGES((SELECT item % 2 AS kind, count(*) AS n FROM stock WHERE qty > 0 GROUP BY item % 2), kind)
+          DO INSERT INTO log SELECT concat(coalesce(o, 0), ' to ', n), kind FROM condition {NOW}
+    """)
+    db.sql("INSERT INTO stock VALUES (3, 1), (5, 1); UPDATE stock SET qty = 2 WHERE item = 2")
+    db.sql("UPDATE stock SET qty = 0 WHERE item = 3")
+    assert rows(db, "log") == [("1 to 3", 1), ("3 to 2", 1)]
+    with pytest.raises(DependentObjects):
+        db.sql("DROP TABLE stock")
+
+
 def test_signals_are_rows_for_one_transaction(db: Database) -> None:
     db.sql(f"""
         CREATE EVENT counted (item INT, found INT);

@@ -385,13 +385,17 @@ def _coupled(
     action: Action,
     places: dict[str, Place] | None = None,
 ) -> Options:
-    """Options with couplings that go together; an action is never before its condition."""
+    """Options with couplings that go together; an action is never before its condition.
+
+    What is detached and immediate is judged after the commit, and acts at once, in the same transaction.
+    """
     at = (places or {}).get("action") or (places or {}).get("condition")
     condition = _COUPLINGS[given.get("condition", "deferred")]
     usual = condition if isinstance(action, Raise) else "detached"
     coupled = _COUPLINGS[given.get("action", usual)]
     order = ("immediate", "deferred", "detached", "detached independent")
-    if order.index(coupled) < order.index(condition):
+    together = (condition, coupled) == ("detached", "immediate") and isinstance(action, Call | Modify)
+    if order.index(coupled) < order.index(condition) and not together:
         raise InvalidSyntax(at, reason=f"an action cannot be {coupled} when its condition is {condition}")
     if condition == "detached independent":
         raise InvalidSyntax(at, reason="a condition is immediate, deferred or detached")
