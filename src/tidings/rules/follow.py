@@ -89,8 +89,9 @@ class Following:
     def replayed(self, rule: Rule, since: int, until: int) -> list[tuple[int, Fired]]:
         """What a rule would have fired for, had it been followed from an instant on."""
         held = [one for one in self._stock(replace(rule, until=since), []).values() if one is not None]
-        told, _ = self._lived(rule, held, self._changes(rule, since, until), since, until)
-        return [(at, Fired(rule, _rows(rule, some), ran=False)) for (at, gone), some in _together(rule, told).items()]
+        told, became = self._lived(rule, held, self._changes(rule, since, until), since, until)
+        found = _together(rule, told, became)
+        return [(at, Fired(rule, _rows(some), ran=False, gone=gone)) for (at, gone), some in found.items()]
 
     def _lived(
         self, rule: Rule, known: list[Instance], changes: list[Change], since: int, until: int
@@ -177,14 +178,24 @@ def _keys(rule: Rule, rows: pa.Table) -> list[str]:
     return [digest(key) for key in row_keys(pa.table(columns, names=[str(n) for n in range(len(columns))]))]
 
 
-def _together(rule: Rule, told: list[Told]) -> dict[tuple[int, bool], list[Told]]:
-    """What a rule fires for, of what is told: by instant, beginnings before ends."""
+def _together(rule: Rule, told: list[Told], became: Became) -> dict[tuple[int, bool], list[Told]]:
+    """What a rule fires for, of what is told: by instant, beginnings before ends.
+
+    What begins while the rule is not effective is quiet from then on.
+    """
     found: dict[tuple[int, bool], list[Told]] = {}
+    unheard: dict[str, bool] = {}
     for one in told:
+        key = one.instance.key
+        if not one.gone:
+            unheard[key] = not rule.is_within(one.at)
         wanted = one.gone if rule.read.when == "gone" else not one.gone or rule.read.options.resolved
-        unknown = one.instance.quiet and rule.read.when != "gone"
+        unknown = rule.read.when != "gone" and (one.instance.quiet or unheard.get(key, False))
         if wanted and not unknown and rule.is_within(one.at):
             found.setdefault((one.at, one.gone), []).append(one)
+    for key in (k for k, is_unheard in unheard.items() if is_unheard):
+        one_left = became.get(key)
+        became[key] = None if one_left is None else replace(one_left, quiet=True)
     return found
 
 
@@ -192,8 +203,8 @@ def _fired(rule: Rule, told: list[Told], became: Became, silences: Silences) -> 
     """The firings, those that are silenced apart: also where it is told that what began in silence is gone."""
     fired: list[tuple[int, Fired]] = []
     muted: dict[str, bool] = {}
-    for (at, gone), some in _together(rule, told).items():
-        rows = _rows(rule, some)
+    for (at, gone), some in _together(rule, told, became).items():
+        rows = _rows(some)
         mask = silences.mask(rule, rows, at)
         if gone and rule.read.when != "gone":
             mask = [m or muted.get(t.instance.key, t.instance.muted) for m, t in zip(mask, some, strict=True)]
@@ -207,7 +218,7 @@ def _fired(rule: Rule, told: list[Told], became: Became, silences: Silences) -> 
     return Followed(fired, became)
 
 
-def _rows(rule: Rule, told: list[Told]) -> pa.Table:
+def _rows(told: list[Told]) -> pa.Table:
     """The rows of instances; of those that are gone also since when and until when they were there."""
     rows = pa.concat_tables([t.instance.row for t in told]).combine_chunks()
     if not told[0].gone:

@@ -313,3 +313,19 @@ def test_instances_of_a_view_that_was_replaced_are_forgotten(db: Database, clock
     pass_minutes(db, clock, 60)
     assert notices(db) == [("begins", [1]), ("begins", [2])]
     assert db.query("SELECT error FROM tidings.rules").rows() == [{"error": None}]
+
+
+def test_what_began_before_the_rule_is_effective_is_not_told(db: Database, clock: ManualClock) -> None:
+    db.sql(f"CREATE RULE tell {LOW} DO NOTIFY 'x' WITH (effective = '1970-01-01 01:00:00', resolved)")
+    low(db, 1)
+    pass_minutes(db, clock, 30)
+    low(db, 1, 100)
+    db.advance()
+    low(db, 1)
+    pass_minutes(db, clock, 40)
+    low(db, 1, 100)
+    low(db, 2)
+    db.advance()
+    low(db, 2, 100)
+    db.advance()
+    assert notices(db) == [("begins", [2]), ("gone", [2])]
