@@ -352,8 +352,8 @@ def pairs(went: Bag, came: Bag, by: Callable[[tuple[Any, ...]], Any]) -> list[tu
     """What went beside what came in its stead."""
     found: list[tuple[Any, Any]] = []
     for key in {by(row) for row in (*went, *came)}:
-        sides = [sorted((r for r in bag.elements() if by(r) == key), key=repr) for bag in (went, came)]
-        found += zip_longest(*sides)
+        old, new = (sorted((r for r in bag.elements() if by(r) == key), key=repr) for bag in (went, came))
+        found += zip_longest(old, new)
     return found
 
 

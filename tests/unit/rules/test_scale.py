@@ -73,8 +73,8 @@ def write_rules(db: Database, count: int) -> None:
     )
 
 
-def test_rules_of_twenty_shapes_are_twenty_queries(shop: Database, asked: list[str]) -> None:
-    count = 1_000 if shop._backend.dialect.name == "duckdb" else 100
+@pytest.mark.parametrize("count", [60, pytest.param(1_000, marks=pytest.mark.slow)])
+def test_rules_of_twenty_shapes_are_twenty_queries(shop: Database, asked: list[str], count: int) -> None:
     write_rules(shop, count)
     assert len({id(s) for s in shop._book.shapes().values()}) == 20
     asked.clear()
@@ -88,7 +88,7 @@ def test_rules_of_twenty_shapes_are_twenty_queries(shop: Database, asked: list[s
         tx.insert("stock", [(1, "item 3", 4), (3, "item 9", 30)])
     assert len(asked) == count
     assert sorted(fired(shop)) == sorted(together * 2)
-    assert len(together) > 20
+    assert len(together) > 5
 
 
 def test_commits_that_concern_nobody_ask_nothing(shop: Database, asked: list[str]) -> None:
