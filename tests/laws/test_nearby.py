@@ -56,6 +56,8 @@ AGREED = [
     "SELECT t.k, u.y, t.n + u.y AS s FROM t JOIN u ON u.x = t.k WHERE t.n < u.y",
     "SELECT k, COUNT(*) AS c, SUM(n) AS s, MIN(at) AS a, MAX(day) AS d, COUNT(DISTINCT w) AS w FROM t GROUP BY k",
     "SELECT k, SUM(p) AS s, SUM(p) FILTER (WHERE n > 1) AS f FROM t GROUP BY k HAVING COUNT(*) > 1",
+    "SELECT k, AVG(p) AS a, SUM(p * (1 - p)) AS s, SUM(p * (1 - p) * (1 + p)) AS l FROM t GROUP BY k",
+    "SELECT YEAR(day) AS y, MONTH(at) AS m, SUBSTRING(w, 1, 1) AS c, COUNT(*) AS n FROM t GROUP BY 1, 2, 3",
     "SELECT DISTINCT w, b FROM t",
     "SELECT k, w FROM t UNION SELECT x, z FROM u",
     "SELECT k FROM t EXCEPT ALL SELECT x FROM u",
@@ -68,6 +70,7 @@ AGREED = [
     "SELECT k, RANK() OVER (PARTITION BY k ORDER BY w DESC) AS r, SUM(n) OVER (PARTITION BY k) AS s FROM t",
     "SELECT k, n FROM t WHERE n > (SELECT MAX(y) FROM u WHERE u.x = t.k)",
     "SELECT CASE WHEN n > 2 THEN w ELSE 'few' END AS x, COALESCE(p, 0.00) AS p FROM t WHERE w LIKE 'a%' OR b",
+    "SELECT k, n FROM t WHERE at < now() - INTERVAL 28 DAYS AND NOT EXISTS (SELECT 1 FROM u WHERE u.x = t.k)",
     "SELECT k, f FROM t WHERE f >= f AND at < TIMESTAMP '2024-06-01 00:00:00' AND day > DATE '2024-01-01'",
 ]
 """Views on whose every expression the engines agree."""

@@ -14,7 +14,7 @@ from sqlglot import exp
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Jobs
 from tidings.engine.lower import Dialect, printed
-from tidings.engine.plain import expanded
+from tidings.engine.plain import expanded, parting
 from tidings.engine.source import Source
 from tidings.engine.touched import Touched, answers, query
 from tidings.errors import EngineFailed
@@ -31,9 +31,9 @@ class DuckDB:
     name = "duckdb"
     dialect = Dialect("duckdb", casts_items=True, one_task=False)
 
-    def __init__(self) -> None:
+    def __init__(self, threads: int = 1) -> None:
         self._registered: dict[str, Source] = {}
-        self._connection = duckdb.connect(":memory:", config={"threads": 1})
+        self._connection = duckdb.connect(":memory:", config={"threads": threads})
         self._connection.execute("SET TimeZone = 'UTC'")
         self._connection.execute("SET enable_progress_bar = false")
         self._connection.execute("SET order_by_non_integer_literal = true")  # as in Spark
@@ -115,8 +115,19 @@ class DuckDB:
             rows = f'SELECT {columns} FROM "{_base(source.base)}" UNION ALL {rows}'
         if went.num_rows:
             self._copy(f"{name}__went", went)
-            rows = f'({rows}) EXCEPT ALL SELECT {columns} FROM "{name}__went"'
+            rows = self._without(name, rows, columns, parting(went, source.columns))
         self._view(name, rows)
+
+    def _without(self, name: str, rows: str, columns: str, part: Column | None) -> str:
+        """Rows without those that went; the few that one of these may equal are gone through first."""
+        if part is None:
+            return f'({rows}) EXCEPT ALL SELECT {columns} FROM "{name}__went"'
+        key = _names((part,)).removesuffix(", ")
+        met = f'SELECT {columns} FROM ({rows}) WHERE {key} IN (SELECT {key} FROM "{name}__went")'
+        left = f'({met}) EXCEPT ALL SELECT {columns} FROM "{name}__went"'
+        self._connection.execute(f'CREATE OR REPLACE TEMP TABLE "{name}__left" AS {left}')
+        others = f'SELECT {columns} FROM ({rows}) AS r ANTI JOIN "{name}__went" AS w ON r.{key} = w.{key}'
+        return f'{others} UNION ALL SELECT {columns} FROM "{name}__left"'
 
     def write(self, text: str, path: Path) -> None:
         path.mkdir()

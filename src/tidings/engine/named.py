@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from tidings.engine.backend import Backend
@@ -21,3 +22,10 @@ def named(engine: str, session: Any = None) -> Backend:
             return DuckDB()
         case _:
             raise UnknownEngine(name=engine)
+
+
+def second() -> Backend:
+    """The engine beside Spark that runs in this process, on all its cores."""
+    from tidings.engine.duckdb import DuckDB
+
+    return DuckDB(threads=os.cpu_count() or 1)

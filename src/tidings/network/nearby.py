@@ -19,28 +19,39 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidings.analysis.agreed_plan import disagreement
-from tidings.delta.lookups import LookedUp, Lookup, looked_up
+from tidings.delta.lookups import KEY, KEYS, Lookup, looked_up
 from tidings.delta.plan import Program, Step
 from tidings.engine.arrow import arrow_schema, arrow_type
 from tidings.engine.run import Runner
 from tidings.engine.source import Source, Sources
 from tidings.engine.touched import Touched
 from tidings.ir.expression import TIME, WEIGHT
-from tidings.ir.relation import Version
+from tidings.ir.relation import Column, Relation, Version
+from tidings.store.snapshot import Snapshot
 from tidings.store.storage import Storage
 from tidings.store.table import Table
 
-TINY = 2_000
-"""Up to this many changed rows a batch is tiny."""
-
 AT_HAND = 500_000
-"""Up to this many changed rows, if no state has to be read: the changes are in this process."""
+"""Up to this many changed rows a batch may run here: they are in this process."""
 
 WHOLE = 20_000
-"""A relation of up to this many rows may be read whole."""
+"""A relation of up to this many rows may be read whole, and is kept then."""
 
-SCATTERED = 200
+SCANNED = 50_000_000
+"""Up to this many rows may be gone through in files."""
+
+SCATTERED = 400
 """Up to this many row groups are decoded in this process for a lookup; more are Spark's work."""
+
+LISTED = 2_000
+"""Up to this many keys are looked up by Spark; for more the whole wave is Spark's."""
+
+
+_VERSION = ((TIME, pa.int64()), (WEIGHT, pa.int64()))
+
+
+class TooFar(Exception):
+    """What a wave touches is more than is read in this process."""
 
 
 class Found(NamedTuple):
@@ -51,87 +62,145 @@ class Found(NamedTuple):
     seconds: float
 
 
+class _Prepared(NamedTuple):
+    """A step as it is run."""
+
+    step: Step
+    lookups: tuple[Lookup, ...]
+    """What is looked up for it; nothing for a step of the first engine."""
+    disagreed: str | None
+    """What the engines may not agree on in it."""
+
+
+def _prepared(step: Step) -> _Prepared:
+    disagreed = disagreement(step.plan)
+    if disagreed is not None:
+        return _Prepared(step, (), disagreed)
+    found = looked_up(step)
+    return _Prepared(found.step, found.lookups, None)
+
+
 @dataclass(slots=True)
 class Nearby:
     """Runs waves in this process where it may."""
 
     storage: Storage
+    runner: Runner
+    """Runs steps on the database's own engine."""
     finisher: Runner
     """Runs steps on the second engine."""
-    _prepared: dict[int, tuple[Program, str | None, list[LookedUp]]] = field(default_factory=dict)
+    _prepared: dict[int, tuple[Program, list[_Prepared]]] = field(default_factory=dict)
     _batch: tuple[int, int] = (0, 0)
     _fetched: dict[tuple[object, ...], tuple[Source, list[pa.Table]]] = field(default_factory=dict)
     """What was looked up for the present batch, beside the changes it was looked up by: programs have it in common."""
+    _plans: dict[str, Relation] = field(default_factory=dict)
+    _bases: dict[int, str] = field(default_factory=dict)
+    """The snapshots that the second engine knows, by table."""
 
     def why_not(self, program: Program, changes: int) -> str | None:
         """What speaks against running a program here; None if nothing does."""
         if changes > AT_HAND:
             return f"{changes:,} changed rows are more than {AT_HAND:,}"
-        _, disagreed, steps = self._prepare(program)
-        if disagreed is not None:
-            return f"the engines may not agree on {disagreed}"
-        if changes > TINY and any(step.lookups for step in steps):
-            return f"{changes:,} changed rows are more than {TINY:,}"
-        for lookup in (found for step in steps for found in step.lookups):
+        steps = self._prepare(program)
+        if steps and all(step.disagreed is not None for step in steps):
+            return f"the engines may not agree on {steps[-1].disagreed}"
+        for lookup in (lookup for step in steps for lookup in step.lookups):
             table = self.storage.catalog.rows(lookup.relation)
-            if lookup.column is None and table.base_size > WHOLE:
+            if lookup.column is None and table.base_size > self._limit(table):
                 return f"{lookup.relation} is read whole"
         return None
 
-    def _prepare(self, program: Program) -> tuple[Program, str | None, list[LookedUp]]:
+    def why_not_again(self, program: Program) -> str | None:
+        """What speaks against a recompute here."""
+        disagreed = next((s.disagreed for s in self._prepare(program) if s.disagreed is not None), None)
+        if disagreed is not None:
+            return f"the engines may not agree on {disagreed}"
+        tables = [self.storage.catalog.rows(r) for r in _relations(program)]
+        if any(t.base is not None and t.id not in self.storage.snapshots for t in tables):
+            return "not all rows are in files"
+        rows = sum(t.base_size for t in tables)
+        return f"a recompute of {rows:,} rows" if rows > SCANNED else None
+
+    def again(self, program: Program, sources: Sources, since: int, until: int) -> pa.Table:
+        """The delta of a recompute, over files."""
+        for table in map(self.storage.catalog.rows, _relations(program)):
+            if table.base is not None:
+                self.base(table, self.storage.snapshots[table.id])
+        return self.finisher.run(program, sources, since, until)
+
+    def _limit(self, table: Table) -> int:
+        """Up to how many rows a relation may be read whole; much more from files, which is not all held in memory."""
+        return SCANNED if table.id in self.storage.snapshots else WHOLE
+
+    def _prepare(self, program: Program) -> list[_Prepared]:
         """What is known of a program without its rows, found out once."""
         if id(program) not in self._prepared:
-            found = (disagreement(step.plan) for step in program.steps)
-            disagreed = next((f for f in found if f is not None), None)
-            steps = [] if disagreed is not None else list(map(looked_up, program.steps))
-            self._prepared[id(program)] = program, disagreed, steps
-        return self._prepared[id(program)]
+            self._prepared[id(program)] = program, list(map(_prepared, program.steps))
+        return self._prepared[id(program)][1]
 
     def forget(self) -> None:
         """Forget programs: a definition has changed."""
         self._prepared.clear()
+        self._plans.clear()
 
     def run(self, program: Program, sources: Sources, since: int, until: int, wanted: frozenset[str]) -> Found:
-        """The deltas of a program's view and of those of its lower steps that are wanted."""
+        """The deltas of a program's view and of those of its lower steps that are wanted; may be :class:`TooFar`.
+
+        Steps on which the engines may not agree are the first engine's, over the deltas of the others.
+        """
         if self._batch != (since, until):
             self._batch = since, until
             self._fetched.clear()
         made: dict[str, Source] = {}
         deltas: dict[str, pa.Table] = {}
         rows, seconds = 0, 0.0
-        for step in self._prepare(program)[2]:
-            work = _Work(self.storage, self.finisher, sources, made, since, until, self._fetched)
+        for step in self._prepare(program):
+            work = _Work(self, sources, made, since, until)
             begun = perf_counter()
             work.look_up(step.lookups)
             seconds += perf_counter() - begun
             rows += work.rows
-            delta = work.run(step.step)
+            delta = work.run(step.step, self.finisher if step.disagreed is None else self.runner)
             made[step.step.name] = Source(step.step.columns, None, delta)
             if step.step.name in wanted or step.step.name == program.view:
                 deltas[step.step.name] = delta
         return Found(deltas, rows, seconds)
+
+    def plan(self, lookup: Lookup) -> Relation:
+        """What finds the rows of a lookup in files."""
+        if lookup.name not in self._plans:
+            self._plans[lookup.name] = lookup.plan_of_rows()
+        return self._plans[lookup.name]
+
+    def base(self, table: Table, snapshot: Snapshot) -> Source:
+        """The rows of a snapshot, for the second engine: it reads them in their files."""
+        assert table.base is not None
+        known = self._bases.get(table.id)
+        if known != table.base:
+            if known is not None:
+                self.finisher.backend.unload(known)
+            snapshot.load_into(self.finisher.backend, table.base)
+            self._bases[table.id] = table.base
+        return Source(table.columns, table.base, arrow_schema(table.columns, versioned=True).empty_table())
 
 
 @dataclass(slots=True)
 class _Work:
     """One step: its lookups, then its delta."""
 
-    storage: Storage
-    finisher: Runner
+    nearby: Nearby
     sources: Sources
     made: dict[str, Source]
     """The deltas of lower steps."""
     since: int
     until: int
-    fetched: dict[tuple[object, ...], tuple[Source, list[pa.Table]]]
     rows: int = 0
     _found: dict[str, Source] = field(default_factory=dict)
     _waiting: list[tuple[Lookup, Touched]] = field(default_factory=list)
 
-    def run(self, step: Step) -> pa.Table:
-        return self.finisher.run(
-            Program(step.name, frozenset(), step.columns, (step,)), self._source, self.since, self.until
-        )
+    def run(self, step: Step, runner: Runner) -> pa.Table:
+        alone = Program(step.name, frozenset(), step.columns, (step,))
+        return runner.run(alone, self._source, self.since, self.until)
 
     def _source(self, relation: str, version: Version) -> Source:
         if relation in self._found:
@@ -144,20 +213,29 @@ class _Work:
             if lookup.plan is not None:
                 self._ask()
             common = self._common(lookup)
-            if common in self.fetched:
-                self._found[lookup.name] = self.fetched[common][0]
+            if common in self.nearby._fetched:
+                self._found[lookup.name] = self.nearby._fetched[common][0]
                 continue
-            table = self.storage.catalog.rows(lookup.relation)
+            table = self.nearby.storage.catalog.rows(lookup.relation)
             keys = self._keys(lookup)
             wanted = Touched(table.base or "", lookup.columns, lookup.column, keys, lookup.nulls)
             nothing = lookup.column is not None and not lookup.nulls and len(keys) == keys.null_count
             if table.base is None or nothing:
                 self._take(lookup, wanted, arrow_schema(lookup.columns).empty_table())
-            elif (rows := self._from_files(table, wanted)) is not None:
+            elif lookup.is_whole and table.base_size > WHOLE:
+                self._found[lookup.name] = self._in_files(table, lookup)
+            elif (rows := self._from_files(table, wanted, lookup)) is not None:
                 self._take(lookup, wanted, rows)
-            else:
+            elif len(keys) <= LISTED:
                 self._waiting.append((lookup, wanted))
+            else:
+                raise TooFar(f"{len(keys):,} keys are looked up in {lookup.relation}")
         self._ask()
+
+    def _in_files(self, table: Table, lookup: Lookup) -> Source:
+        """All rows of a state, where they are."""
+        base = self.nearby.base(table, self.nearby.storage.snapshots[table.id])
+        return Source(lookup.columns, base.base, self.sources(lookup.relation, lookup.version).changes)
 
     def _by(self, lookup: Lookup) -> list[pa.Table]:
         """The changes a lookup depends on: those it takes its keys from, and those of what it is of."""
@@ -173,7 +251,7 @@ class _Work:
     def _ask(self) -> None:
         waiting, self._waiting = self._waiting, []
         if waiting:
-            found = self.storage.backend.touched([wanted for _, wanted in waiting])
+            found = self.nearby.storage.backend.touched([wanted for _, wanted in waiting])
             for (lookup, wanted), rows in zip(waiting, found, strict=True):
                 self._take(lookup, wanted, rows)
 
@@ -183,7 +261,7 @@ class _Work:
             return pa.nulls(0)
         type = arrow_type(lookup.column.type)
         if lookup.plan is not None:
-            found = self.finisher.rows(lookup.plan, self._source, self.since, self.until).column(0).chunks
+            found = self.nearby.finisher.rows(lookup.plan, self._source, self.since, self.until).column(0).chunks
         else:
             found = [chunk for relation, name in lookup.keys for chunk in self._delta(relation).column(name).chunks]
         return pc.unique(pa.chunked_array([_as(type, chunk) for chunk in found], type))
@@ -193,17 +271,30 @@ class _Work:
         assert isinstance(rows, pa.Table), "tiny batches are in memory"
         return rows
 
-    def _from_files(self, table: Table, wanted: Touched) -> pa.Table | None:
+    def _from_files(self, table: Table, wanted: Touched, lookup: Lookup) -> pa.Table | None:
         """Rows of a snapshot, if they can be had by reading a little of it."""
-        snapshot = self.storage.snapshots.get(table.id)
+        snapshot = self.nearby.storage.snapshots.get(table.id)
         if snapshot is None:
             return None
-        if wanted.column is None:
+        if wanted.column is None and table.base_size <= WHOLE:
             return snapshot.rows()
-        keys = wanted.keys.drop_null()
-        keys = pa.concat_arrays([keys, pa.nulls(1, keys.type)]) if wanted.nulls else keys
-        name = wanted.column.name
-        return snapshot.having(name, keys) if snapshot.effort(name, keys) <= SCATTERED else None
+        if wanted.column is not None:
+            keys = wanted.keys.drop_null()
+            keys = pa.concat_arrays([keys, pa.nulls(1, keys.type)]) if wanted.nulls else keys
+            name = wanted.column.name
+            if snapshot.effort(name, keys) <= SCATTERED:
+                return snapshot.having(name, keys, wanted.columns)
+        return None if table.base_size > SCANNED else self._scanned(table, snapshot, lookup, wanted.keys)
+
+    def _scanned(self, table: Table, snapshot: Snapshot, lookup: Lookup, keys: pa.Array) -> pa.Table:
+        """The rows of a lookup by going through files; row groups that cannot have any are left out."""
+        base = self.nearby.base(table, snapshot)
+        listed = _before(pa.table({KEY: keys}), pa.schema([(KEY, keys.type), *_VERSION]))
+        given = Source((Column(KEY, lookup.column.type),), None, listed) if lookup.column is not None else base
+        plan = self.nearby.plan(lookup)
+        return self.nearby.finisher.rows(
+            plan, lambda relation, _version: given if relation == KEYS else base, self.since, self.until
+        )
 
     def _take(self, lookup: Lookup, wanted: Touched, rows: pa.Table) -> None:
         """Let the rows of a lookup be read under its name, with what the log adds to them."""
@@ -220,7 +311,7 @@ class _Work:
         self._found[lookup.name] = source = Source(lookup.columns, None, both)
         common = self._common(lookup)
         if common is not None:
-            self.fetched[common] = source, self._by(lookup)
+            self.nearby._fetched[common] = source, self._by(lookup)
 
 
 def _as(type: pa.DataType, keys: pa.Array) -> pa.Array:
@@ -240,3 +331,8 @@ def _before(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     rows = rows.select([n for n in schema.names if n not in (TIME, WEIGHT)])
     zeros, ones = (pa.repeat(pa.scalar(n, pa.int64()), rows.num_rows) for n in (0, 1))
     return rows.append_column(TIME, zeros).append_column(WEIGHT, ones).cast(schema)
+
+
+def _relations(program: Program) -> set[str]:
+    """What a program reads."""
+    return {scan.relation for step in program.steps for scan in step.scans}

@@ -33,7 +33,7 @@ from tidings.errors import EngineFailed, HistoryGone, RecomputeRefused, TidingsE
 from tidings.ir.relation import Aggregate, Filter, Join, Project, Relation, Scan, Union, Unnest, Values, Version
 from tidings.ir.traverse import walk
 from tidings.network import shared
-from tidings.network.nearby import Nearby
+from tidings.network.nearby import Found, Nearby, TooFar
 from tidings.network.progress import steps
 from tidings.network.record import WaveRecord
 from tidings.network.strategy import Choice, Strategy, choose
@@ -55,6 +55,9 @@ Given: TypeAlias = Mapping[str, Source]
 """Deltas of views, known before a wave."""
 
 NOTHING: Given = {}
+
+Run: TypeAlias = Callable[[Program, Sources, int, int], pa.Table]
+"""What runs a program over a batch, and gives its delta."""
 
 _GROWING = (Scan, Values, Filter, Project, Join, Union, Unnest)
 """Operators over which more rows below mean more rows above."""
@@ -194,10 +197,10 @@ class Waves:
         engine = self.runner.backend.name
         if self.nearby is None:
             return engine, f"execution is {engine}"
-        if wave.choice.strategy is Strategy.RECOMPUTE:
-            return engine, "a recompute"
-        against = self.nearby.why_not(wave.program, wave.changes)
-        return ("in-process", "tiny, and the engines agree on it") if against is None else (engine, against)
+        again = wave.choice.strategy is Strategy.RECOMPUTE
+        program = wave.program
+        against = self.nearby.why_not_again(program) if again else self.nearby.why_not(program, wave.changes)
+        return ("in-process", "small, and the engines agree on it") if against is None else (engine, against)
 
     def _run(self, wave: Wave, wanted: frozenset[str] = frozenset()) -> dict[str, pa.Table]:
         """The deltas of a wave's view and of those of its groupings that are wanted; what it took is recorded."""
@@ -206,20 +209,30 @@ class Waves:
             return self.runner.deltas(wave.program, sources, wave.since, wave.until)
         execution, why = self.execution(wave)
         seconds, rows = {"plan": wave.seconds}, wave.choice.rows
-        begun = perf_counter()
+        begun, deltas = perf_counter(), None
         with self.runner.backend.counted() as jobs:
-            if wave.choice.strategy is Strategy.RECOMPUTE:
-                deltas = {wave.program.view: self._recomputed(wave.program, wave.since, wave.ends)}
-            elif execution == "in-process" and self.nearby is not None:
-                found = self.nearby.run(wave.program, sources, wave.since, wave.until, wanted)
-                deltas, rows = found.deltas, found.rows
-                seconds["look up"] = found.seconds
-                begun += found.seconds
-            else:
+            if execution == "in-process" and self.nearby is not None:
+                try:
+                    found = self._run_nearby(self.nearby, wave, sources, wanted)
+                except (TooFar, EngineFailed) as reason:  # if this engine cannot do it, the other one can or says why
+                    execution, why = self.runner.backend.name, str(reason).splitlines()[0]
+                else:
+                    deltas, rows = found.deltas, found.rows
+                    seconds["look up"] = found.seconds
+                    begun += found.seconds
+            if deltas is None and wave.choice.strategy is Strategy.RECOMPUTE:
+                deltas = {wave.program.view: self._recomputed(wave.program, wave.since, wave.ends, self.runner.run)}
+            if deltas is None:
                 deltas = self.runner.deltas(wave.program, sources, wave.since, wave.until, wanted)
         seconds["finish" if "look up" in seconds else "run"] = perf_counter() - begun
         self._record(wave, (execution, why), rows, deltas, jobs.number, seconds)
         return deltas
+
+    def _run_nearby(self, nearby: Nearby, wave: Wave, sources: Sources, wanted: frozenset[str]) -> Found:
+        if wave.choice.strategy is not Strategy.RECOMPUTE:
+            return nearby.run(wave.program, sources, wave.since, wave.until, wanted)
+        delta = self._recomputed(wave.program, wave.since, wave.ends, nearby.again)
+        return Found({wave.program.view: delta}, wave.choice.rows, 0.0)
 
     def _record(
         self,
@@ -277,11 +290,11 @@ class Waves:
             )
         return found
 
-    def _recomputed(self, program: Program, since: int, ends: tuple[int, ...]) -> pa.Table:
+    def _recomputed(self, program: Program, since: int, ends: tuple[int, ...], run: Run) -> pa.Table:
         """What recomputing at one instant after the other tells."""
         starts = (since, *ends[:-1])
         pairs = zip(starts, ends, strict=True)
-        return pa.concat_tables(self.runner.run(program, self.sources(s, e), s, e) for s, e in pairs)
+        return pa.concat_tables(run(program, self.sources(s, e), s, e) for s, e in pairs)
 
     def sources(self, since: int, until: int, given: Given = NOTHING) -> Sources:
         """Where the engine finds the rows of a batch."""
@@ -427,7 +440,8 @@ class Waves:
         for name, groups in view.groupings.items():
             alone = len(wave.ends) == 1
             program = recompute_program(name, groups, wave.program.changed, definitions, stored=alone)
-            found[name] = self._recomputed(program, wave.since, wave.ends)
+            near = self.nearby if self.nearby and self.nearby.why_not_again(program) is None else None
+            found[name] = self._recomputed(program, wave.since, wave.ends, near.again if near else self.runner.run)
         return found
 
     def _begin_anew(self, view: StoredView, at: int, failure: TidingsError) -> None:
