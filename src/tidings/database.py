@@ -83,7 +83,7 @@ def open(
     backend = named(engine, spark)
     storage = in_memory(backend) if path is None else opened(backend, Path(path), catalog, read_only=read_only)
     kept = None if retention is None else retention // timedelta(microseconds=1)
-    nearby = Nearby(storage, Runner(backend), Runner(second())) if execution == "auto" else None
+    nearby = Nearby(storage, Runner(backend), second()) if execution == "auto" else None
     return Database(storage, clock or SystemClock(), _STRATEGIES[strategy], nearby, Policy(retention=kept))
 
 

@@ -33,6 +33,7 @@ class DuckDB:
 
     def __init__(self, threads: int = 1) -> None:
         self._registered: dict[str, Source] = {}
+        self._holds = False
         self._connection = duckdb.connect(":memory:", config={"threads": threads})
         self._connection.execute("SET TimeZone = 'UTC'")
         self._connection.execute("SET enable_progress_bar = false")
@@ -66,6 +67,7 @@ class DuckDB:
     def load_files(
         self, name: str, columns: tuple[Column, ...], paths: list[Path], read: list[str] | None = None
     ) -> None:
+        self.unload(name)
         if not paths:
             self._copy(_base(name), arrow_schema(columns).empty_table())
             return
@@ -73,6 +75,18 @@ class DuckDB:
         names = [_names((c,)).removesuffix(", ") for c in columns]
         wanted = ", ".join(f"{own} AS {n}" for own, n in zip(read, names, strict=True)) if read else ", ".join(names)
         self._view(_base(name), f"SELECT {wanted} FROM read_parquet([{listed}])")
+
+    def hold(self, name: str, columns: tuple[Column, ...], base: str) -> None:
+        """Keep some columns of a base in memory, compressed, as a base of their own."""
+        self.unload(name)
+        if not self._holds:
+            self._connection.execute("ATTACH ':memory:' AS held (COMPRESS)")
+            self._holds = True
+        listed = _names(columns).removesuffix(", ")
+        own = f'held."{_base(name)}"'
+        self._connection.execute(f'CREATE OR REPLACE TABLE {own} AS SELECT {listed} FROM "{_base(base)}"')
+        self._connection.execute("CHECKPOINT held")
+        self._view(_base(name), f"FROM {own}")
 
     def save(self, text: str, path: Path, sorted_by: str, rows_per_file: int) -> None:
         path.mkdir(parents=True)
@@ -87,10 +101,10 @@ class DuckDB:
     def unload(self, name: str) -> None:
         self._registered = {n: s for n, s in self._registered.items() if s.base != name}
         found = self._connection.execute(
-            "SELECT table_type FROM information_schema.tables WHERE table_name = ?", [_base(name)]
+            "SELECT table_catalog, table_type FROM information_schema.tables WHERE table_name = ?", [_base(name)]
         )
-        for (kind,) in found.fetchall():
-            self._connection.execute(f'DROP {"VIEW" if kind == "VIEW" else "TABLE"} "{_base(name)}"')
+        for catalog, kind in found.fetchall():
+            self._connection.execute(f'DROP {"VIEW" if kind == "VIEW" else "TABLE"} {catalog}."{_base(name)}"')
 
     def versioned(self, name: str, source: Source) -> None:
         if self._registered.get(name) is source:

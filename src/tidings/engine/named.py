@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tidings.engine.backend import Backend
 from tidings.errors import UnknownEngine
+
+if TYPE_CHECKING:
+    from tidings.engine.duckdb import DuckDB
 
 
 def named(engine: str, session: Any = None) -> Backend:
@@ -24,7 +27,7 @@ def named(engine: str, session: Any = None) -> Backend:
             raise UnknownEngine(name=engine)
 
 
-def second() -> Backend:
+def second() -> DuckDB:
     """The engine beside Spark that runs in this process, on all its cores."""
     from tidings.engine.duckdb import DuckDB
 

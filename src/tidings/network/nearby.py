@@ -11,9 +11,10 @@ and no large relation has to be read whole; else the wave is Spark's.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -31,6 +32,9 @@ from tidings.store.snapshot import Snapshot
 from tidings.store.storage import Storage
 from tidings.store.table import Table
 
+if TYPE_CHECKING:
+    from tidings.engine.duckdb import DuckDB
+
 AT_HAND = 500_000
 """Up to this many changed rows a batch may run here: they are in this process."""
 
@@ -40,12 +44,18 @@ WHOLE = 20_000
 SCANNED = 50_000_000
 """Up to this many rows may be gone through in files."""
 
-SCATTERED = 400
-"""Up to this many row groups are decoded in this process for a lookup; more are Spark's work."""
+FEW, SCATTERED = 16, 400
+"""A lookup decodes so few row groups, or a quarter of all up to so many; else all rows are gone through."""
 
 LISTED = 2_000
 """Up to this many keys are looked up by Spark; for more the whole wave is Spark's."""
 
+
+HELD = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 6
+"""So many bytes of snapshots are held in memory, before they are compressed."""
+
+_WIDTHS = {"string": 16, "binary": 16, "int": 4, "date": 4, "boolean": 1, "smallint": 2, "tinyint": 1}
+"""Bytes per value; 8 for other types."""
 
 _VERSION = ((TIME, pa.int64()), (WEIGHT, pa.int64()))
 
@@ -81,13 +91,30 @@ def _prepared(step: Step) -> _Prepared:
 
 
 @dataclass(slots=True)
+class _Held:
+    """The columns of a snapshot that are in memory."""
+
+    base: str
+    columns: tuple[Column, ...] = ()
+    bytes: int = 0
+    """About so much, before they are compressed."""
+    times: int = 0
+    """How often the snapshot was gone through."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.base}#held"
+
+
+@dataclass(slots=True)
 class Nearby:
     """Runs waves in this process where it may."""
 
     storage: Storage
     runner: Runner
     """Runs steps on the database's own engine."""
-    finisher: Runner
+    second: DuckDB
+    finisher: Runner = field(init=False)
     """Runs steps on the second engine."""
     _prepared: dict[int, tuple[Program, list[_Prepared]]] = field(default_factory=dict)
     _batch: tuple[int, int] = (0, 0)
@@ -96,6 +123,11 @@ class Nearby:
     _plans: dict[str, Relation] = field(default_factory=dict)
     _bases: dict[int, str] = field(default_factory=dict)
     """The snapshots that the second engine knows, by table."""
+    _held: dict[int, _Held] = field(default_factory=dict)
+    """What it has in memory of them."""
+
+    def __post_init__(self) -> None:
+        self.finisher = Runner(self.second)
 
     def why_not(self, program: Program, changes: int) -> str | None:
         """What speaks against running a program here; None if nothing does."""
@@ -181,7 +213,34 @@ class Nearby:
                 self.finisher.backend.unload(known)
             snapshot.load_into(self.finisher.backend, table.base)
             self._bases[table.id] = table.base
-        return Source(table.columns, table.base, arrow_schema(table.columns, versioned=True).empty_table())
+        return _plain(table.columns, table.base)
+
+    def columns(self, table: Table, snapshot: Snapshot, wanted: tuple[Column, ...]) -> Source:
+        """Some columns of a snapshot that is gone through: in its files, and from the second time on in memory."""
+        in_files = self.base(table, snapshot)
+        held = self._held.get(table.id)
+        if held is None or held.base != table.base:
+            if held is not None:
+                self.second.unload(held.name)
+            held = self._held[table.id] = _Held(table.base or "")
+        held.times += 1
+        if held.times > 1 and not set(wanted) <= set(held.columns):
+            self._hold(table, held, wanted)
+        return _plain(wanted, held.name) if set(wanted) <= set(held.columns) else in_files
+
+    def _hold(self, table: Table, held: _Held, wanted: tuple[Column, ...]) -> None:
+        """Bring columns into memory: those that are wanted, and those that other lookups want, if there is room."""
+        lookups = (lookup for _, steps in self._prepared.values() for step in steps for lookup in step.lookups)
+        others = [lookup.columns for lookup in lookups if self.storage.catalog.rows(lookup.relation) is table]
+        known = set(held.columns).union(wanted)
+        for more in (known.union(*others), known):
+            columns = tuple(c for c in table.columns if c in more)
+            taken = sum(h.bytes for h in self._held.values() if h is not held)
+            bytes = sum(_WIDTHS.get(c.type, 8) for c in columns) * table.base_size
+            if taken + bytes <= HELD:
+                self.second.hold(held.name, columns, held.base)
+                held.columns, held.bytes = columns, bytes
+                return
 
 
 @dataclass(slots=True)
@@ -234,7 +293,7 @@ class _Work:
 
     def _in_files(self, table: Table, lookup: Lookup) -> Source:
         """All rows of a state, where they are."""
-        base = self.nearby.base(table, self.nearby.storage.snapshots[table.id])
+        base = self.nearby.columns(table, self.nearby.storage.snapshots[table.id], lookup.columns)
         return Source(lookup.columns, base.base, self.sources(lookup.relation, lookup.version).changes)
 
     def _by(self, lookup: Lookup) -> list[pa.Table]:
@@ -282,13 +341,13 @@ class _Work:
             keys = wanted.keys.drop_null()
             keys = pa.concat_arrays([keys, pa.nulls(1, keys.type)]) if wanted.nulls else keys
             name = wanted.column.name
-            if snapshot.effort(name, keys) <= SCATTERED:
+            if snapshot.effort(name, keys) <= min(SCATTERED, max(FEW, snapshot.row_groups // 4)):
                 return snapshot.having(name, keys, wanted.columns)
         return None if table.base_size > SCANNED else self._scanned(table, snapshot, lookup, wanted.keys)
 
     def _scanned(self, table: Table, snapshot: Snapshot, lookup: Lookup, keys: pa.Array) -> pa.Table:
         """The rows of a lookup by going through files; row groups that cannot have any are left out."""
-        base = self.nearby.base(table, snapshot)
+        base = self.nearby.columns(table, snapshot, lookup.columns)
         listed = _before(pa.table({KEY: keys}), pa.schema([(KEY, keys.type), *_VERSION]))
         given = Source((Column(KEY, lookup.column.type),), None, listed) if lookup.column is not None else base
         plan = self.nearby.plan(lookup)
@@ -336,3 +395,8 @@ def _before(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 def _relations(program: Program) -> set[str]:
     """What a program reads."""
     return {scan.relation for step in program.steps for scan in step.scans}
+
+
+def _plain(columns: tuple[Column, ...], base: str) -> Source:
+    """The rows of a base and nothing else."""
+    return Source(columns, base, arrow_schema(columns, versioned=True).empty_table())

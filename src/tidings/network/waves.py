@@ -118,7 +118,7 @@ class Waves:
     def close(self) -> None:
         """Let go of the second engine."""
         if self.nearby is not None:
-            self.nearby.finisher.backend.close()
+            self.nearby.second.close()
 
     def delta(self, name: str, plan: Relation, since: int, until: int, *, net: bool, strict: bool = False) -> pa.Table:
         """How the answer of a query changed; with ``net`` perhaps only what lies between the two ends."""

@@ -118,6 +118,11 @@ class RowGroups:
         self._file = pq.ParquetFile(self.path)
 
     @property
+    def groups(self) -> int:
+        """The number of row groups."""
+        return int(self._file.metadata.num_row_groups)
+
+    @property
     def names(self) -> list[str]:
         """The columns of the file."""
         return list(self._file.schema_arrow.names)

@@ -151,6 +151,11 @@ class Snapshot:
             return math.inf
         return sum(f.unread(f.names[place], sought) for f in map(self._opened, self.base.files))
 
+    @property
+    def row_groups(self) -> int:
+        """How many there are."""
+        return sum(self._opened(file).groups for file in self.base.files)
+
     def fanout(self, column: str) -> float | None:
         """About how many rows there are per value of a column, by a look at a few row groups."""
         if column not in self._fanout:
