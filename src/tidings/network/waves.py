@@ -33,7 +33,8 @@ from tidings.errors import EngineFailed, HistoryGone, RecomputeRefused, TidingsE
 from tidings.ir.relation import Aggregate, Filter, Join, Project, Relation, Scan, Union, Unnest, Values, Version
 from tidings.ir.traverse import walk
 from tidings.network import shared
-from tidings.network.nearby import Found, Nearby, TooFar
+from tidings.network.looking_up import TooFar
+from tidings.network.nearby import Found, Nearby
 from tidings.network.progress import steps
 from tidings.network.record import WaveRecord
 from tidings.network.strategy import Choice, Strategy, choose
