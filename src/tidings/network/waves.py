@@ -123,7 +123,7 @@ class Waves:
 
     def delta(self, name: str, plan: Relation, since: int, until: int, *, net: bool, strict: bool = False) -> pa.Table:
         """How the answer of a query changed; with ``net`` perhaps only what lies between the two ends."""
-        wave = self.plan(name, plan, since, until, net=net)
+        wave = self.plan(name, plan, since, until, net=net, strict=strict)
         if strict:
             wave.choice.require_incremental(name)
         return self._run(wave)[name]
@@ -138,8 +138,11 @@ class Waves:
         net: bool,
         groupings: Mapping[str, Aggregate] | None = None,
         given: Given = NOTHING,
+        strict: bool = False,
     ) -> Wave:
         """Choose how to process a batch; the stored views it reads are brought up to its end.
+
+        ``strict`` leaves out what only makes a recompute faster: it would be refused.
 
         ``groupings`` are those of a stored view, whose own rows are at hand as well; for other queries there are none.
         ``given`` are deltas of views below that have been computed for the same batch.
@@ -164,17 +167,24 @@ class Waves:
                 name, plan, changed, definitions, kept=frozenset(kept), merged=merged, given=names
             )
             self._programs[*key, "recompute"] = recompute_program(name, plan, moved, definitions, stored=stored)
+        differential, recompute = self._programs[key], self._programs[*key, "recompute"]
+
+        def changed_rows(r: str) -> int:
+            return _size(given[r]) if r in given else self.catalog.rows(r).change_count(since, until)
+
+        changes = sum(map(changed_rows, changed - {CLOCK}))
+        near = self.nearby is not None and self.nearby.why_not(differential, changes) is None
         sizes = Sizes(
             lambda r: self.catalog.rows(r).size(since),
-            lambda r: _size(given[r]) if r in given else self.catalog.rows(r).change_count(since, until),
+            changed_rows,
             len(instants),
             lambda r, column: None if r in given else self.storage.fanout(self.catalog.rows(r), column),
+            toll=0 if near or strict else self.runner.backend.toll,
+            listed=LIST_LIMIT,
         )
-        differential, recompute = self._programs[key], self._programs[*key, "recompute"]
         choice = choose(differential, None if CLOCK in changed else recompute, merged, sizes, net=net, only=self.only)
         again = choice.strategy is Strategy.RECOMPUTE
         ends = (until,) if net else tuple(sorted(instants))
-        changes = sum(map(sizes.changes, changed - {CLOCK}))
         program = recompute if again else differential
         return Wave(choice, program, since, until, ends, changes, perf_counter() - begun, given)
 
@@ -379,7 +389,7 @@ class Waves:
         if view.until >= until:
             return
         try:
-            wave = self.plan(view.name, view.over, view.until, until, net=False, groupings=view.groupings)
+            wave = self._planned(view, shared.Query(view.over, view.groupings), view.until, until, NOTHING)
             if view.strict:
                 wave.choice.require_incremental(view.name)
             deltas = self._run(wave, frozenset(view.groupings))
@@ -401,7 +411,7 @@ class Waves:
             for view in ready:
                 query = self._query(view, frozenset(given))
                 own = given if query.over is not view.over else NOTHING
-                wave = self.plan(view.name, query.over, since, until, net=False, groupings=query.groupings, given=own)
+                wave = self._planned(view, query, since, until, own)
                 if not (view.strict and wave.choice.strategy is Strategy.RECOMPUTE):
                     waves[view.name] = view, wave
             found = self._run_all([(wave, frozenset(view.groupings)) for view, wave in waves.values()])
@@ -413,6 +423,10 @@ class Waves:
         for (view, _), deltas in zip(waves.values(), found, strict=True):
             upkeep.advance(self.storage, view, deltas, until)
         return frozenset(waves)
+
+    def _planned(self, view: StoredView, query: shared.Query, since: int, until: int, given: Given) -> Wave:
+        over, groupings = query.over, query.groupings
+        return self.plan(view.name, over, since, until, net=False, groupings=groupings, given=given, strict=view.strict)
 
     def _in_common(self, views: list[StoredView], since: int, until: int) -> dict[str, Source]:
         """The deltas of what several views read, computed once."""
