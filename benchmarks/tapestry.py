@@ -170,7 +170,8 @@ def _against_whole_queries(stage: Stage, found: Found, engine: str) -> None:
         found.figures[name] |= stage.turns(name, {HUNDREDTH: count}, plain)
         found.records[name] = stage.db.waves()[-1:]
         with executing(stage.db, "spark"):
-            found.figures[name] |= stage.turns(name, {ON_SPARK: count}, warm=1 if found.size < LARGE else 0, runs=2)
+            few = found.size >= LARGE
+            found.figures[name] |= stage.turns(name, {ON_SPARK: count}, warm=0 if few else 1, runs=1 if few else 2)
 
 
 def _whole(stage: Stage, found: Found) -> None:
