@@ -70,8 +70,8 @@ def open(
     says how changes are found: ``"auto"`` chooses per view and batch, ``"differential"`` never recomputes,
     ``"recompute"`` always does, to compare.
 
-    ``execution`` says where the waves of a Spark database run: all of them on Spark, or with ``"auto"`` tiny ones in
-    this process.
+    ``execution`` says where the waves of a Spark database run: all of them on Spark, or with ``"auto"`` small ones
+    in this process.
 
     ``retention`` says for how long changes are kept: that far back reach ``query(as_of=…)`` and ``changes(since=…)``.
     None keeps them all.

@@ -93,7 +93,7 @@ class Waves:
     only: Strategy | None = None
     """The strategy to use whatever the estimates say: a differential or a recompute."""
     nearby: Nearby | None = None
-    """What runs tiny waves in this process, if that is wanted."""
+    """What runs small waves in this process, if that is wanted."""
     records: deque[WaveRecord] = field(default_factory=lambda: deque(maxlen=RECORDS))
     _programs: dict[tuple[object, ...], Program] = field(default_factory=dict)
     _held: dict[int, Relation] = field(default_factory=dict)
