@@ -52,7 +52,7 @@ WAYS = {
 
 @pytest.mark.usefixtures("trusting")
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("seeds", chunks(40, quick=5, size=5))
+@pytest.mark.parametrize("seeds", chunks(15, quick=5, size=5))
 def test_rows_are_looked_up_in_files(seeds: range, way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same where bases are snapshots in a folder."""
     for (module, name), value in WAYS[way].items():
