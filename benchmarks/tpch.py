@@ -3,9 +3,10 @@
 Every query is stored twice, and each change is brought into one copy by a differential (merging kept groupings where
 that can be done) and into the other by recomputing and comparing.  In turns with them the query itself is run in Spark
 SQL over the cached tables: that is the recompute everything is held against.  The strategy that Tidings would choose is
-asked for before, so its time is the one of that copy.
+asked for before, so its time is the one of that copy.  Waves run with ``execution = "auto"``; one round more is run on
+Spark alone.  Above scale 1 there is only the first copy, refreshed as Tidings chooses.
 
-    python -m benchmarks.tpch [scale] [shares …]
+    python -m benchmarks.tpch [scale] [shares …]     without a scale, both
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from benchmarks import spent
 from benchmarks.data.orders import TABLES, Orders
 from benchmarks.measure import progress, timed
 from benchmarks.report import Bar, Plot, Report, Table, finished, ms, times
-from benchmarks.setting import PlainSpark, database, forced, limited, never_fold, stop_spark
+from benchmarks.setting import PlainSpark, database, executing, forced, limited, never_fold, stop_spark
 from tests.tpc.benchmark import Query, connect, queries
 from tidings.errors import TidingsError
 from tidings.network.record import WaveRecord
@@ -37,7 +38,7 @@ SECONDS = 300.0
 BARRED = 0.001
 """The share for which bars are set."""
 IN_TOTAL = {1.0: 3.0, 5.0: 8.0}
-"""By scale, how many times faster than recompute all views together are to be."""
+"""The scales, and how many times faster than recompute all views together are to be at each."""
 
 
 @dataclass(slots=True)
@@ -50,6 +51,8 @@ class Seen:
     differential: list[float] = field(default_factory=list)
     recompute: list[float] = field(default_factory=list)
     plain: list[float] = field(default_factory=list)
+    on_spark: float = math.inf
+    """As Tidings chooses where all waves run on Spark."""
     failure: str = ""
     record: WaveRecord | None = None
     """What the last differential did."""
@@ -57,7 +60,7 @@ class Seen:
     @property
     def taken(self) -> float:
         """The time of the strategy that was chosen."""
-        found = self.recompute if self.chosen is Strategy.RECOMPUTE else self.differential
+        found = self.recompute if self.chosen is Strategy.RECOMPUTE and self.recompute else self.differential
         return statistics.median(found) if found else math.inf
 
     @property
@@ -87,10 +90,19 @@ class Found:
     seen: dict[float, dict[int, Seen]] = field(default_factory=dict)
     refused: dict[int, str] = field(default_factory=dict)
 
+    @property
+    def is_twofold(self) -> bool:
+        """Whether both strategies were measured."""
+        return any(v.recompute for by in self.seen.values() for v in by.values())
+
     def total(self, share: float) -> tuple[float, float]:
         """All views as Tidings refreshes them, and all queries from scratch."""
         views = [s for s in self.seen[share].values() if not s.failure]
         return sum(s.taken for s in views), sum(s.whole for s in views)
+
+    def on_spark(self, share: float) -> float:
+        """All views where all waves run on Spark."""
+        return sum(s.on_spark for s in self.seen[share].values() if not s.failure)
 
     def right(self, share: float) -> int:
         """For how many views the chosen strategy was the faster one."""
@@ -109,11 +121,12 @@ class Found:
         return math.inf
 
 
-def main(scale: float = 1.0, *shares: float) -> None:
-    rounds = {share: ROUNDS.get(share, 1) for share in shares} or ROUNDS
-    found = measured(scale, rounds)
+def main(scale: float | None = None, *shares: float) -> None:
+    for one in (scale,) if scale else IN_TOTAL:
+        usual = ROUNDS if one <= 1 else {BARRED: 2}
+        found = measured(one, {share: ROUNDS.get(share, 1) for share in shares} or usual)
+        report(found).publish()
     stop_spark()
-    report(found).publish()
 
 
 def measured(
@@ -125,11 +138,12 @@ def measured(
     plain.execute("SET threads = 2")
     asked = [q for q in queries(plain, "tpch") if not only or q.number in only]
     found, orders = Found(scale), Orders(plain)
-    with database(engine, clock=tidings.ManualClock(1)) as db:
+    copies = ("d", "r") if scale <= 1 else ("d",)
+    with database(engine, execution="auto", clock=tidings.ManualClock(1)) as db:
         progress("tpch: loading …")
         orders.load(db)
         never_fold(db)
-        found.filling = timed(lambda: found.refused.update(_store(db, asked)))
+        found.filling = timed(lambda: found.refused.update(_store(db, asked, copies)))
         stored = [q for q in asked if q.number not in found.refused]
         spark = PlainSpark(db, TABLES) if engine == "spark" else None
 
@@ -139,23 +153,29 @@ def measured(
         if warm:
             progress("tpch: a first round that does not count …")
             orders.change(db, min(rounds))
-            _round(db, stored, {q.number: Seen() for q in stored}, recompute)
+            _round(db, stored, {q.number: Seen() for q in stored}, recompute, copies)
         for share, count in rounds.items():
             seen = found.seen[share] = {q.number: Seen() for q in stored}
             for n in range(count):
                 progress(f"tpch: {share:.2%} of the rows change, {n + 1} of {count} …")
                 found.changes[share] = orders.change(db, share)
-                _round(db, stored, seen, recompute)
+                _round(db, stored, seen, recompute, copies)
+            if share == BARRED and engine == "spark":
+                progress(f"tpch: {share:.2%} of the rows change, and all is Spark's …")
+                orders.change(db, share)
+                with executing(db, "spark"):
+                    _round_on_spark(db, stored, seen)
+                _bring_up(db, stored, copies)
     return found
 
 
-def _store(db: tidings.Database, asked: list[Query]) -> dict[int, str]:
-    """Store every query twice; those that are refused, and why."""
+def _store(db: tidings.Database, asked: list[Query], copies: tuple[str, ...]) -> dict[int, str]:
+    """Store every query once or twice; those that are refused, and why."""
     refused = {}
     for query in asked:
         progress(f"tpch: filling Q{query.number} …")
         try:
-            for copy in ("d", "r"):
+            for copy in copies:
                 options = "WITH (refresh = 'manual')"
                 db.sql(f"CREATE MATERIALIZED VIEW q{query.number}{copy} {options} AS {query.text}")
         except TidingsError as error:
@@ -168,8 +188,9 @@ def _round(
     asked: list[Query],
     seen: dict[int, Seen],
     recompute: Callable[[Query], Callable[[], object]],
+    copies: tuple[str, ...],
 ) -> None:
-    """Bring both copies of every view up to date, in turns with a recompute."""
+    """Bring all copies of every view up to date, in turns with a recompute."""
     limit = limited(db, SECONDS)
     for query in asked:
         name, view = f"q{query.number}", seen[query.number]
@@ -177,11 +198,12 @@ def _round(
             continue
         try:
             view.chosen, view.rows = choice(db, f"{name}d")
-            with forced(db, Strategy.DIFFERENTIAL):
+            with forced(db, Strategy.DIFFERENTIAL if "r" in copies else None):
                 view.differential.append(limit.timed(partial(db.refresh, f"{name}d")))
             view.record = spent.last(db)
-            with forced(db, Strategy.RECOMPUTE):
-                view.recompute.append(limit.timed(partial(db.refresh, f"{name}r")))
+            if "r" in copies:
+                with forced(db, Strategy.RECOMPUTE):
+                    view.recompute.append(limit.timed(partial(db.refresh, f"{name}r")))
             view.plain.append(limit.timed(recompute(query)))
         except TidingsError as error:
             view.failure = str(error).splitlines()[0]
@@ -189,6 +211,23 @@ def _round(
             view.failure = f"stopped after {SECONDS:.0f} s"
         took = " ".join(f"{t[-1]:.2f}" for t in (view.differential, view.recompute, view.plain) if t)
         progress(f"tpch:   Q{query.number}: {view.chosen.value}; {took} s {view.failure}")
+
+
+def _round_on_spark(db: tidings.Database, asked: list[Query], seen: dict[int, Seen]) -> None:
+    """Bring the first copy of every view up to date as Tidings chooses, with all waves on Spark."""
+    limit = limited(db, SECONDS)
+    for query in asked:
+        view = seen[query.number]
+        if not view.failure:
+            view.on_spark = limit.timed(partial(db.refresh, f"q{query.number}d"))
+            progress(f"tpch:   Q{query.number} on Spark: {view.on_spark:.2f} s")
+
+
+def _bring_up(db: tidings.Database, asked: list[Query], copies: tuple[str, ...]) -> None:
+    """Bring all copies up to date."""
+    for query in asked:
+        for copy in copies:
+            db.refresh(f"q{query.number}{copy}")
 
 
 def choice(db: tidings.Database, view: str) -> tuple[Strategy, int]:
@@ -201,12 +240,14 @@ def choice(db: tidings.Database, view: str) -> tuple[Strategy, int]:
 
 def report(found: Found) -> Report:
     shares = list(found.seen)
-    header = ("share", "rows changed", "views", "recompute", "faster", "chosen was the faster")
+    header = ("share", "rows changed", "views", "recompute", "faster", "chosen was the faster", "views on Spark alone")
     totals = []
     for share in shares:
         taken, whole = found.total(share)
-        right = f"{found.right(share)} of {len(found.seen[share])}"
-        totals.append((f"{share:.2%}", f"{found.changes[share]:,}", ms(taken), ms(whole), times(whole / taken), right))
+        right = f"{found.right(share)} of {len(found.seen[share])}" if found.is_twofold else ""
+        alone = ms(found.on_spark(share)) if found.on_spark(share) < math.inf else ""
+        cells = (f"{share:.2%}", f"{found.changes[share]:,}", ms(taken), ms(whole), times(whole / taken), right, alone)
+        totals.append(cells)
     tables = [Table("all views together", header, tuple(totals))]
     tables += [_views(found, share) for share in shares]
     for share in shares:
@@ -229,15 +270,17 @@ def report(found: Found) -> Report:
 
 
 def _views(found: Found, share: float) -> Table:
-    header = ("view", "strategy", "rows", "refresh", "other", "recompute", "faster", "choice")
+    header = ("view", "strategy", "rows", "refresh", "other", "recompute", "faster", "choice", "on Spark alone")
     rows = []
     for number, view in found.seen[share].items():
         if view.failure:
-            rows.append((f"Q{number}", "failed", *[""] * 6))
+            rows.append((f"Q{number}", "failed", *[""] * 7))
             continue
-        right = "right" if view.right else "wrong"
-        cells = (f"{view.rows:,}", ms(view.taken), ms(view.other), ms(view.whole), times(view.whole / view.taken))
-        rows.append((f"Q{number}", view.chosen.value, *cells, right))
+        right = ("right" if view.right else "wrong") if view.recompute else ""
+        alone = ms(view.on_spark) if view.on_spark < math.inf else ""
+        other = ms(view.other) if view.recompute else ""
+        cells = (f"{view.rows:,}", ms(view.taken), other, ms(view.whole), times(view.whole / view.taken))
+        rows.append((f"Q{number}", view.chosen.value, *cells, right, alone))
     return Table(f"{share:.2%} of the rows changed", header, tuple(rows))
 
 
@@ -261,11 +304,14 @@ def bars(found: Found) -> list[Bar]:
     slowest = max(views, key=lambda n: views[n].taken / views[n].whole)
     worst = views[slowest].taken / views[slowest].whole
     where = f"scale {found.scale:g}, {BARRED:.1%} changes"
-    return [
+    out = [
         Bar(f"{where}, all views, recompute / refresh", whole / taken, IN_TOTAL.get(found.scale, 3.0), False),
         Bar(f"{where}, the slowest view (Q{slowest}), refresh / recompute", worst, 1.2, True),
-        Bar(f"{where}, views for which the chosen strategy was the faster", found.right(BARRED), 20, False),
     ]
+    if found.is_twofold:
+        right = found.right(BARRED)
+        out.append(Bar(f"{where}, views for which the chosen strategy was the faster", right, 20, False))
+    return out
 
 
 def plots(found: Found, name: str) -> list[Plot]:

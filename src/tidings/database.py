@@ -19,7 +19,7 @@ from tidings import explain as explanation
 from tidings.clock import Clock, SystemClock, micros
 from tidings.deliver.deliveries import COLUMNS, Deliveries, Settings
 from tidings.deliver.deliveries import rows as delivered
-from tidings.engine.named import named
+from tidings.engine.named import named, second
 from tidings.engine.run import Runner
 from tidings.errors import UnknownExecution, UnknownStrategy, UnsupportedStatement
 from tidings.exclusive import exclusive, reading
@@ -87,8 +87,8 @@ def open(
     says how changes are found: ``"auto"`` chooses per view and batch, ``"differential"`` never recomputes,
     ``"recompute"`` always does, to compare.
 
-    ``execution`` says where the waves of a Spark database run: all of them on Spark, or with ``"auto"`` tiny ones in
-    this process.
+    ``execution`` says where the waves of a Spark database run: all of them on Spark, or with ``"auto"`` small ones
+    in this process.
 
     ``retention`` says for how long changes are kept: that far back reach ``query(as_of=…)`` and ``changes(since=…)``.
     None keeps them all.
@@ -103,7 +103,7 @@ def open(
     backend = named(engine, spark)
     storage = in_memory(backend) if path is None else opened(backend, Path(path), catalog, read_only=read_only)
     kept = None if retention is None else retention // timedelta(microseconds=1)
-    nearby = Nearby(storage, Runner(named("duckdb"))) if execution == "auto" else None
+    nearby = Nearby(storage, Runner(backend), second()) if execution == "auto" else None
     made = Database(storage, clock or SystemClock(), _STRATEGIES[strategy], nearby, Policy(retention=kept), deliveries)
     made._book.bound = cascade
     return made

@@ -383,7 +383,7 @@ class UnknownStrategy(TidingsError):
 class UnknownExecution(TidingsError):
     """There is no way to execute waves named {name}"""
 
-    hint_template = "waves run on 'spark', or with 'auto' in this process where they are tiny"
+    hint_template = "waves run on 'spark', or with 'auto' in this process where they are small"
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:

@@ -21,7 +21,8 @@ import tidings
 from tests.laws.replay import replayed
 from tests.laws.seeds import chunks
 from tests.laws.test_keyed_operators import check, recomputed
-from tidings.network import nearby
+from tidings.network import looking_up, nearby
+from tidings.store import row_groups
 
 
 @pytest.fixture
@@ -41,10 +42,21 @@ def test_waves_in_process_are_right(seeds: range) -> None:
             assert all(w.execution == "in-process" for w in db.waves())
 
 
+WAYS = {
+    "row groups": {},
+    "row groups at once": {(row_groups, "MANY"): 0},
+    "all rows": {(looking_up, "FEW"): 0, (looking_up, "SCATTERED"): -1, (looking_up, "WHOLE"): 0},
+}
+"""Ways to look rows up in files, and the limits at which each is the only one."""
+
+
 @pytest.mark.usefixtures("trusting")
-@pytest.mark.parametrize("seeds", chunks(40, quick=5, size=5))
-def test_rows_are_looked_up_in_files(seeds: range, tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("seeds", chunks(15, quick=5, size=5))
+def test_rows_are_looked_up_in_files(seeds: range, way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same where bases are snapshots in a folder."""
+    for (module, name), value in WAYS[way].items():
+        monkeypatch.setattr(module, name, value)
     for seed in seeds:
         it, answers = recomputed(seed)
         with replayed(it, path=tmp_path / str(seed), execution="auto", strategy="differential") as db:
@@ -56,6 +68,8 @@ AGREED = [
     "SELECT t.k, u.y, t.n + u.y AS s FROM t JOIN u ON u.x = t.k WHERE t.n < u.y",
     "SELECT k, COUNT(*) AS c, SUM(n) AS s, MIN(at) AS a, MAX(day) AS d, COUNT(DISTINCT w) AS w FROM t GROUP BY k",
     "SELECT k, SUM(p) AS s, SUM(p) FILTER (WHERE n > 1) AS f FROM t GROUP BY k HAVING COUNT(*) > 1",
+    "SELECT k, AVG(p) AS a, SUM(p * (1 - p)) AS s, SUM(p * (1 - p) * (1 + p)) AS l FROM t GROUP BY k",
+    "SELECT YEAR(day) AS y, MONTH(at) AS m, SUBSTRING(w, 1, 1) AS c, COUNT(*) AS n FROM t GROUP BY 1, 2, 3",
     "SELECT DISTINCT w, b FROM t",
     "SELECT k, w FROM t UNION SELECT x, z FROM u",
     "SELECT k FROM t EXCEPT ALL SELECT x FROM u",
@@ -68,6 +82,7 @@ AGREED = [
     "SELECT k, RANK() OVER (PARTITION BY k ORDER BY w DESC) AS r, SUM(n) OVER (PARTITION BY k) AS s FROM t",
     "SELECT k, n FROM t WHERE n > (SELECT MAX(y) FROM u WHERE u.x = t.k)",
     "SELECT CASE WHEN n > 2 THEN w ELSE 'few' END AS x, COALESCE(p, 0.00) AS p FROM t WHERE w LIKE 'a%' OR b",
+    "SELECT k, n FROM t WHERE at < now() + INTERVAL 28 DAYS AND NOT EXISTS (SELECT 1 FROM u WHERE u.x = t.k)",
     "SELECT k, f FROM t WHERE f >= f AND at < TIMESTAMP '2024-06-01 00:00:00' AND day > DATE '2024-01-01'",
 ]
 """Views on whose every expression the engines agree."""

@@ -12,7 +12,7 @@ from typing import assert_never
 from sqlglot import exp
 
 from tidings.analysis.agreement import Judge, kind_of
-from tidings.ir.expression import WEIGHT, Expression, Ref, show
+from tidings.ir.expression import AVERAGE, WEIGHT, Expression, Ref, show
 from tidings.ir.relation import (
     Aggregate,
     Consolidate,
@@ -35,6 +35,8 @@ from tidings.ir.relation import (
 from tidings.ir.traverse import children, walk
 
 _NUMBERING = (exp.RowNumber, exp.Rank, exp.DenseRank)
+_KEPT_PLACES = 6
+"""Where a number may have more than 38 digits, Spark keeps up to six places after the point, as DuckDB keeps all."""
 _SLOTS = frozenset({"__since", "__until"})
 
 
@@ -83,7 +85,7 @@ class _PlanJudge(Judge):
     """Judges the bound expressions of a plan, its aggregates and window functions among them."""
 
     def __init__(self, known: dict[Ref, str]) -> None:
-        super().__init__(lambda node: known.get((node.table, node.name)))
+        super().__init__(lambda node: known.get((node.table, node.name)), places=_KEPT_PLACES)
 
     def kind(self, node: Expression) -> str | None:
         match node:
@@ -105,6 +107,13 @@ class _PlanJudge(Judge):
                 return self._window(node)
             case exp.Anonymous() if str(node.this).lower() in _SLOTS:
                 return "number"
+            case exp.Anonymous() if str(node.this).lower() == "timestamp_micros":
+                (micros,) = node.expressions
+                return "timestamp" if self.kind(micros) == "number" and self.whole(micros) else None
+            case exp.Cast(this=exp.Anonymous(this=name) as average) if name == AVERAGE:
+                return self._only("number", *average.expressions)
+            case exp.ArrayDistinct(this=exp.Array(expressions=values)):
+                return self._only("number", *values)
             case _:
                 return super().kind(node)
 
@@ -114,9 +123,7 @@ class _PlanJudge(Judge):
         return "number" if all(self.kind(e) is not None for e in node.expressions) else None
 
     def _is_summed(self, value: Expression) -> bool:
-        if self.kind(value) != "number":
-            return False
-        return self.whole(value) or value.find(exp.Mul) is None
+        return self.kind(value) == "number"
 
     def _window(self, node: exp.Window) -> str | None:
         ordered = node.args["order"].expressions if node.args.get("order") is not None else []

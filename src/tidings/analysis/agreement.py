@@ -24,7 +24,10 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?")
 _INTEGER = re.compile(r"\d{1,18}")
 _DECIMAL = re.compile(r"\d{1,9}\.\d{1,9}")
-_PRECISION = 36
+_SPANS = frozenset({"WEEK", "DAY", "HOUR", "MINUTE", "SECOND"})
+_SMALL = 9
+"""What is made of constants with up to this many digits in all is small enough for an INT."""
+_PRECISION = 38
 """Up to this many digits, sums and products of decimals fit the types of both engines."""
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ)
@@ -46,6 +49,8 @@ class Judge:
     """The type of a column; None if it is not known."""
     ascii: bool = False
     """Whether the engines agree only if the texts it looks at are ASCII."""
+    places: int = -1
+    """Numbers with up to this many decimal places may be too large for their type: then no engine has an answer."""
 
     def kind(self, node: Expression) -> str | None:
         match node:
@@ -69,8 +74,16 @@ class Judge:
                 return self._alike("boolean", node.this, *node.expressions)
             case exp.Between():
                 return self._alike("boolean", node.this, node.args["low"], node.args["high"])
+            case exp.Add() | exp.Sub() if _is_span(node.expression):
+                return "timestamp" if self.kind(node.this) == "timestamp" else None
             case exp.Add() | exp.Sub() | exp.Mul():
                 return self._arithmetic(node)
+            case exp.Year() | exp.Month() | exp.Day() | exp.Extract():
+                return self._part_of_a_date(node)
+            case exp.Substring():
+                return self._substring(node)
+            case exp.UnixMicros():
+                return "number" if self.kind(node.this) == "timestamp" else None
             case exp.Mod():
                 return self._remainder(node)
             case exp.Case() if node.this is None:
@@ -103,6 +116,20 @@ class Judge:
             return None
         return result or next(iter(kinds - {"null"}), "null")
 
+    def _part_of_a_date(self, node: Expression) -> str | None:
+        """Of dates and timestamps, in sessions that are in UTC."""
+        if isinstance(node, exp.Extract):
+            known = node.name.upper() in ("YEAR", "MONTH", "DAY")
+            return "number" if known and self.kind(node.expression) in ("date", "timestamp") else None
+        whole = node.this.this if isinstance(node.this, exp.TsOrDsToDate) else node.this
+        return "number" if self.kind(whole) in ("date", "timestamp") else None
+
+    def _substring(self, node: exp.Substring) -> str | None:
+        """From a place on that is counted from the beginning, and of a length that is given."""
+        places = (node.args.get("start"), node.args.get("length"))
+        plain = all(isinstance(p, exp.Literal) and not p.is_string and p.name.isdigit() for p in places)
+        return self._only("string", node.this) if plain and places[0].name != "0" else None  # type: ignore[union-attr]
+
     def _is_null(self, node: Expression) -> str | None:
         """Any column may be held against NULL, of whatever type."""
         known = self.typed(node) if isinstance(node, exp.Column) else self.kind(node)
@@ -112,9 +139,11 @@ class Judge:
         """Casts of NULL, and of numbers to types with room for all their places."""
         to = types.canonical(node.args["to"])
         if node.args.get("safe"):
-            return None
+            return "timestamp" if to == "timestamp" and self.kind(node.this) == "timestamp" else None
         if isinstance(node.this, exp.Null):
             return kind_of(to)
+        if self.kind(node.this) == to == "boolean":
+            return to
         if self.kind(node.this) != "number":
             return None
         if to == "bigint":
@@ -135,8 +164,13 @@ class Judge:
                 return 0
             case exp.Add() | exp.Sub():
                 return self._most(node.left, node.right)
+            case exp.Mul():
+                size = self._size(node)
+                return None if size is None else size[1]
             case exp.If():
                 return self._most(node.args["true"], *([node.args["false"]] if node.args.get("false") else []))
+            case exp.Case():
+                return self._most(*_outcomes(node))
             case exp.Coalesce():
                 return self._most(node.this, *node.expressions)
             case exp.Paren() | exp.Neg() | exp.Sum() | exp.Min() | exp.Max() | exp.Window() | exp.Filter():
@@ -152,13 +186,51 @@ class Judge:
         if self._only("number", node.args["this"], node.args["expression"]) is None:
             return None
         leaves = [n for n in node.walk() if isinstance(n, exp.Column | exp.Literal)]
-        if not any(isinstance(n, exp.Column) for n in leaves):
+        typed = node.find(exp.Anonymous, exp.Cast) is not None or any(isinstance(n, exp.Column) for n in leaves)
+        if not typed and sum(len(n.name) for n in leaves) > _SMALL:
             return None  # 2147483647 + 1 is an error in Spark, and a bigint in DuckDB
-        decimals = [d for n in leaves if (d := self._decimal(n)) is not None]
-        if not decimals:
+        if not any(self._decimal(n) is not None for n in leaves):
             return "number"
-        digits = sum(19 if self._decimal(n) is None else d[0] for n in leaves for d in [self._decimal(n) or (19, 0)])
-        return "number" if digits <= _PRECISION else None
+        size = self._size(node)
+        return "number" if size is not None and (sum(size) <= _PRECISION or size[1] <= self.places) else None
+
+    def _size(self, node: Expression) -> tuple[int, int] | None:
+        """How many digits a number may have before the point and after it; None where that is not plain."""
+        match node:
+            case exp.Paren() | exp.Neg():
+                return self._size(node.this)
+            case exp.Column():
+                digits = self._decimal(node)
+                return (20, 0) if digits is None else (digits[0] - digits[1], digits[1])
+            case exp.Literal():
+                whole, _, part = node.name.partition(".")
+                return len(whole), len(part)
+            case exp.Null():
+                return 0, 0
+            case exp.Cast():
+                digits = types.decimal(types.canonical(node.args["to"]))
+                return (20, 0) if digits is None else (digits[0] - digits[1], digits[1])
+            case exp.Mul():
+                sides = self._sizes(node.left, node.right)
+                return None if sides is None else (sum(w for w, _ in sides) + 1, sum(p for _, p in sides))
+            case exp.Add() | exp.Sub():
+                return self._widest(1, node.left, node.right)
+            case exp.If():
+                return self._widest(0, node.args["true"], node.args.get("false") or exp.Null())
+            case exp.Case():
+                return self._widest(0, *_outcomes(node))
+            case exp.Coalesce():
+                return self._widest(0, node.this, *node.expressions)
+            case _:
+                return None
+
+    def _sizes(self, *nodes: Expression) -> list[tuple[int, int]] | None:
+        found = [self._size(n) for n in nodes]
+        return None if None in found else [f for f in found if f is not None]
+
+    def _widest(self, more: int, *nodes: Expression) -> tuple[int, int] | None:
+        sizes = self._sizes(*nodes)
+        return None if sizes is None else (max(w for w, _ in sizes) + more, max(p for _, p in sizes))
 
     def _remainder(self, node: exp.Mod) -> str | None:
         """Of whole numbers by one that is not 0: by 0 it is an error in Spark, and NULL in DuckDB."""
@@ -185,6 +257,21 @@ class Judge:
         if isinstance(node, exp.Length):
             return True
         return not any(self._decimal(n) for n in node.find_all(exp.Column, exp.Literal) if not n.args.get("is_string"))
+
+
+def _outcomes(node: exp.Case) -> list[Expression]:
+    """What a CASE may come to."""
+    default = node.args.get("default")
+    return [*(i.args["true"] for i in node.args["ifs"]), *([default] if default is not None else [])]
+
+
+def _is_span(node: Expression) -> bool:
+    """Whether something is a length of time that is as long whenever it begins, in a session that is in UTC."""
+    span = node.unnest()
+    if not isinstance(span, exp.Interval) or not isinstance(span.this, exp.Literal):
+        return False
+    unit = span.text("unit").upper().removesuffix("S")
+    return unit in _SPANS and re.fullmatch(r"\d{1,9}", span.this.name) is not None
 
 
 def constant_kind(node: Expression) -> str | None:

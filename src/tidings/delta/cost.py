@@ -4,6 +4,8 @@ The unit is a row read of a state; deltas are read in any case and do not count.
 the keys that changed, as many each as the relation has per key, or about :data:`FANOUT` where that is not known; an
 unrestricted one touches the whole relation, and where an operator has no key, once more for every instant of the batch.
 A new state has the changes in it: a recompute from nothing reads them again at every instant.
+
+An engine may take a toll for every read by more keys than it takes as a list: for Spark each is a join, with jobs.
 """
 
 from __future__ import annotations
@@ -42,6 +44,9 @@ class Sizes:
     instants: int
     fanout: Callable[[str, str], float | None] = lambda relation, column: None
     """Rows per key of a relation by a column; None if not known."""
+    toll: int = 0
+    """What a read by more than :attr:`listed` keys costs beside its rows, in rows."""
+    listed: int = 0
 
 
 def readings(program: Program, instants: int = 1) -> list[Reading]:
@@ -69,10 +74,7 @@ def _deltas(keys: Relation) -> frozenset[str]:
 
 def estimate(program: Program, sizes: Sizes) -> int:
     """About how many rows of states a program reads."""
-    changes = {s.name: 0 for s in program.steps}
-    for step in program.steps:
-        sources = {s.relation for s in step.scans if s.version is Version.DELTA}
-        changes[step.name] = sum(changes[r] if r in changes else sizes.changes(r) for r in sources)
+    changes = _changes(program, sizes)
 
     def cost(reading: Reading) -> int:
         size = sizes.rows(reading.relation)
@@ -80,8 +82,30 @@ def estimate(program: Program, sizes: Sizes) -> int:
             size += sizes.changes(reading.relation)
         if not reading.keys:
             return size * reading.times
-        keys = min(changes[r] if r in changes else sizes.changes(r) for r in reading.keys)
+        keys = min(map(changes, reading.keys))
         fanout = sizes.fanout(reading.relation, reading.column) if reading.column else None
         return min(size, math.ceil((fanout or FANOUT) * keys))
 
     return sum(map(cost, readings(program, sizes.instants)))
+
+
+def tolls(program: Program, sizes: Sizes) -> int:
+    """What the engine takes beside the rows, in rows."""
+    if not sizes.toll:
+        return 0
+    changes = _changes(program, sizes)
+    return sizes.toll * sum(
+        min(map(changes, reading.keys)) > sizes.listed for reading in readings(program) if reading.keys
+    )
+
+
+def _changes(program: Program, sizes: Sizes) -> Callable[[str], int]:
+    """How many rows of a relation or step change: a step's as many as those of what it reads."""
+    own = {s.name: 0 for s in program.steps}
+
+    def changes(relation: str) -> int:
+        return own[relation] if relation in own else sizes.changes(relation)
+
+    for step in program.steps:
+        own[step.name] = sum(map(changes, {s.relation for s in step.scans if s.version is Version.DELTA}))
+    return changes

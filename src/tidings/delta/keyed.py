@@ -105,7 +105,7 @@ def _versions(operator: Lifted, moving: list[KeyedInput]) -> Relation:
             parts.append(Project(scan, f"touch_{number}_{when}", (*typed, since)))
     columns = (*keys, VERSION[0])
     touched: Relation = Union(tuple(parts), "touched", columns)
-    if operator.first_leads and keys and any(m is not operator.inputs[0] for m in moving):
+    if _is_led(operator, moving):
         first = _keys(operator, moving)
         same = (exp.NullSafeEQ(this=column("touched", k.name), expression=column("led", k.name)) for k in keys)
         touched = SemiJoin(touched, first, tuple(same))
@@ -120,6 +120,11 @@ def _versions(operator: Lifted, moving: list[KeyedInput]) -> Relation:
     return Project(window, VERSIONS, (*items, Item(UNTIL, "bigint", column("following", UNTIL))))
 
 
+def _is_led(operator: Lifted, moving: list[KeyedInput]) -> bool:
+    """Whether there may be touched keys that the first input does not have, and that do not matter therefore."""
+    return operator.first_leads and bool(operator.key_types) and any(m is not operator.inputs[0] for m in moving)
+
+
 def _keys(operator: Lifted, moving: list[KeyedInput]) -> Relation:
     """The keys the first input has or had, among those that are touched."""
     first = operator.inputs[0]
@@ -131,7 +136,8 @@ def _keys(operator: Lifted, moving: list[KeyedInput]) -> Relation:
 
 def _at_versions(entry: KeyedInput, operator: Lifted, versions: Relation, moving: list[KeyedInput]) -> Relation:
     """An input's rows as they were at each version, under the input's own alias."""
-    rows = _rows(entry, operator, moving)
+    leads = entry is operator.inputs[0] or not _is_led(operator, moving)
+    rows = _rows(entry, operator, moving, None if leads else versions)
     own = {(entry.scan.alias, c.name): column(rows_alias(entry), c.name) for c in entry.scan.columns}
     same_key = [
         exp.NullSafeEQ(this=column(VERSIONS, f"__k{n}"), expression=operand(substitute(e, own)))
@@ -156,13 +162,21 @@ def rows_alias(entry: KeyedInput) -> str:
     return f"{entry.scan.alias}_all"
 
 
-def _rows(entry: KeyedInput, operator: Lifted, moving: list[KeyedInput]) -> Relation:
-    """The old rows that have a touched key, and the changes."""
+def _rows(entry: KeyedInput, operator: Lifted, moving: list[KeyedInput], versions: Relation | None = None) -> Relation:
+    """The old rows that have a touched key, and the changes.
+
+    With versions the old rows are restricted once more, to the keys these have: there are fewer where another input
+    leads, and one that is left out may have very many rows.
+    """
     scan = entry.scan
     old: Relation = Scan(scan.relation, scan.alias, scan.columns, Version.OLD)
     for number, expression in enumerate(entry.key):
+        type = operator.key_types[number]
         changed = [(_changes(m), m.key[number]) for m in moving]
-        old = Restrict(old, expression, touched(operator.key_types[number], changed), null_safe=True)
+        old = Restrict(old, expression, touched(type, changed), null_safe=True)
+        if versions is not None:
+            fewer = Project(versions, "keys", (Item("key", type, column(VERSIONS, f"__k{number}")),))
+            old = Restrict(old, expression, fewer, null_safe=True)
     plain = tuple(Item(c.name, c.type, column(scan.alias, c.name)) for c in scan.columns)
     weight = Item(WEIGHT, "bigint", column(scan.alias, WEIGHT))
     before = Item(TIME, "bigint", cast(literal(BEFORE), "bigint"))

@@ -3,8 +3,8 @@
     ΔA ⋈_{a=b} (B ⋉_{b ∈ π_a ΔA})   becomes   ΔA ⋈_{a=b} B?1,   where B?1 are the rows of B whose b is in π_a ΔA
 
 A lookup says of which relation and version it wants rows, by which column, and where the keys come from: columns of
-deltas, or a plan over deltas and rows that were looked up before.  A lookup without a column wants all rows.  What is
-looked up need not be exact: rows too many meet nothing in the join above.
+deltas, or a plan over deltas and rows that were looked up before.  A lookup without a column wants all rows, or those
+that meet the conditions right above.  What is looked up need not be exact: rows too many meet nothing above.
 """
 
 from __future__ import annotations
@@ -13,11 +13,16 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from sqlglot import exp
+
 from tidings.delta.key_columns import LISTABLE, KeyColumn, key_columns
 from tidings.delta.plan import Step
-from tidings.ir.expression import ref
-from tidings.ir.relation import Column, Relation, Restrict, Scan, Version
+from tidings.ir.expression import Expression, aliases, column, ref
+from tidings.ir.relation import Column, Filter, Item, Join, Project, Relation, Restrict, Scan, Version
 from tidings.ir.traverse import children, with_children
+
+KEYS, KEY = "?keys", "key"
+"""Where :meth:`Lookup.plan_of_rows` finds the keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,23 @@ class Lookup:
     """… or what computes them."""
     nulls: bool = False
     """Whether rows with NULL in the column are wanted too."""
+    conditions: tuple[Expression, ...] = ()
+    """Without a column: what rows have to meet."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all rows are wanted."""
+        return self.column is None and not self.conditions
+
+    def plan_of_rows(self) -> Relation:
+        """The rows that are wanted, of the current relation; the keys are the column :data:`KEY` of :data:`KEYS`."""
+        aliases = {column.table for c in self.conditions for column in c.find_all(exp.Column)}
+        scan = Scan(self.relation, next(iter(aliases), "wanted"), self.columns)
+        if self.column is None:
+            return Filter(scan, self.conditions) if self.conditions else scan
+        keys = Scan(KEYS, "keys", (Column(KEY, self.column.type),), Version.DELTA)
+        key = Project(keys, "keys", (Item(KEY, self.column.type, column("keys", KEY)),))
+        return Restrict(scan, column(scan.alias, self.column.name), key, self.nulls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +91,13 @@ def looked_up(step: Step) -> LookedUp:
             return stand_in(scan, by, columns or (), plan, one.null_safe)
         return stand_in(scan)
 
+    def under(node: Relation, conditions: tuple[Expression, ...]) -> Relation:
+        """A relation right below some conditions; of a state only rows are wanted that meet those on it alone."""
+        if not isinstance(node, Scan) or node.version is Version.DELTA:
+            return go(node)
+        own = tuple(c for c in conditions if aliases(c) == {node.alias})
+        return stand_in(node, None, (), None, False, own)
+
     def go(node: Relation) -> Relation:
         if id(node) not in done:
             done[id(node)] = new(node)
@@ -78,8 +107,10 @@ def looked_up(step: Step) -> LookedUp:
         if isinstance(node, Restrict):
             scan = _scanned(node)
             return go(node.input) if scan is None else restricted(node, scan)
+        if isinstance(node, Filter | Join):
+            return with_children(node, tuple(under(child, node.conditions) for child in children(node)))
         if isinstance(node, Scan):
-            return node if node.version is Version.DELTA else stand_in(node)
+            return node if node.version is Version.DELTA else under(node, ())
         return with_children(node, tuple(map(go, children(node))))
 
     return LookedUp(replace(step, plan=go(step.plan)), tuple(found.values()))
@@ -91,10 +122,15 @@ def _mark(key: tuple[object, ...]) -> str:
 
 
 def _restrictions(node: Relation) -> Iterator[Restrict]:
-    """A restriction and those right below it, those by columns of deltas first."""
-    chain = []
+    """A restriction and those right below it.
+
+    Those by columns of deltas come first, for these are at hand; but for what is restricted twice in the same way, the
+    second time by fewer keys.
+    """
+    chain: list[Restrict] = []
     while isinstance(node, Restrict):
-        chain.append(node)
+        if not (chain and chain[-1].expression == node.expression):
+            chain.append(node)
         node = node.input
     yield from sorted(chain, key=lambda r: key_columns(r) is None)
 

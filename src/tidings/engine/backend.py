@@ -33,6 +33,8 @@ class Backend(Protocol):
 
     name: str
     dialect: Dialect
+    toll: int
+    """What a read by more keys than are listed costs beside its rows, in rows."""
 
     def analyze(self, query: exp.Query) -> tuple[Column, ...]:
         """Names and types of a query; see :class:`tidings.lang.sql.bind.Analyzer`."""

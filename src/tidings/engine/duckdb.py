@@ -14,7 +14,7 @@ from sqlglot import exp
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Jobs
 from tidings.engine.lower import Dialect, printed
-from tidings.engine.plain import expanded
+from tidings.engine.plain import expanded, parting
 from tidings.engine.source import Source
 from tidings.engine.touched import Touched, answers, query
 from tidings.errors import EngineFailed
@@ -29,11 +29,13 @@ class DuckDB:
     """An in-process DuckDB connection; see :class:`tidings.engine.backend.Backend`."""
 
     name = "duckdb"
+    toll = 0
     dialect = Dialect("duckdb", casts_items=True, one_task=False)
 
-    def __init__(self) -> None:
+    def __init__(self, threads: int = 1) -> None:
         self._registered: dict[str, Source] = {}
-        self._connection = duckdb.connect(":memory:", config={"threads": 1})
+        self._holds = False
+        self._connection = duckdb.connect(":memory:", config={"threads": threads})
         self._connection.execute("SET TimeZone = 'UTC'")
         self._connection.execute("SET enable_progress_bar = false")
         self._connection.execute("SET order_by_non_integer_literal = true")  # as in Spark
@@ -66,6 +68,7 @@ class DuckDB:
     def load_files(
         self, name: str, columns: tuple[Column, ...], paths: list[Path], read: list[str] | None = None
     ) -> None:
+        self.unload(name)
         if not paths:
             self._copy(_base(name), arrow_schema(columns).empty_table())
             return
@@ -73,6 +76,18 @@ class DuckDB:
         names = [_names((c,)).removesuffix(", ") for c in columns]
         wanted = ", ".join(f"{own} AS {n}" for own, n in zip(read, names, strict=True)) if read else ", ".join(names)
         self._view(_base(name), f"SELECT {wanted} FROM read_parquet([{listed}])")
+
+    def hold(self, name: str, columns: tuple[Column, ...], base: str) -> None:
+        """Keep some columns of a base in memory, compressed, as a base of their own."""
+        self.unload(name)
+        if not self._holds:
+            self._connection.execute("ATTACH ':memory:' AS held (COMPRESS)")
+            self._holds = True
+        listed = _names(columns).removesuffix(", ")
+        own = f'held."{_base(name)}"'
+        self._connection.execute(f'CREATE OR REPLACE TABLE {own} AS SELECT {listed} FROM "{_base(base)}"')
+        self._connection.execute("CHECKPOINT held")
+        self._view(_base(name), f"FROM {own}")
 
     def save(self, text: str, path: Path, sorted_by: str, rows_per_file: int) -> None:
         path.mkdir(parents=True)
@@ -87,10 +102,10 @@ class DuckDB:
     def unload(self, name: str) -> None:
         self._registered = {n: s for n, s in self._registered.items() if s.base != name}
         found = self._connection.execute(
-            "SELECT table_type FROM information_schema.tables WHERE table_name = ?", [_base(name)]
+            "SELECT table_catalog, table_type FROM information_schema.tables WHERE table_name = ?", [_base(name)]
         )
-        for (kind,) in found.fetchall():
-            self._connection.execute(f'DROP {"VIEW" if kind == "VIEW" else "TABLE"} "{_base(name)}"')
+        for catalog, kind in found.fetchall():
+            self._connection.execute(f'DROP {"VIEW" if kind == "VIEW" else "TABLE"} {catalog}."{_base(name)}"')
 
     def versioned(self, name: str, source: Source) -> None:
         if self._registered.get(name) is source:
@@ -115,8 +130,19 @@ class DuckDB:
             rows = f'SELECT {columns} FROM "{_base(source.base)}" UNION ALL {rows}'
         if went.num_rows:
             self._copy(f"{name}__went", went)
-            rows = f'({rows}) EXCEPT ALL SELECT {columns} FROM "{name}__went"'
+            rows = self._without(name, rows, columns, parting(went, source.columns))
         self._view(name, rows)
+
+    def _without(self, name: str, rows: str, columns: str, part: Column | None) -> str:
+        """Rows without those that went; the few that one of these may equal are gone through first."""
+        if part is None:
+            return f'({rows}) EXCEPT ALL SELECT {columns} FROM "{name}__went"'
+        key = _names((part,)).removesuffix(", ")
+        met = f'SELECT {columns} FROM ({rows}) WHERE {key} IN (SELECT {key} FROM "{name}__went")'
+        left = f'({met}) EXCEPT ALL SELECT {columns} FROM "{name}__went"'
+        self._connection.execute(f'CREATE OR REPLACE TEMP TABLE "{name}__left" AS {left}')
+        others = f'SELECT {columns} FROM ({rows}) AS r ANTI JOIN "{name}__went" AS w ON r.{key} = w.{key}'
+        return f'{others} UNION ALL SELECT {columns} FROM "{name}__left"'
 
     def write(self, text: str, path: Path) -> None:
         path.mkdir()

@@ -360,8 +360,16 @@ class _Lowering:
     # restriction
 
     def _restricted(self, node: Restrict) -> Block:
-        """A scan with its keys; the SELECT is its own, so that pruning meets the scan before any join."""
-        block = self._block(node.input)
+        """A scan with its keys; the SELECT is its own, so that pruning meets the scan before any join.
+
+        Keys that are fewer than those of a restriction below take the place of those, unless these are listed.
+        """
+        below = node.input
+        if isinstance(below, Restrict) and below.expression == node.expression:
+            if listable_keys(below, self.listed) is not None:
+                return self._restricted(below)
+            below = below.input
+        block = self._block(below)
         block.tests.append(lambda names: self._among(node, names))
         items = [Output(f.expression, f.name) for f in node.fields]
         select = self._select(block, items, Shape((ONE_TASK,)) if self.in_one_task else PLAIN)

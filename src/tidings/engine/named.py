@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from typing import TYPE_CHECKING, Any
 
 from tidings.engine.backend import Backend
 from tidings.errors import UnknownEngine
+
+if TYPE_CHECKING:
+    from tidings.engine.duckdb import DuckDB
 
 
 def named(engine: str, session: Any = None) -> Backend:
@@ -21,3 +25,10 @@ def named(engine: str, session: Any = None) -> Backend:
             return DuckDB()
         case _:
             raise UnknownEngine(name=engine)
+
+
+def second() -> DuckDB:
+    """The engine beside Spark that runs in this process, on all its cores."""
+    from tidings.engine.duckdb import DuckDB
+
+    return DuckDB(threads=os.cpu_count() or 1)

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import TypeAlias
 
-from sqlglot import exp
+from sqlglot import exp, parse_one
 from sqlglot.dialects.dialect import Dialect as Language
 from sqlglot.generator import Generator
 
 from tidings.engine.in_order import by_folding
-from tidings.ir.expression import Expression, Ref, cast, ref
+from tidings.ir.expression import AVERAGE, Expression, Ref, cast, ref
 
 Names: TypeAlias = Mapping[Ref, str]
 """How columns are written that go by another name than their own."""
@@ -72,6 +72,8 @@ def in_own_words(tree: Expression, strict: bool) -> Expression:
         folded = by_folding(call)
         if folded is not None:
             call.replace(folded)
+    for average in [node for node in whole.find_all(exp.Anonymous) if node.this == AVERAGE]:
+        average.replace(_in_whole_numbers(average) if strict else _divided(average))
     for node in list(whole.find_all(exp.TryCast, exp.Anonymous, exp.ArrayAgg)) if strict else ():
         if isinstance(node, exp.TryCast):
             if not node.args.get("safe"):
@@ -89,6 +91,24 @@ def in_own_words(tree: Expression, strict: bool) -> Expression:
                 node.replace(exp.Cast(this=instant, to=exp.DataType.build("timestamptz")))
     own: Expression = whole.expressions[0].pop()
     return own
+
+
+def _divided(call: exp.Anonymous) -> Expression:
+    """An average where decimals can be divided."""
+    total, count, _ = call.expressions
+    return exp.Paren(this=exp.Div(this=total.copy(), expression=count.copy(), typed=False, safe=True))
+
+
+def _in_whole_numbers(call: exp.Anonymous) -> Expression:
+    """An average where dividing decimals makes them floating: in whole numbers, rounded half away from zero."""
+    total, count, places = call.expressions
+    own, more = int(places.name), int(places.name) + 4
+    units = f"CAST(ABS(t) * {10**own} AS HUGEINT)"
+    unit = f"CAST('0.{'0' * (more - 1)}1' AS DECIMAL({more + 1}, {more}))"
+    rounded = f"CAST(({units} * {2 * 10**4} + n) // (2 * n) AS DECIMAL(38, 0)) * {unit}"
+    found = parse_one(f"(CASE WHEN t < 0 THEN -({rounded}) ELSE {rounded} END)", dialect="duckdb")
+    by = {"t": exp.Paren(this=total), "n": exp.Paren(this=count)}
+    return found.transform(lambda node: by[node.name].copy() if isinstance(node, exp.Column) else node)
 
 
 def _without_nulls(call: exp.ArrayAgg) -> None:

@@ -110,6 +110,15 @@ def at_instant(condition: Expression, instant: Expression) -> Expression:
 _ATOMS = (exp.Column, exp.Literal, exp.Func, exp.Paren, exp.Boolean, exp.Null, exp.Cast)
 
 
+AVERAGE = "__AVERAGE"
+"""A function of the plan's own: an exact sum by a count, rounded to four places more than the sum has."""
+
+
+def average(total: Expression, count: Expression, places: int) -> Expression:
+    """What a sum with so many decimal places comes to for each of a count of values."""
+    return exp.Anonymous(this=AVERAGE, expressions=[total, count, literal(places)])
+
+
 def operand(expression: Expression) -> Expression:
     """A copy that can stand beside any operator: in parentheses unless it is one piece.
 

@@ -33,7 +33,8 @@ from tidings.errors import EngineFailed, HistoryGone, RecomputeRefused, TidingsE
 from tidings.ir.relation import Aggregate, Filter, Join, Project, Relation, Scan, Union, Unnest, Values, Version
 from tidings.ir.traverse import walk
 from tidings.network import shared
-from tidings.network.nearby import Nearby
+from tidings.network.looking_up import TooFar
+from tidings.network.nearby import Found, Nearby
 from tidings.network.progress import steps
 from tidings.network.record import WaveRecord
 from tidings.network.strategy import Choice, Strategy, choose
@@ -55,6 +56,9 @@ Given: TypeAlias = Mapping[str, Source]
 """Deltas of views, known before a wave."""
 
 NOTHING: Given = {}
+
+Run: TypeAlias = Callable[[Program, Sources, int, int], pa.Table]
+"""What runs a program over a batch, and gives its delta."""
 
 _GROWING = (Scan, Values, Filter, Project, Join, Union, Unnest)
 """Operators over which more rows below mean more rows above."""
@@ -89,7 +93,7 @@ class Waves:
     only: Strategy | None = None
     """The strategy to use whatever the estimates say: a differential or a recompute."""
     nearby: Nearby | None = None
-    """What runs tiny waves in this process, if that is wanted."""
+    """What runs small waves in this process, if that is wanted."""
     records: deque[WaveRecord] = field(default_factory=lambda: deque(maxlen=RECORDS))
     _programs: dict[tuple[object, ...], Program] = field(default_factory=dict)
     _held: dict[int, Relation] = field(default_factory=dict)
@@ -115,11 +119,11 @@ class Waves:
     def close(self) -> None:
         """Let go of the second engine."""
         if self.nearby is not None:
-            self.nearby.finisher.backend.close()
+            self.nearby.second.close()
 
     def delta(self, name: str, plan: Relation, since: int, until: int, *, net: bool, strict: bool = False) -> pa.Table:
         """How the answer of a query changed; with ``net`` perhaps only what lies between the two ends."""
-        wave = self.plan(name, plan, since, until, net=net)
+        wave = self.plan(name, plan, since, until, net=net, strict=strict)
         if strict:
             wave.choice.require_incremental(name)
         return self._run(wave)[name]
@@ -134,8 +138,11 @@ class Waves:
         net: bool,
         groupings: Mapping[str, Aggregate] | None = None,
         given: Given = NOTHING,
+        strict: bool = False,
     ) -> Wave:
         """Choose how to process a batch; the stored views it reads are brought up to its end.
+
+        ``strict`` leaves out what only makes a recompute faster: it would be refused.
 
         ``groupings`` are those of a stored view, whose own rows are at hand as well; for other queries there are none.
         ``given`` are deltas of views below that have been computed for the same batch.
@@ -160,17 +167,24 @@ class Waves:
                 name, plan, changed, definitions, kept=frozenset(kept), merged=merged, given=names
             )
             self._programs[*key, "recompute"] = recompute_program(name, plan, moved, definitions, stored=stored)
+        differential, recompute = self._programs[key], self._programs[*key, "recompute"]
+
+        def changed_rows(r: str) -> int:
+            return _size(given[r]) if r in given else self.catalog.rows(r).change_count(since, until)
+
+        changes = sum(map(changed_rows, changed - {CLOCK}))
+        near = self.nearby is not None and self.nearby.why_not(differential, changes) is None
         sizes = Sizes(
             lambda r: self.catalog.rows(r).size(since),
-            lambda r: _size(given[r]) if r in given else self.catalog.rows(r).change_count(since, until),
+            changed_rows,
             len(instants),
             lambda r, column: None if r in given else self.storage.fanout(self.catalog.rows(r), column),
+            toll=0 if near or strict else self.runner.backend.toll,
+            listed=LIST_LIMIT,
         )
-        differential, recompute = self._programs[key], self._programs[*key, "recompute"]
         choice = choose(differential, None if CLOCK in changed else recompute, merged, sizes, net=net, only=self.only)
         again = choice.strategy is Strategy.RECOMPUTE
         ends = (until,) if net else tuple(sorted(instants))
-        changes = sum(map(sizes.changes, changed - {CLOCK}))
         program = recompute if again else differential
         return Wave(choice, program, since, until, ends, changes, perf_counter() - begun, given)
 
@@ -203,10 +217,10 @@ class Waves:
         engine = self.runner.backend.name
         if self.nearby is None:
             return engine, f"execution is {engine}"
-        if wave.choice.strategy is Strategy.RECOMPUTE:
-            return engine, "a recompute"
-        against = self.nearby.why_not(wave.program, wave.changes)
-        return ("in-process", "tiny, and the engines agree on it") if against is None else (engine, against)
+        again = wave.choice.strategy is Strategy.RECOMPUTE
+        program = wave.program
+        against = self.nearby.why_not_again(program) if again else self.nearby.why_not(program, wave.changes)
+        return ("in-process", "small, and the engines agree on it") if against is None else (engine, against)
 
     def _run(self, wave: Wave, wanted: frozenset[str] = frozenset()) -> dict[str, pa.Table]:
         """The deltas of a wave's view and of those of its groupings that are wanted; what it took is recorded."""
@@ -215,20 +229,30 @@ class Waves:
             return self.runner.deltas(wave.program, sources, wave.since, wave.until)
         execution, why = self.execution(wave)
         seconds, rows = {"plan": wave.seconds}, wave.choice.rows
-        begun = perf_counter()
+        begun, deltas = perf_counter(), None
         with self.runner.backend.counted() as jobs:
-            if wave.choice.strategy is Strategy.RECOMPUTE:
-                deltas = {wave.program.view: self._recomputed(wave.program, wave.since, wave.ends)}
-            elif execution == "in-process" and self.nearby is not None:
-                found = self.nearby.run(wave.program, sources, wave.since, wave.until, wanted)
-                deltas, rows = found.deltas, found.rows
-                seconds["look up"] = found.seconds
-                begun += found.seconds
-            else:
+            if execution == "in-process" and self.nearby is not None:
+                try:
+                    found = self._run_nearby(self.nearby, wave, sources, wanted)
+                except (TooFar, EngineFailed) as reason:  # if this engine cannot do it, the other one can or says why
+                    execution, why = self.runner.backend.name, str(reason).splitlines()[0]
+                else:
+                    deltas, rows = found.deltas, found.rows
+                    seconds["look up"] = found.seconds
+                    begun += found.seconds
+            if deltas is None and wave.choice.strategy is Strategy.RECOMPUTE:
+                deltas = {wave.program.view: self._recomputed(wave.program, wave.since, wave.ends, self.runner.run)}
+            if deltas is None:
                 deltas = self.runner.deltas(wave.program, sources, wave.since, wave.until, wanted)
         seconds["finish" if "look up" in seconds else "run"] = perf_counter() - begun
         self._record(wave, (execution, why), rows, deltas, jobs.number, seconds)
         return deltas
+
+    def _run_nearby(self, nearby: Nearby, wave: Wave, sources: Sources, wanted: frozenset[str]) -> Found:
+        if wave.choice.strategy is not Strategy.RECOMPUTE:
+            return nearby.run(wave.program, sources, wave.since, wave.until, wanted)
+        delta = self._recomputed(wave.program, wave.since, wave.ends, nearby.again)
+        return Found({wave.program.view: delta}, wave.choice.rows, 0.0)
 
     def _record(
         self,
@@ -286,11 +310,11 @@ class Waves:
             )
         return found
 
-    def _recomputed(self, program: Program, since: int, ends: tuple[int, ...]) -> pa.Table:
+    def _recomputed(self, program: Program, since: int, ends: tuple[int, ...], run: Run) -> pa.Table:
         """What recomputing at one instant after the other tells."""
         starts = (since, *ends[:-1])
         pairs = zip(starts, ends, strict=True)
-        return pa.concat_tables(self.runner.run(program, self.sources(s, e), s, e) for s, e in pairs)
+        return pa.concat_tables(run(program, self.sources(s, e), s, e) for s, e in pairs)
 
     def sources(self, since: int, until: int, given: Given = NOTHING) -> Sources:
         """Where the engine finds the rows of a batch."""
@@ -374,7 +398,7 @@ class Waves:
         if view.until >= until:
             return
         try:
-            wave = self.plan(view.name, view.over, view.until, until, net=False, groupings=view.groupings)
+            wave = self._planned(view, shared.Query(view.over, view.groupings), view.until, until, NOTHING)
             if view.strict:
                 wave.choice.require_incremental(view.name)
             deltas = self._run(wave, frozenset(view.groupings))
@@ -396,7 +420,7 @@ class Waves:
             for view in ready:
                 query = self._query(view, frozenset(given))
                 own = given if query.over is not view.over else NOTHING
-                wave = self.plan(view.name, query.over, since, until, net=False, groupings=query.groupings, given=own)
+                wave = self._planned(view, query, since, until, own)
                 if not (view.strict and wave.choice.strategy is Strategy.RECOMPUTE):
                     waves[view.name] = view, wave
             found = self._run_all([(wave, frozenset(view.groupings)) for view, wave in waves.values()])
@@ -408,6 +432,10 @@ class Waves:
         for (view, _), deltas in zip(waves.values(), found, strict=True):
             upkeep.advance(self.storage, view, deltas, until)
         return frozenset(waves)
+
+    def _planned(self, view: StoredView, query: shared.Query, since: int, until: int, given: Given) -> Wave:
+        over, groupings = query.over, query.groupings
+        return self.plan(view.name, over, since, until, net=False, groupings=groupings, given=given, strict=view.strict)
 
     def _in_common(self, views: list[StoredView], since: int, until: int) -> dict[str, Source]:
         """The deltas of what several views read, computed once."""
@@ -436,7 +464,8 @@ class Waves:
         for name, groups in view.groupings.items():
             alone = len(wave.ends) == 1
             program = recompute_program(name, groups, wave.program.changed, definitions, stored=alone)
-            found[name] = self._recomputed(program, wave.since, wave.ends)
+            near = self.nearby if self.nearby and self.nearby.why_not_again(program) is None else None
+            found[name] = self._recomputed(program, wave.since, wave.ends, near.again if near else self.runner.run)
         return found
 
     def _begin_anew(self, view: StoredView, at: int, failure: TidingsError) -> None:

@@ -6,8 +6,8 @@ greatest values while rows only come.  A group's row count is always among them,
 Withheld, so that the groups are read again instead, for
 
 - floating sums, whose value depends on the order of addition: ``1e20 + 1 - 1e20`` is 0 or 1;
-- sums of decimals of more than 28 digits, which have no room for what comes and what goes together: from ``-9e37`` to
-  ``9e37`` is ``1.8e38``, which is no ``decimal(38,0)``;
+- sums of decimals of more than 28 digits, which may have no room for what comes and what goes together: from ``-9e37``
+  to ``9e37`` is ``1.8e38``, which is no ``decimal(38,0)``; but not where groups are kept, which can begin anew then;
 - averages of 64-bit integers and of wide decimals, which engines round on the way;
 - DISTINCT inside an aggregate: whether a value is new cannot be told from a count of all;
 - least and greatest values of nested types, and every other aggregate.
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from tidings.ir import types
-from tidings.ir.expression import Expression, Ref, cast, column, operand, ref, refs
+from tidings.ir.expression import Expression, Ref, average, cast, column, operand, ref, refs
 from tidings.ir.relation import Aggregate, Item, Project
 
 ROWS = "rows"
@@ -38,11 +38,14 @@ so for ``p = 15`` rounding twice is rounding once in groups of up to ``10^9`` ro
 """
 
 
-def accumulate(node: Aggregate) -> tuple[Aggregate, Project] | None:
-    """The accumulators of an aggregate, and the aggregate as a projection of them; None where one cannot be split."""
+def accumulate(node: Aggregate, *, kept: bool = False) -> tuple[Aggregate, Project] | None:
+    """The accumulators of an aggregate, and the aggregate as a projection of them; None where one cannot be split.
+
+    ``kept`` says that they are stored.
+    """
     if not node.aggregates:
         return None
-    split = _Split(node, {ROWS: Item(ROWS, "bigint", exp.Count(this=exp.Star(), big_int=True))})
+    split = _Split(node, kept, {ROWS: Item(ROWS, "bigint", exp.Count(this=exp.Star(), big_int=True))})
     finished = [split.finished(item) for item in node.aggregates]
     if None in finished:
         return None
@@ -60,6 +63,7 @@ def grows_only(groups: Aggregate) -> bool:
 @dataclass(slots=True)
 class _Split:
     node: Aggregate
+    kept: bool
     found: dict[str, Item]
 
     def finished(self, item: Item) -> Expression | None:
@@ -91,20 +95,22 @@ class _Split:
 
     def _average(self, argument: Expression, type: str, exact: str) -> Expression:
         total, count = self._sum(argument, exact), self._count(argument)
-        if type == "double":
-            total = cast(total, "double")
-        quotient = exp.Div(this=total, expression=count, typed=False, safe=True)
+        digits = types.decimal(exact)
+        if digits is not None:
+            quotient = average(total, count, digits[1])
+        else:
+            quotient = exp.Div(this=cast(total, "double"), expression=count, typed=False, safe=True)
         return exp.If(this=_some(count), true=cast(quotient, type), false=exp.Null())
 
     def _column_types(self) -> dict[Ref, str]:
         return {f.ref: f.type for f in self.node.input.fields}
 
     def _is_exact(self, argument: Expression, total: str) -> bool:
-        """Whether the sum of an argument is exact, with room on the way."""
+        """Whether the sum of an argument is exact, with room on the way unless it is kept."""
         column_types = self._column_types()
         decimals = (types.decimal(column_types[r]) for r in refs(argument))
         return (total == "bigint" or types.decimal(total) is not None) and all(
-            d is None or d[0] <= _WIDEST_SUM for d in decimals
+            d is None or d[0] <= _WIDEST_SUM or self.kept for d in decimals
         )
 
     def _summed_as(self, argument: Expression, average: str) -> str | None:

@@ -5,7 +5,8 @@ value that is sought.  There the column is read first, and the others only if so
 order of the column as a rule: then values are found in it by halving, else by going through it.
 
 What has been decoded is kept, up to a number of bytes: a file never changes, and a transaction looks up its rows more
-than once.  Decoding is nearly all of what a lookup costs.
+than once.  Decoding is nearly all of what a lookup costs.  For many values all row groups that may hold some are read
+at once, on all cores, and nothing is kept of them.
 """
 
 from __future__ import annotations
@@ -21,13 +22,18 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
+from pyarrow.fs import LocalFileSystem
 
 KEPT_BYTES = 128 << 20
 """So much is kept of what has been decoded, for all tables of a database."""
 
 SCATTERED = 1000
 """Up to this many places in a row group are listed one by one."""
+
+MANY = 2_000
+"""More values than this are sought in all row groups at once."""
 
 
 @dataclass(slots=True)
@@ -85,8 +91,9 @@ class Sought:
 
     @classmethod
     def of(cls, wanted: pa.Array) -> Sought:
-        values = sorted(set(wanted.drop_null().to_pylist()))
-        return cls(values, pa.array(values, wanted.type), wanted.null_count > 0)
+        present = pc.unique(wanted.drop_null())
+        array = present.take(pc.sort_indices(present))
+        return cls(array.to_pylist(), array, wanted.null_count > 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,25 +118,47 @@ class RowGroups:
         self._file = pq.ParquetFile(self.path)
 
     @property
+    def groups(self) -> int:
+        """The number of row groups."""
+        return int(self._file.metadata.num_row_groups)
+
+    @property
     def names(self) -> list[str]:
         """The columns of the file."""
         return list(self._file.schema_arrow.names)
 
-    def matching(self, name: str, sought: Sought) -> pa.Table | None:
-        """The rows that have one of some values in a column; None if there are none."""
+    def matching(self, name: str, sought: Sought, wanted: list[str] | None = None) -> pa.Table | None:
+        """The rows that have one of some values in a column, with all columns or those wanted; None if there are none.
+
+        The columns of the file, in its order.
+        """
+        names = [n for n in self.names if wanted is None or n in wanted]
+        holding = self._directory(name).holding(sought)
+        if len(sought.values) > MANY:
+            return self._all_at_once(name, sought, [group for group, _ in holding], names)
         parts: list[list[pa.Array]] = []
-        for group, values in self._directory(name).holding(sought):
+        for group, values in holding:
             places = _places(self._column(group, name), values, sought.null)
             if len(places):
-                columns = self._columns(group)
-                parts.append([column.values.take(places) for column in columns])
+                parts.append([column.values.take(places) for column in self._columns(group, names)])
         if not parts:
             return None
         arrays = [pa.chunked_array(chunks) for chunks in zip(*parts, strict=True)]
-        return pa.Table.from_arrays(arrays, names=self.names)
+        return pa.Table.from_arrays(arrays, names=names)
+
+    def _all_at_once(self, name: str, sought: Sought, groups: list[int], names: list[str]) -> pa.Table | None:
+        """The rows of some row groups that have one of many values."""
+        if not groups:
+            return None
+        part = ds.ParquetFileFormat().make_fragment(str(self.path), LocalFileSystem(), row_groups=groups)
+        rows = part.to_table(columns=list(dict.fromkeys([*names, name])))
+        found = rows.filter(_is_one_of(rows.column(name), sought.array, sought.null))
+        return found.select(names) if found.num_rows else None
 
     def unread(self, name: str, sought: Sought) -> int:
         """How many row groups that may hold some values have not been decoded."""
+        if len(sought.values) > MANY:
+            return sum(1 for _ in self._directory(name).holding(sought))
         return sum(self.decoded.find(self.path, g, name) is None for g, _ in self._directory(name).holding(sought))
 
     def fanout(self, name: str, rows: int) -> float | None:
@@ -168,14 +197,14 @@ class RowGroups:
         found = self.decoded.find(self.path, group, name)
         return self._read(group, [name])[name] if found is None else found
 
-    def _columns(self, group: int) -> list[_Column]:
-        """All columns of a row group."""
-        found = {name: self.decoded.find(self.path, group, name) for name in self.names}
+    def _columns(self, group: int, names: list[str]) -> list[_Column]:
+        """Some columns of a row group."""
+        found = {name: self.decoded.find(self.path, group, name) for name in names}
         held = {name: column for name, column in found.items() if column is not None}
-        missing = [name for name in self.names if name not in held]
+        missing = [name for name in names if name not in held]
         if missing:
             held |= self._read(group, missing)
-        return [held[name] for name in self.names]
+        return [held[name] for name in names]
 
     def _read(self, group: int, names: list[str]) -> dict[str, _Column]:
         rows = self._file.read_row_group(group, columns=names, use_threads=False)
@@ -267,5 +296,10 @@ def _places(column: _Column, wanted: pa.Array, null: bool) -> pa.Array:
             stretches = [range(first, last) for first, last in zip(firsts, lasts, strict=True) if first < last]
             if sum(map(len, stretches)) <= SCATTERED:
                 return pa.array([place for stretch in stretches for place in stretch], pa.int64())
-    values = pa.concat_arrays([wanted, pa.nulls(1, wanted.type)]) if null else wanted
-    return pc.indices_nonzero(pc.is_in(keys, value_set=values))
+    return pc.indices_nonzero(_is_one_of(keys, wanted, null))
+
+
+def _is_one_of(values: pa.Array | pa.ChunkedArray, wanted: pa.Array, null: bool) -> pa.Array | pa.ChunkedArray:
+    """For each value, whether it is wanted."""
+    values = values if values.type == wanted.type else values.cast(wanted.type)
+    return pc.is_in(values, value_set=pa.concat_arrays([wanted, pa.nulls(1, wanted.type)]) if null else wanted)

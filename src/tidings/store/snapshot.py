@@ -6,8 +6,9 @@ A few rows are found by reading a few row groups, in this process and without th
 
 from __future__ import annotations
 
+import math
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
@@ -143,10 +144,17 @@ class Snapshot:
             self._last = last = wanted, self.having(self.key, wanted)
         return last[1]
 
-    def effort(self, column: str, wanted: pa.Array) -> int:
-        """How many row groups would have to be decoded to find the values of a column."""
+    def effort(self, column: str, wanted: pa.Array) -> float:
+        """How many row groups would have to be decoded to find the values of a column; no end if they are not there."""
         place, sought = self._place(column), Sought.of(wanted)
+        if place >= len(self.held):
+            return math.inf
         return sum(f.unread(f.names[place], sought) for f in map(self._opened, self.base.files))
+
+    @property
+    def row_groups(self) -> int:
+        """How many there are."""
+        return sum(self._opened(file).groups for file in self.base.files)
 
     def fanout(self, column: str) -> float | None:
         """About how many rows there are per value of a column, by a look at a few row groups."""
@@ -169,14 +177,18 @@ class Snapshot:
     def _place(self, column: str) -> int:
         return [c.name for c in self.columns].index(column)
 
-    def having(self, column: str, wanted: pa.Array) -> pa.Table:
-        """The rows that have one of some values in a column; NULL is found too."""
+    def having(self, column: str, wanted: pa.Array, only: Sequence[Column] = ()) -> pa.Table:
+        """The rows that have one of some values in a column, with all columns or only some; NULL is found too."""
         place, sought = self._place(column), Sought.of(wanted)
-        files = [self._opened(file) for file in self.base.files]
-        found = [rows for f in files if (rows := f.matching(f.names[place], sought)) is not None]
-        schema = arrow_schema(self.columns)
-        complete = [conform(completed(f, self.columns, self.fills), schema) for f in found]
-        return pa.concat_tables(complete) if found else schema.empty_table()
+        columns = [c for c in self.columns if not only or c in only]
+        schema = arrow_schema(columns)
+        parts = []
+        for file in map(self._opened, self.base.files):
+            own = [n for n, c in zip(file.names, self.columns, strict=False) if c in columns]
+            rows = file.matching(file.names[place], sought, own)
+            if rows is not None:
+                parts.append(conform(completed(rows, columns, self.fills), schema))
+        return pa.concat_tables(parts) if parts else schema.empty_table()
 
     @property
     def held(self) -> list[str]:

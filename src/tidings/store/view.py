@@ -120,7 +120,7 @@ def stored(
     names = dict(known or {})
 
     def keep(node: Relation) -> Relation:
-        split = accumulate(node) if isinstance(node, Aggregate) else None
+        split = accumulate(node, kept=True) if isinstance(node, Aggregate) else None
         if split is None:
             return node
         groups, values = split

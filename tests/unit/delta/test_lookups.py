@@ -7,7 +7,8 @@ import pytest
 from tests.unit.schema import bound
 from tidings.delta.lookups import Lookup, looked_up
 from tidings.delta.plan import compile_program
-from tidings.ir.relation import Restrict, Scan, Version
+from tidings.ir.expression import show
+from tidings.ir.relation import Filter, Restrict, Scan, Version
 from tidings.ir.traverse import walk
 
 
@@ -56,3 +57,21 @@ def test_only_the_columns_that_are_read() -> None:
 def test_equal_lookups_are_one() -> None:
     found = lookups("SELECT t.a FROM t JOIN u ON u.a = t.a JOIN u AS x ON x.a = t.a", "t")
     assert len(found) == 1
+
+
+def test_what_only_conditions_restrict() -> None:
+    (found,) = lookups("SELECT t.a FROM t JOIN u ON t.a < u.a WHERE u.c > 3", "t")
+    assert found.column is None
+    assert not found.is_whole
+    assert [show(c) for c in found.conditions] == ["u.c > 3"]
+    plan = found.plan_of_rows()
+    assert isinstance(plan, Filter)
+    assert plan.conditions == found.conditions
+
+
+def test_the_other_side_is_looked_up_by_the_keys_that_lead() -> None:
+    found = lookups("SELECT a FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.a = t.a)", "u")
+    first, second = (next(one for one in found if one.relation == r) for r in ("t", "u"))
+    assert first.plan is None
+    assert second.plan is not None
+    assert first.name in {n.relation for n in walk(second.plan) if isinstance(n, Scan)}

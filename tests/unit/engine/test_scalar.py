@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from decimal import ROUND_HALF_UP, Decimal, localcontext
+
+import duckdb
 import pytest
 
 from tidings.engine.scalar import in_own_words, quoted, scalar
-from tidings.ir.expression import column, read, show
+from tidings.ir.expression import average, column, read, show
 
 
 @pytest.mark.parametrize(
@@ -59,3 +62,23 @@ def test_the_given_tree_stays_as_it_is() -> None:
 def test_quotes_inside_names() -> None:
     assert quoted("a`b", "spark") == "`a``b`"
     assert quoted('a"b', "duckdb") == '"a""b"'
+
+
+@pytest.mark.parametrize(
+    ("total", "count"),
+    [
+        *(("0.01", 3), ("-0.01", 3), ("1.00", 32), ("-1.00", 32), ("0.25", 1 << 40), ("99999999999999999999999.99", 7)),
+        *(("0.05", 100_000), ("0.15", 100_000), ("-0.05", 100_000), ("0.00", 5), ("7.00", 1)),
+    ],
+)
+def test_an_average_is_rounded_half_away_from_zero(total: str, count: int) -> None:
+    call = average(read(f"CAST('{total}' AS DECIMAL(25, 2))"), read(f"CAST({count} AS BIGINT)"), 2)
+    text = scalar(call, "duckdb", True, {}, "decimal(29,6)")
+    (found,) = duckdb.sql(f"SELECT {text}").fetchone() or (None,)
+    with localcontext(prec=60):
+        assert found == (Decimal(total) / count).quantize(Decimal("0.000001"), ROUND_HALF_UP)
+
+
+def test_an_average_is_a_quotient_on_spark() -> None:
+    call = average(read("g.s"), read("g.n"), 2)
+    assert scalar(call, "spark", False, {}) == "(`g`.`s` / `g`.`n`)"

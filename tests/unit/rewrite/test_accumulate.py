@@ -67,7 +67,7 @@ def test_an_average_is_a_sum_and_a_count() -> None:
 def test_an_average_of_decimals_is_summed_with_ten_digits_more() -> None:
     parts, value = shown("AVG(t.d)", "decimal(14,6)")
     assert parts["sum1"] == "decimal(20,2) COALESCE(SUM(t.d), 0)"
-    assert value == "IF(g.count2 > 0, CAST(g.sum1 / g.count2 AS DECIMAL(14, 6)), NULL)"
+    assert value == "IF(g.count2 > 0, CAST(__AVERAGE(g.sum1, g.count2, 2) AS DECIMAL(14, 6)), NULL)"
 
 
 @pytest.mark.parametrize("function", ["MIN", "MAX"])
@@ -180,3 +180,13 @@ def test_on_duckdb_averages_of_decimals_are_floating() -> None:
 
 def aggregates(relation: Relation) -> list[Aggregate]:
     return [n for n in walk(relation) if isinstance(n, Aggregate)]
+
+
+def test_wide_sums_are_split_only_where_they_are_kept() -> None:
+    wide = plan("""
+        aggregate g [k int := t.k] [s decimal(38,4) := SUM(t.w)]
+          scan t t [k int, w decimal(32,4)]
+        """)
+    assert isinstance(wide, Aggregate)
+    assert accumulate(wide) is None
+    assert accumulate(wide, kept=True) is not None

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tidings.store.row_groups import SCATTERED, Decoded, RowGroups, Sought
+from tidings.store.row_groups import MANY, SCATTERED, Decoded, RowGroups, Sought
 
 TYPES: list[tuple[pa.DataType, list[Any]]] = [
     (pa.int64(), list(range(-50, 50))),
@@ -48,6 +48,31 @@ def test_finds_what_is_there(type: pa.DataType, values: list[Any], kept: int, or
             assert sorted(answer.column("v").to_pylist() if answer is not None else []) == expected
             assert answer is None or all(row["k"] == column[row["v"]] for row in answer.to_pylist())
             assert decoded.bytes <= kept
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.parametrize("nulls", [True, False])
+def test_many_values_are_sought_at_once(ordered: bool, nulls: bool, tmp_path: Path) -> None:
+    rng = random.Random(5)
+    column: list[int | None] = [rng.randrange(50_000) for _ in range(9_000)]
+    if ordered:
+        column.sort(key=lambda v: v or 0)
+    column[4_500] = None
+    rows = pa.table({"v": range(len(column)), "k": pa.array(column, pa.int64()), "w": range(len(column))})
+    pq.write_table(rows, tmp_path / "f.parquet", row_group_size=500)
+    wanted: list[int | None] = rng.sample(range(20_000, 50_000), MANY + 1)
+    found = RowGroups(tmp_path / "f.parquet", Decoded())
+    sought = Sought.of(pa.array([*wanted, *([None] if nulls else [])], pa.int64()))
+    assert found.unread("k", sought) == sum(
+        max(v or 0 for v in column[at : at + 500]) >= min(v or 0 for v in wanted) or (nulls and at == 4_500)
+        for at in range(0, 9_000, 500)
+    )
+    answer = found.matching("k", sought, ["w", "v"])
+    assert answer is not None
+    assert answer.column_names == ["v", "w"]
+    listed = {*wanted, *([None] if nulls else [])}
+    assert answer.column("v").to_pylist() == [n for n, value in enumerate(column) if value in listed]
+    assert found.matching("k", Sought.of(pa.array(range(60_000, 63_000)))) is None
 
 
 def test_many_rows_of_one_value(tmp_path: Path) -> None:
