@@ -88,7 +88,7 @@ def random_rule(random: Random, age: int) -> PlainRule:
             changes, query = random.choice(CHANGES)
         case "parameters":
             query = random.choice(PARAMETERS)
-    refuses = action in ("immediate", "deferred") and random.random() < 0.05
+    refuses = condition != "detached" and action in ("immediate", "deferred") and random.random() < 0.05
     when = random.choices(("begins", "gone", "changed"), (6, 2, 2))[0]
     rule = PlainRule(
         name=f"r{age}",
