@@ -8,6 +8,8 @@ deferred    before the commit, over the whole transaction  in the check phase be
 detached    after the commit, by ``advance()``            after the commit, in a transaction of its own
 ==========  ============================================  ===========================================================
 
+An immediate action whose condition is detached runs at once too, in a transaction of its own.
+
 What is detached is recorded with the commit, so it is there exactly if the commit is.  ``detached independent`` is
 recorded even if the transaction is given up.
 """

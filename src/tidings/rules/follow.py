@@ -100,7 +100,7 @@ class Following:
         silent = set[int]()
         if rule.activations is not None and not options.initial:
             silent = set(catalog.table(rule.activations).times(since, until))
-        heard = None if event is None else set(instants(event, catalog, since, until))
+        heard = None if event is None else set(instants(event, catalog, since, until, rule.created))
 
         def alike(at: int) -> bool:
             return at not in silent

@@ -31,7 +31,7 @@ from tidings.rules.coupling import Kept, firings, keep
 from tidings.rules.detached import Detached
 from tidings.rules.event import Present, happened
 from tidings.rules.rule import Rule
-from tidings.rules.stretch import Stretch, consolidated
+from tidings.rules.stretch import Stretch, consolidated, most, repeated
 from tidings.store import instances as lives
 from tidings.store.table import Table
 from tidings.write.transaction import as_entry
@@ -58,7 +58,12 @@ class Loading:
     # first rows
 
     def before(self, target: Table) -> None:
-        """Know what conditions are without the rows."""
+        """Know what conditions are without the rows.
+
+        Once they are there they always were, so what was committed before is judged first.
+        """
+        if any(rule.condition == "detached" for rule in self._touched([target])):
+            Detached(self.book).judge()
         for rule in self._touched([target]):
             if rule.changes_of is None and not rule.lives:
                 self._before[rule.id] = self._rows(rule, target)
@@ -92,7 +97,9 @@ class Loading:
             own = tuple(Column(f.name, f.type) for f in rule.plan.fields)
             both = pa.concat_tables([now, before])
             weights = [1] * now.num_rows + [-1] * before.num_rows
-            return told(rule, consolidated(own, both, weights, at + 1))
+            delta = consolidated(own, both, weights, at + 1)
+            nervous = rule.read.options.nervous and rule.read.when == "begins"
+            return most(rule.columns, told(rule, delta), repeated(delta, 1)) if nervous else told(rule, delta)
         scan = Scan(target.name, target.name, target.columns)
         rows = within.answer(self.book.waves, scan, at)
         came, gone = (as_entry(target.columns, rows, [w] * rows.num_rows, t) for w, t in ((1, at + 1), (-1, 0)))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 
+import tidings
 from tidings import Database
 from tidings.errors import CascadeTooLong, RuleRaised, UnknownProcedure, UnknownTransactionState
 from tidings.network import within
@@ -171,6 +173,17 @@ def test_a_cascade_without_end_is_refused_and_named(db: Database) -> None:
         db.sql("UPDATE stock SET qty = 5 WHERE item = 1")
     assert refused.value.parameters == {"bound": 64, "cycle": "up → on_and_on → up"}
     assert rows(db, "stock") == [(1, 100), (2, 100)]
+
+
+def test_how_many_actions_may_follow_is_a_setting() -> None:
+    for bound, expected in ((4, CascadeTooLong), (5, None)):
+        with tidings.open(engine="duckdb", cascade=bound) as small:
+            small.sql(f"""
+                CREATE TABLE t (n INT);
+                CREATE RULE down WHEN SELECT n FROM t WHERE n > 0 DO UPDATE t SET n = n - 1 {NOW}
+            """)
+            with pytest.raises(expected) if expected else nullcontext():
+                small.sql("INSERT INTO t VALUES (5)")
 
 
 def test_an_error_in_an_action_rolls_everything_back(db: Database) -> None:

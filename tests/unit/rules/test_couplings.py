@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+import json
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -252,6 +254,26 @@ def test_what_is_sent_is_heard(db: Database) -> None:
         assert notice.payload["data"]["rows"] == [{"item": 1}]
     (row,) = db.query("SELECT channel, target, state, firing FROM tidings.deliveries").rows()
     assert row == {"channel": "notify", "target": "buyers", "state": "delivered", "firing": 1}
+
+
+def test_payloads_are_valid_json(db: Database) -> None:
+    db.sql("""
+        CREATE TABLE reading (x DOUBLE, d DECIMAL(5, 2), t TIMESTAMP, b BINARY, many ARRAY<DOUBLE>);
+        CREATE RULE tell WHEN SELECT * FROM reading DO NOTIFY 'x'
+    """)
+    at = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    with db.transaction() as tx:
+        tx.insert("reading", [(float("inf"), Decimal("1.50"), at, b"\x01\xff", [float("nan"), -float("inf"), 0.5])])
+    (entry,) = Outbox(db._storage.tables_beside).entries()
+
+    def refuse(text: str) -> None:
+        raise AssertionError(f"{text} is no JSON")
+
+    (row,) = json.loads(entry.message.payload, parse_constant=refuse)["data"]["rows"]
+    many = ["NaN", "-Infinity", 0.5]
+    assert row == {"x": "Infinity", "d": "1.50", "t": "2026-01-02T03:04:05+00:00", "b": "01ff", "many": many}
+    (shown,) = db.query("SELECT rows FROM tidings.firings").rows()
+    assert json.loads(shown["rows"], parse_constant=refuse) == [row]
 
 
 def test_a_thread_delivers(db: Database) -> None:

@@ -55,6 +55,21 @@ def test_first_rows_trigger_rules_of_all_couplings(shop: Database, condition: st
     assert fired(shop) == [("short", 2), ("short", 1)]
 
 
+@pytest.mark.spark
+def test_first_rows_on_spark(spark: Any) -> None:
+    with tidings.open(engine="spark", spark=spark) as db:
+        db.sql("CREATE TABLE stock (item INT, qty INT); CREATE TABLE log (what STRING, item INT)")
+        db.sql("""
+            CREATE MATERIALIZED VIEW low AS SELECT item FROM stock WHERE qty < 10;
+            CREATE RULE short WHEN SELECT item FROM low DO INSERT INTO log SELECT 'short', item FROM condition
+              WITH (action = 'deferred');
+            CREATE RULE came ON INSERT INTO stock WHEN SELECT new.item FROM CHANGES(stock) WHERE new.qty > 10
+              DO INSERT INTO log SELECT 'came', item FROM condition WITH (condition = 'detached', action = 'immediate')
+        """)
+        db.load("stock", spark.createDataFrame(STOCK.to_pandas()).selectExpr("item", "qty"))
+        assert rows(db, "log") == [("came", 2), ("short", 1), ("short", 3)]
+
+
 def test_a_rule_may_refuse_first_rows(shop: Database) -> None:
     shop.sql("CREATE RULE never WHEN SELECT item, qty FROM stock WHERE qty < 6 DO RAISE 'too little'")
     with pytest.raises(RuleRaised) as refused:
