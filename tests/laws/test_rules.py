@@ -199,7 +199,7 @@ def agree(db: tidings.Database, plain: Plain, case: object) -> None:
         assert Counter(tuple(r.values()) for r in db.query(table).rows()) == plain.state[table], (table, case)
 
 
-@pytest.mark.parametrize("seeds", chunks(200, quick=20, size=20))
+@pytest.mark.parametrize("seeds", chunks(60, quick=10, size=10))
 def test_as_a_plain_interpreter_says(seeds: range) -> None:
     for seed in seeds:
         life(seed)
@@ -236,7 +236,7 @@ def loaded(seed: int, by_load: bool) -> Counter[Any]:
         return Counter((f.rule, frozenset(Counter(map(repr, f.rows.to_pylist())).items())) for f in kept)
 
 
-@pytest.mark.parametrize("seeds", chunks(300, quick=30, size=30))
+@pytest.mark.parametrize("seeds", chunks(60, quick=10, size=10))
 def test_a_load_is_judged_as_one_transaction(seeds: range) -> None:
     found = [(loaded(seed, True), loaded(seed, False), seed) for seed in seeds]
     assert [seed for one, other, seed in found if one != other] == []
