@@ -47,8 +47,9 @@ query* fetches one row by key from the same cached table, in one Spark job: noth
         "Tapestry",
         """\
 The five queries of the Tapestry paper over generated news: conversations with replies, and newsgroups of very unequal
-size. Q is the query, Q'(n%) are the changes that the last n% of the messages made. A database of any size covers a
-year, so a larger one is a denser one.
+size. Q is the query, Q'(n%) are the changes that the last n% of the messages made, each at its instant. There are as
+many messages a year as the paper had, so a larger database is an older one, and 1% of it is a longer time. Waves run
+with `execution="auto"`; the last columns have them on Spark alone.
 """,
     ),
     "tpch": (

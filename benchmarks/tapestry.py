@@ -17,6 +17,7 @@ Q'(100%) covers everything, and is asked only of the smallest size: the paper's 
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from collections.abc import Callable
@@ -120,8 +121,9 @@ class Stage:
         self.here = until
 
     def changes(self, name: str, count: int) -> Callable[[], object]:
-        """What the last so many messages changed for a query; no interval is asked for twice."""
-        begins = iter(range(max(self.here - count, 0), self.here))
+        """What the last so many messages changed for a query; hardly an interval is asked for twice."""
+        begin = max(self.here - count, 0)
+        begins = itertools.cycle(range(begin, max(begin + 1, min(begin + 100, self.here))))
         return lambda: self.db.changes(QUERIES[name], since=self.news.time(next(begins)), per_commit=True)
 
     def turns(

@@ -31,7 +31,7 @@ from tidings.errors import TidingsError
 from tidings.network.record import WaveRecord
 from tidings.network.strategy import Strategy
 
-ROUNDS = {0.0001: 3, 0.001: 3, 0.01: 2, 0.1: 1}
+ROUNDS = {0.0001: 2, 0.001: 3, 0.01: 1, 0.1: 1}
 """Changes by share of the rows, and how often each is made."""
 SECONDS = 300.0
 """What takes longer than this is stopped, and the view left out."""

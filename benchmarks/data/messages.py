@@ -1,7 +1,7 @@
 """News messages as Tapestry had them, at any number: reply chains, and newsgroups of very unequal size.
 
 A message answers an earlier one with a probability, days later rather than weeks, and goes to the newsgroup in which
-its conversation began.  The whole takes a year whatever the number, so a larger database is a denser one.  Identifiers
+its conversation began.  There are as many a year as Tapestry had, so a larger database is an older one.  Identifiers
 begin with a number that grows with time, as those of news did.
 """
 
@@ -40,8 +40,10 @@ QUERIES = {
 """Figure 4 of the paper, in Spark SQL."""
 
 _REPLIES = 0.55
-_DELAY = 2 / 365
-"""The mean time until a message is answered, as a part of the whole."""
+A_YEAR = 380_000
+"""So many messages arrive in a year."""
+_DELAY = A_YEAR * 2 / 365
+"""After how many others a message is answered, on average: in two days."""
 _GROUPS = 600
 _SYSTEMS = ("amiga", "apple", "atari", "dec", "hp", "ibm.pc", "intel", "mac", "next", "sgi", "sun", "unisys")
 _HIERARCHIES = ("alt", "rec", "soc", "talk", "misc", "sci", "news", "comp.lang", "comp.os")
@@ -82,7 +84,7 @@ def messages(count: int, seed: int = 1992) -> Messages:
     begun = _beginnings(parent)
     popularity = 1 / np.arange(1, _GROUPS + 1)
     group = np.searchsorted(np.cumsum(popularity / popularity.sum()), rng.random(count)).clip(0, _GROUPS - 1)
-    step = YEAR // max(count, 1)
+    step = YEAR // A_YEAR
     ts = pa.array(BEGIN + number * step + rng.integers(1, max(step, 2), count), pa.int64())
     moment = ts.cast(pa.timestamp("us", tz="UTC"))
     msgid = _join("<", _text(10**10 + number), "@site", _text(number * 7919 % 997), ">")
@@ -102,7 +104,7 @@ def messages(count: int, seed: int = 1992) -> Messages:
 
 def _parents(rng: np.random.Generator, number: Numbers) -> Numbers:
     """Which message each one answers; itself if it begins a conversation."""
-    back = 1 + rng.exponential(_DELAY * len(number), len(number)).astype(np.int64)
+    back = 1 + rng.exponential(_DELAY, len(number)).astype(np.int64)
     replies = (rng.random(len(number)) < _REPLIES) & (back <= number)
     return np.where(replies, number - back, number)
 

@@ -7,9 +7,11 @@ kept, like a prepared statement; what changes from wave to wave are the sources 
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterable, Mapping, Set
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,12 +24,18 @@ from tidings.engine.literals import among, literals, within
 from tidings.engine.lower import KeyList, KeyTest, Statement, lower, source_name
 from tidings.engine.several import apart, in_one
 from tidings.engine.source import Rows, Source, Sources
-from tidings.ir.expression import read, show_name
+from tidings.ir.expression import TIME, WEIGHT, read, show_name
 from tidings.ir.relation import VERSION_COLUMNS, Column, Filter, Relation, Scan, Version
 from tidings.ir.traverse import walk
 
+Needed: TypeAlias = Mapping[str, Set[str]]
+"""The names of the columns that are read of each delta."""
+
 LIST_LIMIT = 400
 """The keys of deltas of up to this many rows go into the text as literals; of more they are a semi-join."""
+
+NARROW = 10_000
+"""Of a delta of more rows than this only the columns that are read are given to the engine."""
 
 KEEP_LIMIT = 100_000
 """A lower step over more changed rows than this is kept in files instead of memory."""
@@ -54,10 +62,10 @@ class Runner:
         found: dict[str, pa.Table] = {}
         made: dict[str, Source] = {}
         read: dict[tuple[str, Version], Source] = {}
-        batch = _instant(since), _instant(until)
+        batch, needed = (_instant(since), _instant(until)), _needed(program.steps)
         with ExitStack() as scratch:
             for step in program.steps[:-1]:
-                text, deltas, small = self._prepare(step, sources, made, read, batch)
+                text, deltas, small = self._prepare(step, sources, made, read, batch, needed)
                 if step.name in wanted or sum(map(_size, deltas.values())) <= KEEP_LIMIT:
                     rows: Rows = conform(self.backend.fetch(text, step.columns, small=small), _schema(step))
                     if step.name in wanted:
@@ -67,7 +75,7 @@ class Runner:
                     self.backend.write(text, rows)
                 made[step.name] = Source(step.columns, None, rows)
             last = program.steps[-1]
-            text, _, small = self._prepare(last, sources, made, read, batch)
+            text, _, small = self._prepare(last, sources, made, read, batch, needed)
             found[program.view] = conform(self.backend.fetch(text, last.columns, small=small), _schema(last))
         return found
 
@@ -78,14 +86,15 @@ class Runner:
 
         The first steps of all run as one query, then the second ones, and so on.
         """
-        batch = _instant(since), _instant(until)
+        batch, needed = (_instant(since), _instant(until)), _needed(s for program, _ in programs for s in program.steps)
         read: dict[tuple[str, Version], Source] = {}
         made: list[dict[str, Source]] = [{} for _ in programs]
         found: list[dict[str, pa.Table]] = [{} for _ in programs]
         for round in range(max(len(program.steps) for program, _ in programs)):
             places = [n for n, (program, _) in enumerate(programs) if round < len(program.steps)]
             steps = [programs[n][0].steps[round] for n in places]
-            texts = [self._prepare(s, sources, made[n], read, batch)[0] for n, s in zip(places, steps, strict=True)]
+            each = zip(places, steps, strict=True)
+            texts = [self._prepare(s, sources, made[n], read, batch, needed)[0] for n, s in each]
             columns = [step.columns + VERSION_COLUMNS for step in steps]
             rows = self.backend.fetch(in_one(texts, columns, self.backend.dialect.name), small=True)
             deltas = apart(rows, columns, list(map(_schema, steps)))
@@ -102,14 +111,17 @@ class Runner:
         made: dict[str, Source],
         read: dict[tuple[str, Version], Source],
         batch: tuple[str, str],
+        needed: Needed,
     ) -> tuple[str, dict[str, Rows], bool]:
         """Make a step's inputs readable, unless they are; its text, its deltas and whether it is small work."""
         deltas: dict[str, Rows] = {}
         for scan in step.scans:
             wanted = scan.relation, scan.version
             if wanted not in read:
-                lower_step = made.get(scan.relation) if scan.version is Version.DELTA else None
-                read[wanted] = lower_step or sources(*wanted)
+                if scan.version is Version.DELTA:
+                    read[wanted] = _narrow(made.get(scan.relation) or sources(*wanted), needed[scan.relation])
+                else:
+                    read[wanted] = sources(*wanted)
                 make = self.backend.plain if scan.version is Version.CURRENT else self.backend.versioned
                 make(source_name(*wanted), read[wanted])
             if scan.version is Version.DELTA:
@@ -133,7 +145,8 @@ class Runner:
             columns = tuple(Column(f.name, f.type) for f in plan.fields)
             self._plans[id(plan)] = plan, Step("rows", 0, columns, (), plan)
         step = self._plans[id(plan)][1]
-        text, _, small = self._prepare(step, sources, {}, {}, (_instant(since), _instant(until)))
+        batch = _instant(since), _instant(until)
+        text, _, small = self._prepare(step, sources, {}, {}, batch, _needed([step]))
         return conform(self.backend.fetch(text, step.columns, small=small), arrow_schema(step.columns))
 
     def statement(self, step: Step, listed: frozenset[str], ranged: frozenset[str] = frozenset()) -> Statement:
@@ -162,6 +175,23 @@ class Runner:
             listed = literals(pc.unique(rows.column(key.name)), key.type, "spark")
             plan = Filter(scan, (read(f"wanted.{name} IN ({listed}) OR wanted.{name} IS NULL"),))
         return self.query(plan, lambda _relation, _version: source)
+
+
+def _needed(steps: Iterable[Step]) -> Needed:
+    """Which columns of each delta some steps read."""
+    found: dict[str, set[str]] = {}
+    for scan in (scan for step in steps for scan in step.scans if scan.version is Version.DELTA):
+        found.setdefault(scan.relation, set()).update(c.name for c in scan.columns)
+    return found
+
+
+def _narrow(source: Source, needed: Set[str]) -> Source:
+    """A large delta without the columns that nobody reads."""
+    rows = source.changes
+    if isinstance(rows, Path) or rows.num_rows <= NARROW:
+        return source
+    columns = tuple(c for c in source.columns if c.name in needed)
+    return Source(columns, None, rows.select([*(c.name for c in columns), TIME, WEIGHT]))
 
 
 def _instant(micros: int) -> str:

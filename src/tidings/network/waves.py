@@ -22,6 +22,7 @@ from time import perf_counter
 from typing import TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tidings.analysis.influents import CLOCK, influents
 from tidings.delta.cost import Sizes
@@ -157,7 +158,7 @@ class Waves:
         below = influents(plan, leaves)
         changed = (moved & below) | frozenset(g for g in below if g in given and _size(given[g]))
         merged = frozenset(g for g, node in kept.items() if self._merges(node, definitions, since, until))
-        instants = {t for r in moved - {CLOCK} for t in self.catalog.rows(r).times(since, until)}
+        instants = _distinct([self.catalog.rows(r).instants(since, until) for r in moved - {CLOCK}])
         stored = groupings is not None and len(instants) == 1
         key = (name, id(plan), changed, moved, frozenset(definitions), merged, frozenset(given), stored)
         self._held[id(plan)] = plan
@@ -184,7 +185,7 @@ class Waves:
         )
         choice = choose(differential, None if CLOCK in changed else recompute, merged, sizes, net=net, only=self.only)
         again = choice.strategy is Strategy.RECOMPUTE
-        ends = (until,) if net else tuple(sorted(instants))
+        ends = (until,) if net or not again else tuple(sorted(instants.to_pylist()))
         program = recompute if again else differential
         return Wave(choice, program, since, until, ends, changes, perf_counter() - begun, given)
 
@@ -495,6 +496,11 @@ class Waves:
             plan = view.groupings.get(name) or (view.over if known else view.plan)
             found[name] = self.runner.query(normalise(plan, definitions), sources, at)
         upkeep.fill(self.storage, view, found, at)
+
+
+def _distinct(parts: list[pa.Array]) -> pa.Array:
+    """Instants of several tables, each once."""
+    return parts[0] if len(parts) == 1 else pc.unique(pa.chunked_array(parts, pa.int64()))
 
 
 def _size(delta: Source) -> int:

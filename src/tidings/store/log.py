@@ -190,18 +190,18 @@ class Log:
         cut = {number for number, offset in (start, end) if offset and self._facts[number].loses}
         return not any(Facts.of(self._part(n, start, end), 0, 0).loses for n in cut)
 
-    def times(self, start: Place, end: Place) -> list[int]:
+    def instants(self, start: Place, end: Place) -> pa.Array:
         """The instants at which something changed, in order."""
-        if start >= end:
-            return []
-        found: list[int] = []
-        for number in range(start[0], end[0] + bool(end[1])):
+        found: list[pa.Array] = []
+        alone: list[int] = []
+        for number in range(start[0], end[0] + bool(end[1])) if start < end else ():
             facts = self._facts[number]
             if facts.first == facts.last:
-                found.append(facts.last)
-            else:
-                found += pc.unique(self._part(number, start, end).column(TIME)).to_pylist()
-        return found
+                alone.append(facts.last)
+                continue
+            found += [pa.array(alone, pa.int64()), pc.unique(self._part(number, start, end).column(TIME))]
+            alone = []
+        return pa.concat_arrays([*found, pa.array(alone, pa.int64())])
 
     def _part(self, number: int, start: Place, end: Place) -> pa.Table:
         """What of a block lies between two places."""

@@ -245,7 +245,12 @@ class Table:
 
     def times(self, since: int, until: int) -> list[int]:
         """The instants in ``(since, until]`` at which the table changed."""
-        return self._log.times(self._at(since), self._at(until))
+        found: list[int] = self.instants(since, until).to_pylist()
+        return found
+
+    def instants(self, since: int, until: int) -> pa.Array:
+        """The same, where they may be many."""
+        return self._log.instants(self._at(since), self._at(until))
 
     def size(self, at: int) -> int:
         """The number of rows at an instant."""

@@ -9,7 +9,7 @@ import pytest
 
 import tidings
 from benchmarks.data import inventory
-from benchmarks.data.messages import QUERIES, SCHEMA, messages, newsgroups
+from benchmarks.data.messages import QUERIES, SCHEMA, YEAR, messages, newsgroups
 from benchmarks.data.orders import TABLES, Orders
 from benchmarks.data.watchers import FAMILIES, view
 from benchmarks.tapestry import at_present
@@ -37,7 +37,7 @@ def test_messages_are_the_same_in_every_run() -> None:
 
 
 def test_replies_answer_earlier_messages_of_their_newsgroup() -> None:
-    rows = messages(3_000).rows.to_pylist()
+    rows = messages(30_000).rows.to_pylist()
     place = {row["msgid"]: n for n, row in enumerate(rows)}
     replies = [(n, place[row["inreplyto"]]) for n, row in enumerate(rows) if row["inreplyto"]]
     assert len(place) == len(rows)
@@ -62,7 +62,7 @@ def test_newsgroups_are_of_unequal_size() -> None:
 @pytest.mark.parametrize("name", QUERIES)
 def test_every_query_over_messages_has_an_answer(name: str) -> None:
     news = messages(2_000)
-    clock = tidings.ManualClock(news.time(2_000))
+    clock = tidings.ManualClock(news.time(2_000) + YEAR)
     with tidings.open(engine="duckdb", clock=clock, retention=None) as db:
         db.sql(SCHEMA)
         db.load("msgs", news.rows)

@@ -32,7 +32,7 @@ def test_inventory_on_spark(spark: Any) -> None:
 def test_tapestry() -> None:
     found = tapestry.measured(600, engine="duckdb", fixed=60, runs=1)
     for figures in found.figures.values():
-        assert set(figures) == {"Q", tapestry.WHOLE, tapestry.TENTH, tapestry.HUNDREDTH}
+        assert set(figures) == {"Q", tapestry.WHOLE, tapestry.TENTH, tapestry.HUNDREDTH, tapestry.ON_SPARK}
     assert 600 in found.by_length["Q1"]
     report = tapestry.report([found, found])
     assert len(report.bars) == 6

@@ -54,7 +54,7 @@ def test_every_stretch(seed: int, lazily: bool) -> None:
         start, end = log.place(since), log.place(until)
         assert [tuple(r.values()) for t in log.rows(start, end) for r in t.to_pylist()] == inside
         assert log.count(start, end) == len(inside)
-        assert log.times(start, end) == sorted({c[1] for c in inside})
+        assert log.instants(start, end).to_pylist() == sorted({c[1] for c in inside})
         assert log.only_grows(start, end) == all(c[2] > 0 for c in inside)
         if since <= until:
             assert log.growth(start, end) == -log.growth(end, start) == sum(c[2] for c in inside)
