@@ -48,6 +48,7 @@ class Runner:
     backend: Backend
     _printed: dict[tuple[int, frozenset[str], frozenset[str]], tuple[Step, Statement]] = field(default_factory=dict)
     _plans: dict[int, tuple[Relation, Step]] = field(default_factory=dict)
+    _reads: dict[int, tuple[Step, Needed]] = field(default_factory=dict)
 
     def run(self, program: Program, sources: Sources, since: int, until: int) -> pa.Table:
         """The delta a program computes for a batch: columns, ``__t`` and ``__w``, consolidated."""
@@ -62,7 +63,7 @@ class Runner:
         found: dict[str, pa.Table] = {}
         made: dict[str, Source] = {}
         read: dict[tuple[str, Version], Source] = {}
-        batch, needed = (_instant(since), _instant(until)), _needed(program.steps)
+        batch, needed = (_instant(since), _instant(until)), self._needed(program.steps)
         with ExitStack() as scratch:
             for step in program.steps[:-1]:
                 text, deltas, small = self._prepare(step, sources, made, read, batch, needed)
@@ -86,7 +87,8 @@ class Runner:
 
         The first steps of all run as one query, then the second ones, and so on.
         """
-        batch, needed = (_instant(since), _instant(until)), _needed(s for program, _ in programs for s in program.steps)
+        batch = _instant(since), _instant(until)
+        needed = self._needed([s for program, _ in programs for s in program.steps])
         read: dict[tuple[str, Version], Source] = {}
         made: list[dict[str, Source]] = [{} for _ in programs]
         found: list[dict[str, pa.Table]] = [{} for _ in programs]
@@ -139,6 +141,16 @@ class Runner:
 
         return statement.filled(test, *batch), deltas, statement.small
 
+    def _needed(self, steps: Iterable[Step]) -> Needed:
+        """Which columns of each delta some steps read; found out once for each."""
+        found: dict[str, set[str]] = {}
+        for step in steps:
+            if id(step) not in self._reads:
+                self._reads[id(step)] = step, _needed(step)
+            for relation, names in self._reads[id(step)][1].items():
+                found.setdefault(relation, set()).update(names)
+        return found
+
     def rows(self, plan: Relation, sources: Sources, since: int, until: int) -> pa.Table:
         """The rows of any plan over versions of relations, as they are."""
         if id(plan) not in self._plans:
@@ -146,7 +158,7 @@ class Runner:
             self._plans[id(plan)] = plan, Step("rows", 0, columns, (), plan)
         step = self._plans[id(plan)][1]
         batch = _instant(since), _instant(until)
-        text, _, small = self._prepare(step, sources, {}, {}, batch, _needed([step]))
+        text, _, small = self._prepare(step, sources, {}, {}, batch, self._needed([step]))
         return conform(self.backend.fetch(text, step.columns, small=small), arrow_schema(step.columns))
 
     def statement(self, step: Step, listed: frozenset[str], ranged: frozenset[str] = frozenset()) -> Statement:
@@ -177,11 +189,12 @@ class Runner:
         return self.query(plan, lambda _relation, _version: source)
 
 
-def _needed(steps: Iterable[Step]) -> Needed:
-    """Which columns of each delta some steps read."""
+def _needed(step: Step) -> Needed:
+    """Which columns of each delta a step reads."""
     found: dict[str, set[str]] = {}
-    for scan in (scan for step in steps for scan in step.scans if scan.version is Version.DELTA):
-        found.setdefault(scan.relation, set()).update(c.name for c in scan.columns)
+    for node in walk(step.plan):
+        if isinstance(node, Scan) and node.version is Version.DELTA:
+            found.setdefault(node.relation, set()).update(c.name for c in node.columns)
     return found
 
 

@@ -33,7 +33,10 @@ SCANNED = 50_000_000
 """Up to this many rows may be gone through in files."""
 
 FEW, SCATTERED = 16, 400
-"""A lookup decodes so few row groups, or a quarter of all up to so many; else all rows are gone through."""
+"""A lookup decodes so few row groups and a quarter of all, up to so many; else all rows are gone through.
+
+By the column in whose order the rows are, a few keys may be in up to so many: what is decoded for them is kept.
+"""
 
 LISTED = 2_000
 """Up to this many keys are asked of the first engine; for more the whole wave is."""
@@ -167,7 +170,10 @@ class LookingUp:
             keys = wanted.keys.drop_null()
             keys = pa.concat_arrays([keys, pa.nulls(1, keys.type)]) if wanted.nulls else keys
             name = wanted.column.name
-            if snapshot.effort(name, keys) <= min(SCATTERED, max(FEW, snapshot.row_groups // 4)):
+            in_order = name == snapshot.key and len(keys) <= LISTED
+            if snapshot.effort(name, keys) <= (
+                SCATTERED if in_order else min(SCATTERED, snapshot.row_groups // 4 + FEW)
+            ):
                 return snapshot.having(name, keys, wanted.columns)
         return None if table.base_size > SCANNED else self._scanned(table, snapshot, lookup, wanted.keys)
 

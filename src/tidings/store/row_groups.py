@@ -26,7 +26,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyarrow.fs import LocalFileSystem
 
-KEPT_BYTES = 128 << 20
+KEPT_BYTES = 512 << 20
 """So much is kept of what has been decoded, for all tables of a database."""
 
 SCATTERED = 1000

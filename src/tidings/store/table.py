@@ -316,14 +316,16 @@ class Table:
         if self._joined is not None and self._joined[0] == first and self._joined[1] <= last:
             rows, reached = [self._joined[2]], self._joined[1]
         joined = self._together([*rows, *self._log.rows(reached, last)])
-        if joined.num_columns and joined.column(0).num_chunks > CHUNKS:
-            joined = joined.combine_chunks()
         if self._joined is None or self._joined[0] != first or self._joined[1] <= last:
             self._joined = (first, last, joined)
         return joined
 
     def _together(self, parts: list[pa.Table]) -> pa.Table:
-        return pa.concat_tables(parts) if parts else self._versioned.empty_table()
+        """Parts as one table; engines are slow to read one of very many pieces."""
+        if not parts:
+            return self._versioned.empty_table()
+        joined = pa.concat_tables(parts)
+        return joined.combine_chunks() if joined.num_columns and joined.column(0).num_chunks > CHUNKS else joined
 
 
 def span(entry: pa.Table) -> tuple[int, int]:
