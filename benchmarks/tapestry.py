@@ -38,7 +38,7 @@ SHARES = (0.1, 0.05, 0.02, 0.01, 0.005, 0.001)
 """Intervals of Figure 7, as parts of the database; the whole comes from Q'(100%)."""
 WHOLE, TENTH, HUNDREDTH, ON_SPARK = "Q'(100%)", "Q'(10%)", "Q'(1%)", "Q'(1%) on Spark"
 LARGE = 1_000_000
-"""From this size on Spark gets more memory, and fewer runs are made."""
+"""From this size on Spark gets more memory, and fewer runs are made: one for each length of the interval."""
 CHUNK = 4_000_000
 SECONDS = 120.0
 """What takes longer than this is stopped."""
@@ -152,9 +152,10 @@ def _lengths(stage: Stage, found: Found) -> None:
     """Q'(10%) of every query, and shorter intervals of Q1 and Q3."""
     for name in QUERIES:
         progress(f"tapestry: {found.size:,} messages, {name} by length of the interval …")
-        shares = SHARES if name in ("Q1", "Q3") else SHARES[:1]
+        large = found.size >= LARGE
+        shares = SHARES[:: 2 if large else 1] if name in ("Q1", "Q3") else SHARES[:1]
         counts = {str(share): max(1, round(stage.here * share)) for share in shares}
-        figures = stage.turns(name, counts)
+        figures = stage.turns(name, counts, warm=0 if large else None, runs=1 if large else None)
         found.figures[name] = {TENTH: figures[str(SHARES[0])]}
         if len(shares) > 1:
             found.by_length[name] = {counts[share]: figure for share, figure in figures.items()}

@@ -93,7 +93,9 @@ class LookingUp:
     def _source(self, relation: str, version: Version) -> Source:
         if relation in self._found:
             return self._found[relation]
-        return self.made[relation] if relation in self.made else self.sources(relation, version)
+        if relation in self.made and version is Version.DELTA:
+            return self.made[relation]
+        return self.sources(relation, version)
 
     def look_up(self, lookups: tuple[Lookup, ...]) -> None:
         """Fetch the rows of all lookups; what only Spark can find is asked for together."""

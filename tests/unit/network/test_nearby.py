@@ -113,6 +113,19 @@ def test_a_step_that_is_not_agreed_on_is_the_engines(db: tidings.Database) -> No
     assert db.query("SELECT * FROM thirds WHERE name = '3'").rows() == db.query(f"{shares} HAVING name = '3'").rows()
 
 
+def test_such_a_step_may_read_the_states_of_what_is_made_here(db: tidings.Database) -> None:
+    sold = "SELECT part, SUM(amount) AS sold FROM sales GROUP BY part"
+    query = f"SELECT s.sale, initcap(CAST(g.sold AS STRING)) AS sold FROM ({sold}) g JOIN sales s ON s.part = g.part"
+    db.sql(f"CREATE MATERIALIZED VIEW shown WITH (refresh = 'manual') AS {query}")
+    db.sql("INSERT INTO sales VALUES (9001, 3, 7), (9002, 3, 8), (9003, 9000, 1); DELETE FROM sales WHERE part = 4")
+    db.refresh("shown")
+    grouping, last = next(steps for _, steps in near(db)._prepared.values())
+    assert (grouping.disagreed, last.disagreed is None) == (None, False)
+    assert sorted(r["sold"] for r in db.query("SELECT * FROM shown WHERE sale > 9000").rows()) == ["1", "27", "27"]
+    assert db.query("SELECT * FROM shown EXCEPT ALL " + query).rows() == []
+    assert db.query(f"{query} EXCEPT ALL SELECT * FROM shown").rows() == []
+
+
 def test_what_fails_here_is_the_engines(db: tidings.Database, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object, **__: object) -> object:
         raise tidings.errors.EngineFailed(engine="duckdb", reason="out of memory")
