@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -55,7 +56,10 @@ class Known:
     steps: dict[int, tuple[Lookup, ...]] = field(default_factory=dict)
     """The lookups of all steps that were prepared."""
     fetched: dict[tuple[object, ...], tuple[Source, list[pa.Table]]] = field(default_factory=dict)
-    """What was looked up for the present batch, beside the changes it was looked up by: programs have it in common."""
+    """What was looked up for the present batch: programs have it in common.
+
+    It goes by the identity of the changes it depends on, which are beside it and so stay what they are.
+    """
     _plans: dict[str, Relation] = field(default_factory=dict)
 
     def lookups(self) -> Iterator[Lookup]:
@@ -67,6 +71,14 @@ class Known:
         if lookup.name not in self._plans:
             self._plans[lookup.name] = lookup.plan_of_rows()
         return self._plans[lookup.name]
+
+
+class _Wanted(NamedTuple):
+    """A lookup, what it asks for, and what that depends on."""
+
+    lookup: Lookup
+    touched: Touched
+    by: list[pa.Table] | None
 
 
 @dataclass(slots=True)
@@ -84,7 +96,7 @@ class LookingUp:
     until: int
     rows: int = 0
     _found: dict[str, Source] = field(default_factory=dict)
-    _waiting: list[tuple[Lookup, Touched]] = field(default_factory=list)
+    _waiting: list[_Wanted] = field(default_factory=list)
 
     def run(self, step: Step, runner: Runner) -> pa.Table:
         alone = Program(step.name, frozenset(), step.columns, (step,))
@@ -102,22 +114,23 @@ class LookingUp:
         for lookup in lookups:
             if lookup.plan is not None:
                 self._ask()
-            common = self._common(lookup)
-            if common in self.known.fetched:
-                self._found[lookup.name] = self.known.fetched[common][0]
+            by = self._by(lookup)
+            if by is not None and _common(lookup, by) in self.known.fetched:
+                self._found[lookup.name] = self.known.fetched[_common(lookup, by)][0]
                 continue
             table = self.storage.catalog.rows(lookup.relation)
             keys = self._keys(lookup)
-            wanted = Touched(table.base or "", lookup.columns, lookup.column, keys, lookup.nulls)
+            touched = Touched(table.base or "", lookup.columns, lookup.column, keys, lookup.nulls)
+            wanted = _Wanted(lookup, touched, by)
             nothing = lookup.column is not None and not lookup.nulls and len(keys) == keys.null_count
             if table.base is None or nothing:
-                self._take(lookup, wanted, arrow_schema(lookup.columns).empty_table())
+                self._take(wanted, arrow_schema(lookup.columns).empty_table())
             elif lookup.is_whole and table.base_size > WHOLE:
                 self._found[lookup.name] = self._in_files(table, lookup)
-            elif (rows := self._from_files(table, wanted, lookup)) is not None:
-                self._take(lookup, wanted, rows)
+            elif (rows := self._from_files(table, touched, lookup)) is not None:
+                self._take(wanted, rows)
             elif len(keys) <= LISTED:
-                self._waiting.append((lookup, wanted))
+                self._waiting.append(wanted)
             else:
                 raise TooFar(f"{len(keys):,} keys are looked up in {lookup.relation}")
         self._ask()
@@ -127,23 +140,27 @@ class LookingUp:
         base = self._columns(table, self.storage.snapshots[table.id], lookup)
         return Source(lookup.columns, base.base, self.sources(lookup.relation, lookup.version).changes)
 
-    def _by(self, lookup: Lookup) -> list[pa.Table]:
-        """The changes a lookup depends on: those it takes its keys from, and those of what it is of."""
-        log = self.sources(lookup.relation, lookup.version).changes
-        return [*(self._delta(relation) for relation, _ in lookup.keys), log]
+    def _by(self, lookup: Lookup) -> list[pa.Table] | None:
+        """The changes a lookup depends on: those it takes its keys from, and those of what it is of.
 
-    def _common(self, lookup: Lookup) -> tuple[object, ...] | None:
-        """What a lookup has in common with those of other programs that find the same; None if its keys are its own."""
+        None if its keys are those of its own program.
+        """
         if lookup.plan is not None or any(relation in self.made for relation, _ in lookup.keys):
             return None
-        return lookup.name, *map(id, self._by(lookup))
+        return [*(self._delta(relation) for relation, _ in lookup.keys), self._log(lookup)]
+
+    def _log(self, lookup: Lookup) -> pa.Table:
+        """What the log adds to the rows of a lookup."""
+        rows = self.sources(lookup.relation, lookup.version).changes
+        assert isinstance(rows, pa.Table), "small batches are in memory"
+        return rows
 
     def _ask(self) -> None:
         waiting, self._waiting = self._waiting, []
         if waiting:
-            found = self.storage.backend.touched([wanted for _, wanted in waiting])
-            for (lookup, wanted), rows in zip(waiting, found, strict=True):
-                self._take(lookup, wanted, rows)
+            found = self.storage.backend.touched([wanted.touched for wanted in waiting])
+            for wanted, rows in zip(waiting, found, strict=True):
+                self._take(wanted, rows)
 
     def _keys(self, lookup: Lookup) -> pa.Array:
         """The keys of a lookup, each once and as the column has them."""
@@ -196,22 +213,25 @@ class LookingUp:
         of_table = (k.columns for k in self.known.lookups() if self.storage.catalog.rows(k.relation) is table)
         return self.at_hand.columns(table, snapshot, lookup.columns, of_table)
 
-    def _take(self, lookup: Lookup, wanted: Touched, rows: pa.Table) -> None:
+    def _take(self, wanted: _Wanted, rows: pa.Table) -> None:
         """Let the rows of a lookup be read under its name, with what the log adds to them."""
         self.rows += rows.num_rows
-        logged = self.sources(lookup.relation, lookup.version).changes
-        assert isinstance(logged, pa.Table), "small batches are in memory"
+        lookup, touched, by = wanted
         schema = arrow_schema(lookup.columns, versioned=True)
-        changes = logged.select(schema.names)
-        if wanted.column is not None and changes.num_rows:
-            values = changes.column(wanted.column.name)
-            keep = pc.is_in(values, value_set=wanted.keys.drop_null())
-            changes = changes.filter(pc.or_(keep, pc.is_null(values)) if wanted.nulls else keep)
+        changes = self._log(lookup).select(schema.names)
+        if touched.column is not None and changes.num_rows:
+            values = changes.column(touched.column.name)
+            keep = pc.is_in(values, value_set=touched.keys.drop_null())
+            changes = changes.filter(pc.or_(keep, pc.is_null(values)) if touched.nulls else keep)
         both = pa.concat_tables([_before(rows, schema), changes])
         self._found[lookup.name] = source = Source(lookup.columns, None, both)
-        common = self._common(lookup)
-        if common is not None:
-            self.known.fetched[common] = source, self._by(lookup)
+        if by is not None:
+            self.known.fetched[_common(lookup, by)] = source, by
+
+
+def _common(lookup: Lookup, by: list[pa.Table]) -> tuple[object, ...]:
+    """What a lookup has in common with those of other programs that find the same."""
+    return lookup.name, *map(id, by)
 
 
 def _as(type: pa.DataType, keys: pa.Array) -> pa.Array:
