@@ -4,7 +4,7 @@ Bars: with a thousand rules whose tables are not touched a commit takes at most 
 with 100,000 activations of one rule less than 3 times what it takes with one; with a thousand rules of twenty shapes
 less than 10 times what it takes with twenty rules.
 
-    python -m benchmarks.rules [items] [engine …]
+    python -m benchmarks.rules [items] [engine …]     engines: duckdb, spark, auto (Spark, in the process)
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 import tidings
 from benchmarks.data.inventory import load
@@ -26,6 +27,12 @@ from benchmarks.report import Bar, Plot, Report, Table, finished, ms, times
 from benchmarks.setting import database, never_fold, stop_spark
 from tidings.deliver.deliveries import Deliveries, Settings
 
+ENGINES = {
+    "duckdb": partial(database, "duckdb"),
+    "spark": partial(database, "spark"),
+    "auto": partial(database, "spark", execution="auto"),
+}
+RUNS = {"duckdb": 40, "spark": 5, "auto": 20}
 IDLE = (0, 10, 1_000)
 ACTIVATIONS = (1, 1_000, 100_000)
 RULES = (20, 100, 1_000)
@@ -64,10 +71,9 @@ class Found:
 
 def main(size: str = "10_000", *engines: str) -> None:
     items, found = int(size), []
-    for engine in engines or ("duckdb", "spark"):
-        many = 40 if engine == "duckdb" else 5
-        found.append(measured(items, engine, runs=many))
-        if engine == "spark":
+    for engine in engines or ENGINES:
+        found.append(measured(items, engine, runs=RUNS[engine]))
+        if engine != "duckdb":
             stop_spark()
     report(found).publish()
 
@@ -119,7 +125,7 @@ def _commits(
 
 @contextmanager
 def _inventory(items: int, engine: str) -> Iterator[tidings.Database]:
-    with database(engine) as db:
+    with ENGINES[engine]() as db:
         load(db, items)
         never_fold(db)
         yield db
@@ -139,7 +145,7 @@ def _update(db: tidings.Database, items: int, each: int) -> Callable[[], object]
 
 def _told(items: int, engine: str, channel: str, firings: int) -> Told:
     """Let a rule fire once per transaction, judge all transactions at once, and deliver what it sends."""
-    with tempfile.TemporaryDirectory() as folder, database(engine) as db:
+    with tempfile.TemporaryDirectory() as folder, ENGINES[engine]() as db:
         db.sql("CREATE TABLE event_log (id INT, qty INT)")
         never_fold(db)
         db.sql(f"CREATE RULE tell WHEN SELECT id, qty FROM event_log {CHANNELS[channel]} WITH (condition = 'detached')")

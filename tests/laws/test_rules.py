@@ -138,7 +138,7 @@ def life(seed: int, engine: str = "duckdb", spark: Any = None, most: int = 7) ->
     rules = [random_rule(random, age) for age in range(random.randint(1, 5))]
     plain = Plain(rules, BOUND)
     texts = [rule.text for rule in rules]
-    with tidings.open(engine=engine, spark=spark, clock=clock) as db:
+    with tidings.open(engine=engine, spark=spark, clock=clock, execution=("spark", "auto")[seed % 2]) as db:
         db._book.bound, db._book.patience = BOUND, None
         db.sql("CREATE TABLE a (k INT, v INT); CREATE TABLE b (k INT, v INT); CREATE EVENT e (k INT, v INT)")
         db.sql("CREATE TABLE c (k INT PRIMARY KEY, v INT)")
@@ -210,7 +210,7 @@ def loaded(seed: int, by_load: bool) -> Counter[Any]:
     random = Random(seed)
     rules = [random_rule(random, age) for age in range(3)]
     target = random.choice(TABLES)
-    with tidings.open(engine="duckdb") as db:
+    with tidings.open(engine="duckdb", execution=("spark", "auto")[seed % 2]) as db:
         db.sql("CREATE TABLE a (k INT, v INT); CREATE TABLE b (k INT, v INT); CREATE EVENT e (k INT, v INT)")
         db.sql("CREATE TABLE c (k INT PRIMARY KEY, v INT); CREATE TABLE log (k INT)")
         rows = {}

@@ -20,6 +20,7 @@ from tidings.engine.arrow import arrow_schema, arrow_type
 from tidings.engine.run import Runner
 from tidings.engine.source import Source, Sources
 from tidings.engine.touched import Touched
+from tidings.errors import UnknownRelation
 from tidings.ir.expression import TIME, WEIGHT
 from tidings.ir.relation import Column, Relation, Version
 from tidings.network.at_hand import AtHand
@@ -118,12 +119,13 @@ class LookingUp:
             if by is not None and _common(lookup, by) in self.known.fetched:
                 self._found[lookup.name] = self.known.fetched[_common(lookup, by)][0]
                 continue
-            table = self.storage.catalog.rows(lookup.relation)
+            table = kept(self.storage, lookup.relation)
+            base = None if table is None else table.base
             keys = self._keys(lookup)
-            touched = Touched(table.base or "", lookup.columns, lookup.column, keys, lookup.nulls)
+            touched = Touched(base or "", lookup.columns, lookup.column, keys, lookup.nulls)
             wanted = _Wanted(lookup, touched, by)
             nothing = lookup.column is not None and not lookup.nulls and len(keys) == keys.null_count
-            if table.base is None or nothing:
+            if table is None or base is None or nothing:
                 self._take(wanted, arrow_schema(lookup.columns).empty_table())
             elif lookup.is_whole and table.base_size > WHOLE:
                 self._found[lookup.name] = self._in_files(table, lookup)
@@ -210,7 +212,7 @@ class LookingUp:
 
     def _columns(self, table: Table, snapshot: Snapshot, lookup: Lookup) -> Source:
         """The columns of a lookup, all rows of them."""
-        of_table = (k.columns for k in self.known.lookups() if self.storage.catalog.rows(k.relation) is table)
+        of_table = (k.columns for k in self.known.lookups() if kept(self.storage, k.relation) is table)
         return self.at_hand.columns(table, snapshot, lookup.columns, of_table)
 
     def _take(self, wanted: _Wanted, rows: pa.Table) -> None:
@@ -227,6 +229,14 @@ class LookingUp:
         self._found[lookup.name] = source = Source(lookup.columns, None, both)
         if by is not None:
             self.known.fetched[_common(lookup, by)] = source, by
+
+
+def kept(storage: Storage, relation: str) -> Table | None:
+    """The table that has the rows of a relation; None if all there is of it are changes that are given."""
+    try:
+        return storage.catalog.rows(relation)
+    except UnknownRelation:
+        return None
 
 
 def _common(lookup: Lookup, by: list[pa.Table]) -> tuple[object, ...]:

@@ -23,7 +23,7 @@ from tidings.delta.plan import Program, Step
 from tidings.engine.run import Runner
 from tidings.engine.source import Source, Sources
 from tidings.network.at_hand import AtHand
-from tidings.network.looking_up import SCANNED, WHOLE, Known, LookingUp
+from tidings.network.looking_up import SCANNED, WHOLE, Known, LookingUp, kept
 from tidings.store.storage import Storage
 from tidings.store.table import Table
 
@@ -86,8 +86,8 @@ class Nearby:
         if steps and all(step.disagreed is not None for step in steps):
             return f"the engines may not agree on {steps[-1].disagreed}"
         for lookup in (lookup for step in steps for lookup in step.lookups):
-            table = self.storage.catalog.rows(lookup.relation)
-            if lookup.column is None and table.base_size > self._limit(table):
+            table = kept(self.storage, lookup.relation)
+            if table is not None and lookup.column is None and table.base_size > self._limit(table):
                 return f"{lookup.relation} is read whole"
         return None
 
