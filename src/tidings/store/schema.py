@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 from tidings.errors import CatalogFailed, CatalogTooNew
 
-VERSION = 4
+VERSION = 2
 
 metadata = MetaData()
 
@@ -196,6 +196,7 @@ firing = Table(
     Column("finished", BigInteger),
     Column("error", Text),
     Index("firing_state", "state", "id"),
+    Index("firing_finished", "finished"),
 )
 """What rules did: for which rows, as Arrow IPC, at which commit; ``depth`` counts the firings that led to it."""
 
@@ -262,19 +263,11 @@ BESIDE = [outbox, endpoint, rule, firing, followed, instance, silence, gathering
 """The tables of rules and of what they send; a database in memory has these, too."""
 
 
-def _add_outbox(connection: Connection) -> None:
-    metadata.create_all(connection, [outbox, endpoint])
-
-
 def _add_rules(connection: Connection) -> None:
-    metadata.create_all(connection, [rule, firing])
+    metadata.create_all(connection, BESIDE)
 
 
-def _add_life(connection: Connection) -> None:
-    metadata.create_all(connection, [followed, instance, silence, gathering, gathered])
-
-
-MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _add_outbox, 2: _add_rules, 3: _add_life}
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _add_rules}
 """What turns a catalog of one version into the next."""
 
 
