@@ -40,22 +40,22 @@ def database(
 @contextmanager
 def forced(db: tidings.Database, strategy: Strategy | None) -> Iterator[None]:
     """Let waves take one way whatever the estimates say, as ``tidings.open(strategy=…)`` does for good; None: any."""
-    before, db._waves.only = db._waves.only, strategy
+    before, db._waves.planning.only = db._waves.planning.only, strategy
     try:
         yield
     finally:
-        db._waves.only = before
+        db._waves.planning.only = before
 
 
 @contextmanager
 def executing(db: tidings.Database, execution: str) -> Iterator[None]:
     """Let the waves of a database opened with ``execution="auto"`` run so, or all on Spark."""
-    before = db._waves.nearby
-    db._waves.nearby = before if execution == "auto" else None
+    before = db._waves.planning.nearby
+    db._waves.planning.nearby = before if execution == "auto" else None
     try:
         yield
     finally:
-        db._waves.nearby = before
+        db._waves.planning.nearby = before
 
 
 def limited(db: tidings.Database, seconds: float) -> Limit:

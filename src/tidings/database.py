@@ -27,6 +27,7 @@ from tidings.lang.sql import statement
 from tidings.network.answers import Answers
 from tidings.network.definitions import Definitions
 from tidings.network.nearby import Nearby
+from tidings.network.planning import Planning
 from tidings.network.plans import Plans
 from tidings.network.record import WaveRecord
 from tidings.network.status import Status, status
@@ -134,7 +135,7 @@ class Database:
         self._plans = Plans(storage.catalog, storage.backend, self._mutex)
         self._plan, self._bind_text = self._plans.plan, self._plans.read
         self._runner = Runner(storage.backend)
-        self._waves = Waves(storage, self._runner, line.settled, only, nearby)
+        self._waves = Waves(Planning(storage, self._runner, only, nearby), line.settled)
         self._answers = Answers(self._waves, line, self._mutex)
         self._answer = self._answers.at
         self._views = Views(storage, self._waves, lambda: line.time, line.present, line.own_instant)
@@ -441,7 +442,7 @@ class Database:
     @exclusive
     def waves(self) -> list[WaveRecord]:
         """What the last waves did, up to a thousand: where each ran and why, what it read and how long it took."""
-        return list(self._waves.records)
+        return list(self._waves.running.records)
 
     def close(self) -> None:
         """Let go of the engine's resources and of the folder; a fold that is under way is waited for."""

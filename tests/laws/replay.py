@@ -24,7 +24,7 @@ def program(db: tidings.Database, view: str, share: frozenset[str] = frozenset()
 
 def run(db: tidings.Database, compiled: Program, since: int, until: int) -> pa.Table:
     """The delta a program computes over ``(since, until]`` with a database's engine and rows."""
-    return db._runner.run(compiled, db._waves.sources(since, until), since, until)
+    return db._runner.run(compiled, db._waves.running.sources(since, until), since, until)
 
 
 @contextmanager

@@ -65,8 +65,8 @@ def check(it: Case, answers: oracle.Answers, path: Path | None = None, **options
         assert view.since == instant(made), f"{it}\nhad to begin anew"
         for name, groups in view.groupings.items():
             plan = normalise(groups, db._catalog.definitions() | view.groupings)
-            anew = db._runner.query(plan, db._waves.sources(0, db.time), db.time)
-            kept = db._runner.query(_scan(db, name), db._waves.sources(0, db.time), db.time)
+            anew = db._runner.query(plan, db._waves.running.sources(0, db.time), db.time)
+            kept = db._runner.query(_scan(db, name), db._waves.running.sources(0, db.time), db.time)
             assert oracle.bag(kept) == oracle.bag(anew), f"{it}\n{name}"
     return merged
 

@@ -71,7 +71,8 @@ class Answers:
         else:
             definitions = catalog.definitions()
             wave = self.waves.plan("result" if found is None else found.name, plan, since, until, net=True)
-        return plan, definitions, "\n".join([str(wave.choice), "on {}: {}".format(*self.waves.execution(wave))])
+        where = "on {}: {}".format(*self.waves.planning.execution(wave))
+        return plan, definitions, f"{wave.choice}\n{where}"
 
     @exclusive
     def within(

@@ -41,7 +41,7 @@ def answer(
 
     ``instead`` has, in the same form, all rows of some tables that matter to the plan; nothing else of these is read.
     """
-    catalog, sources = waves.catalog, waves.sources(0, at)
+    catalog, sources = waves.catalog, waves.running.sources(0, at)
     waves.catch_up(plan, at)
     definitions = catalog.definitions(at, at)
     if changes:
@@ -57,7 +57,7 @@ def answer(
             return found
         return Source(found.columns, found.base, pa.concat_tables([found.changes, changes[relation]]))
 
-    return waves.runner.query(normalise(plan, definitions), source, at)
+    return waves.running.runner.query(normalise(plan, definitions), source, at)
 
 
 def delta(
@@ -68,14 +68,14 @@ def delta(
     Both are log entries by relation, ``changes`` of the instant after ``at``.  A relation that the catalog does not
     know has no rows but these.
     """
-    catalog, committed = waves.catalog, waves.sources(0, at)
+    catalog, committed = waves.catalog, waves.running.sources(0, at)
     waves.catch_up(plan, at)
     every = catalog.definitions()
     touched = before.keys() | changes.keys()
     stored = {v.name: v.plan for v in catalog.stored() if influents(v.plan, every) & touched}
     definitions = catalog.definitions(at, at) | stored
     changed = influents(plan, definitions).intersection(changes)
-    program = waves.program(name, plan, changed, definitions)
+    program = waves.planning.program(name, plan, changed, definitions)
 
     @cache
     def source(relation: str, version: Version) -> Source:
@@ -103,13 +103,13 @@ def delta(
 
 def _run(waves: Waves, program: Program, sources: Sources, at: int, changes: int) -> pa.Table:
     """The delta of a program over the instant after ``at``, in this process if it may run there."""
-    near = waves.nearby
+    near = waves.planning.nearby
     if near is not None and program.steps and near.why_not(program, changes) is None:
         try:
             return near.run(program, sources, at, at + 1, frozenset()).deltas[program.view]
         except (TooFar, EngineFailed):  # if this engine cannot do it, the other one can or says why
             pass
-    return waves.runner.run(program, sources, at, at + 1)
+    return waves.running.runner.run(program, sources, at, at + 1)
 
 
 def _columns(plan: Relation, relation: str) -> tuple[Column, ...]:

@@ -36,7 +36,7 @@ def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tidings.Data
 
 
 def near(db: tidings.Database) -> Nearby:
-    found = db._waves.nearby
+    found = db._waves.planning.nearby
     assert found is not None
     return found
 
@@ -141,7 +141,7 @@ def test_what_fails_here_is_the_engines(db: tidings.Database, monkeypatch: pytes
 def test_a_recompute_runs_here_too(db: tidings.Database) -> None:
     db.sql("CREATE MATERIALIZED VIEW least WITH (refresh = 'manual') AS SELECT MIN(price) AS least FROM parts")
     db.sql("UPDATE parts SET price = 0.5 WHERE part = 3; DELETE FROM parts WHERE part = 9")
-    db._waves.only = Strategy.RECOMPUTE
+    db._waves.planning.only = Strategy.RECOMPUTE
     db.refresh("least")
     record = db.waves()[-1]
     assert (record.strategy, record.execution) == ("recompute and diff", "in-process")
