@@ -32,10 +32,11 @@ class DuckDB:
     toll = 0
     dialect = Dialect("duckdb", casts_items=True, one_task=False)
 
-    def __init__(self, threads: int = 1) -> None:
+    def __init__(self, threads: int = 1, memory: int | None = None) -> None:
         self._registered: dict[str, Source] = {}
         self._holds = False
-        self._connection = duckdb.connect(":memory:", config={"threads": threads})
+        limit = {} if memory is None else {"memory_limit": f"{memory}B", "temp_directory": ""}
+        self._connection = duckdb.connect(":memory:", config={"threads": threads, **limit})
         self._connection.execute("SET TimeZone = 'UTC'")
         self._connection.execute("SET enable_progress_bar = false")
         self._connection.execute("SET order_by_non_integer_literal = true")  # as in Spark
@@ -85,8 +86,8 @@ class DuckDB:
             self._holds = True
         listed = _names(columns).removesuffix(", ")
         own = f'held."{_base(name)}"'
-        self._connection.execute(f'CREATE OR REPLACE TABLE {own} AS SELECT {listed} FROM "{_base(base)}"')
-        self._connection.execute("CHECKPOINT held")
+        self._execute(f'CREATE OR REPLACE TABLE {own} AS SELECT {listed} FROM "{_base(base)}"')
+        self._execute("CHECKPOINT held")
         self._view(_base(name), f"FROM {own}")
 
     def save(self, text: str, path: Path, sorted_by: str, rows_per_file: int) -> None:
@@ -94,10 +95,7 @@ class DuckDB:
         key = _names((Column(sorted_by, ""),)).rstrip(", ")
         target = _text(str(path / "part-00000.parquet"))
         options = "FORMAT PARQUET, COMPRESSION ZSTD, ROW_GROUP_SIZE 20000"
-        try:
-            self._connection.execute(f"COPY (SELECT * FROM ({text}) ORDER BY {key}) TO {target} ({options})")
-        except duckdb.Error as error:
-            raise EngineFailed(engine=self.name, reason=_sentence(error)) from None
+        self._execute(f"COPY (SELECT * FROM ({text}) ORDER BY {key}) TO {target} ({options})")
 
     def unload(self, name: str) -> None:
         self._registered = {n: s for n, s in self._registered.items() if s.base != name}
@@ -110,7 +108,6 @@ class DuckDB:
     def versioned(self, name: str, source: Source) -> None:
         if self._registered.get(name) is source:
             return
-        self._registered[name] = source
         if isinstance(source.changes, Path):
             self._copy(f"{name}__changes", pq.read_table(source.changes))
         else:
@@ -120,6 +117,7 @@ class DuckDB:
         if source.base is not None:
             rows = f'SELECT {columns}0 AS "{TIME}", 1 AS "{WEIGHT}" FROM "{_base(source.base)}" UNION ALL {rows}'
         self._view(name, rows)
+        self._registered[name] = source
 
     def plain(self, name: str, source: Source) -> None:
         came, went = expanded(source.changes, net=source.base is None)
@@ -140,7 +138,7 @@ class DuckDB:
         key = _names((part,)).removesuffix(", ")
         met = f'SELECT {columns} FROM ({rows}) WHERE {key} IN (SELECT {key} FROM "{name}__went")'
         left = f'({met}) EXCEPT ALL SELECT {columns} FROM "{name}__went"'
-        self._connection.execute(f'CREATE OR REPLACE TEMP TABLE "{name}__left" AS {left}')
+        self._execute(f'CREATE OR REPLACE TEMP TABLE "{name}__left" AS {left}')
         others = f'SELECT {columns} FROM ({rows}) AS r ANTI JOIN "{name}__went" AS w ON r.{key} = w.{key}'
         return f'{others} UNION ALL SELECT {columns} FROM "{name}__left"'
 
@@ -203,8 +201,17 @@ class DuckDB:
         It could read Arrow in place, but pushes filters of joins into such scans, where a NaN equals nothing.
         """
         self._connection.register("__arrow", rows)
-        self._connection.execute(f'CREATE OR REPLACE TEMP TABLE "{name}" AS FROM "__arrow"')
-        self._connection.unregister("__arrow")
+        try:
+            self._execute(f'CREATE OR REPLACE TEMP TABLE "{name}" AS FROM "__arrow"')
+        finally:
+            self._connection.unregister("__arrow")
+
+    def _execute(self, text: str) -> None:
+        """Run a statement that may fail for what there is: too little memory, say."""
+        try:
+            self._connection.execute(text)
+        except duckdb.Error as error:
+            raise EngineFailed(engine=self.name, reason=_sentence(error)) from None
 
     def _view(self, name: str, rows: str) -> None:
         self._connection.execute(f'CREATE OR REPLACE TEMP VIEW "{name}" AS {rows}')

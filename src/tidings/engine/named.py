@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from tidings.engine.duckdb import DuckDB
 
 
+MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+"""The bytes of this machine's memory."""
+
+
 def named(engine: str, session: Any = None) -> Backend:
     """The engine of a name; ``session`` is the Spark session to work in, if there is one."""
     match engine:
@@ -28,7 +32,10 @@ def named(engine: str, session: Any = None) -> Backend:
 
 
 def second() -> DuckDB:
-    """The engine beside Spark that runs in this process, on all its cores."""
+    """The engine beside Spark that runs in this process, on all its cores and in a third of its memory.
+
+    What does not fit fails, and is Spark's.
+    """
     from tidings.engine.duckdb import DuckDB
 
-    return DuckDB(threads=os.cpu_count() or 1)
+    return DuckDB(threads=os.cpu_count() or 1, memory=MEMORY // 3)

@@ -7,13 +7,14 @@ gone through for the second time, and stay there, compressed, until it is replac
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tidings.engine.arrow import arrow_schema
+from tidings.engine.named import MEMORY
 from tidings.engine.source import Source
+from tidings.errors import EngineFailed
 from tidings.ir.relation import Column
 from tidings.store.snapshot import Snapshot
 from tidings.store.table import Table
@@ -21,7 +22,7 @@ from tidings.store.table import Table
 if TYPE_CHECKING:
     from tidings.engine.duckdb import DuckDB
 
-HELD = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 6
+HELD = MEMORY // 6
 """So many bytes of snapshots are held in memory, before they are compressed."""
 
 _WIDTHS = {"string": 16, "binary": 16, "int": 4, "date": 4, "boolean": 1, "smallint": 2, "tinyint": 1}
@@ -38,6 +39,8 @@ class _Held:
     """About so much, before they are compressed."""
     times: int = 0
     """How often the snapshot was gone through."""
+    too_large: bool = False
+    """Whether there was no room for what was wanted of it."""
 
     @property
     def name(self) -> str:
@@ -83,7 +86,7 @@ class AtHand:
                 self.engine.unload(held.name)
             held = self._held[table.id] = _Held(table.base or "")
         held.times += 1
-        if held.times > 1 and not set(wanted) <= set(held.columns):
+        if held.times > 1 and not held.too_large and not set(wanted) <= set(held.columns):
             known = set(held.columns).union(wanted)
             if not self._hold(table, held, known.union(*others)):
                 self._hold(table, held, known)
@@ -95,7 +98,12 @@ class AtHand:
         bytes = sum(_WIDTHS.get(c.type, 8) for c in columns) * table.base_size
         if bytes + sum(h.bytes for h in self._held.values() if h is not held) > HELD:
             return False
-        self.engine.hold(held.name, columns, held.base)
+        try:
+            self.engine.hold(held.name, columns, held.base)
+        except EngineFailed:
+            self.engine.unload(held.name)
+            held.columns, held.bytes, held.too_large = (), 0, True
+            return False
         held.columns, held.bytes = columns, bytes
         return True
 

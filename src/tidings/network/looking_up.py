@@ -35,9 +35,10 @@ SCANNED = 50_000_000
 """Up to this many rows may be gone through in files."""
 
 FEW, SCATTERED = 16, 400
-"""A lookup decodes so few row groups and a quarter of all, up to so many; else all rows are gone through.
+"""A lookup decodes so few row groups and a quarter of all, up to so many; else all rows are gone through."""
 
-By the column in whose order the rows are, a few keys may be in up to so many: what is decoded for them is kept.
+AGAIN = 64
+"""A few keys of the column in whose order the rows are may be in so many row groups: what is decoded for them is kept.
 """
 
 LISTED = 2_000
@@ -192,9 +193,8 @@ class LookingUp:
             keys = pa.concat_arrays([keys, pa.nulls(1, keys.type)]) if wanted.nulls else keys
             name = wanted.column.name
             in_order = name == snapshot.key and len(keys) <= LISTED
-            if snapshot.effort(name, keys) <= (
-                SCATTERED if in_order else min(SCATTERED, snapshot.row_groups // 4 + FEW)
-            ):
+            far = snapshot.row_groups // 4 + FEW
+            if snapshot.effort(name, keys) <= min(SCATTERED, max(far, AGAIN) if in_order else far):
                 return snapshot.having(name, keys, wanted.columns)
         return None if table.base_size > SCANNED else self._scanned(table, snapshot, lookup, wanted.keys)
 

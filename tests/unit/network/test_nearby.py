@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import tidings
+from tidings.engine.duckdb import DuckDB
 from tidings.network import looking_up
 from tidings.network.nearby import Nearby
 from tidings.network.strategy import Strategy
@@ -81,6 +82,27 @@ def test_without_room_nothing_is_held(db: tidings.Database, monkeypatch: pytest.
     monkeypatch.setattr("tidings.network.at_hand.HELD", 100)
     assert [rise(db, part) for part in (3, 4, 5)] == [6, 6, 6]
     assert held(db) == {}
+
+
+def test_what_turns_out_to_be_too_large_is_not_tried_again(
+    db: tidings.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[str] = []
+
+    def full(_: DuckDB, name: str, *__: object) -> None:
+        tried.append(name)
+        raise tidings.errors.EngineFailed(engine="duckdb", reason="Out of Memory Error")
+
+    monkeypatch.setattr(DuckDB, "hold", full)
+    assert [rise(db, part) for part in (3, 4, 5, 600)] == [6, 6, 6, 0]
+    assert (held(db), len(tried)) == ({}, 2)
+
+
+def test_the_second_engine_has_a_part_of_the_memory() -> None:
+    engine = DuckDB(memory=100_000_000)
+    with pytest.raises(tidings.errors.EngineFailed, match="Out of Memory"):
+        engine.fetch("SELECT array_agg(hash(range)) FROM range(20_000_000)")
+    engine.close()
 
 
 def test_a_new_snapshot_is_gone_through_anew(db: tidings.Database) -> None:
