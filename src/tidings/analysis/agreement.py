@@ -236,10 +236,10 @@ class Judge:
         """Of whole numbers by one that is not 0: by 0 it is an error in Spark, and NULL in DuckDB."""
         number = node.this.unnest()
         by = node.expression.unnest()
-        plain = isinstance(by, exp.Literal) and not by.is_string and by.name.isdigit() and int(by.name) > 0
-        if not plain or self._only("number", number, by) is None or not self.whole(number):
+        if not (_is_whole(by) and int(by.name) > 0) or self._only("number", number, by) is None:
             return None
-        return "number" if any(isinstance(n, exp.Column) for n in number.walk()) else None
+        reads = any(isinstance(n, exp.Column) for n in number.walk())
+        return "number" if self.whole(number) and (reads or _is_whole(number)) else None
 
     def _decimal(self, leaf: Expression) -> tuple[int, int] | None:
         if isinstance(leaf, exp.Column):
@@ -263,6 +263,11 @@ def _outcomes(node: exp.Case) -> list[Expression]:
     """What a CASE may come to."""
     default = node.args.get("default")
     return [*(i.args["true"] for i in node.args["ifs"]), *([default] if default is not None else [])]
+
+
+def _is_whole(node: Expression) -> bool:
+    """Whether something is written as a whole number."""
+    return isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit()
 
 
 def _is_span(node: Expression) -> bool:

@@ -1,7 +1,8 @@
 """Running delta programs and queries, the same way on every engine.
 
 For each step: make what it reads readable, fill in the keys, take the rows.  The text of a step is printed once and
-kept, like a prepared statement; what changes from wave to wave are the sources and the keys.
+kept, like a prepared statement; what changes from wave to wave are the sources and the keys.  A step whose deltas are
+all empty is not run: a wave stops where there is nothing to tell.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidings.analysis.influents import CLOCK
 from tidings.delta.key_columns import LISTABLE
 from tidings.delta.plan import Program, Step
 from tidings.engine.arrow import arrow_schema, conform
@@ -66,6 +68,11 @@ class Runner:
         batch, needed = (_instant(since), _instant(until)), self._needed(program.steps)
         with ExitStack() as scratch:
             for step in program.steps[:-1]:
+                if self.is_still(program, step, sources, made):
+                    made[step.name] = _nothing(step)
+                    if step.name in wanted:
+                        found[step.name] = _schema(step).empty_table()
+                    continue
                 text, deltas, small = self._prepare(step, sources, made, read, batch, needed)
                 if step.name in wanted or sum(map(_size, deltas.values())) <= KEEP_LIMIT:
                     rows: Rows = conform(self.backend.fetch(text, step.columns, small=small), _schema(step))
@@ -76,6 +83,8 @@ class Runner:
                     self.backend.write(text, rows)
                 made[step.name] = Source(step.columns, None, rows)
             last = program.steps[-1]
+            if self.is_still(program, last, sources, made):
+                return found | {program.view: _schema(last).empty_table()}
             text, _, small = self._prepare(last, sources, made, read, batch, needed)
             found[program.view] = conform(self.backend.fetch(text, last.columns, small=small), _schema(last))
         return found
@@ -93,18 +102,28 @@ class Runner:
         made: list[dict[str, Source]] = [{} for _ in programs]
         found: list[dict[str, pa.Table]] = [{} for _ in programs]
         for round in range(max(len(program.steps) for program, _ in programs)):
-            places = [n for n, (program, _) in enumerate(programs) if round < len(program.steps)]
-            steps = [programs[n][0].steps[round] for n in places]
-            each = zip(places, steps, strict=True)
-            texts = [self._prepare(s, sources, made[n], read, batch, needed)[0] for n, s in each]
-            columns = [step.columns + VERSION_COLUMNS for step in steps]
-            rows = self.backend.fetch(in_one(texts, columns, self.backend.dialect.name), small=True)
-            deltas = apart(rows, columns, list(map(_schema, steps)))
-            for n, step, delta in zip(places, steps, deltas, strict=True):
+            each = [(n, program.steps[round]) for n, (program, _) in enumerate(programs) if round < len(program.steps)]
+            run = [(n, s) for n, s in each if not self.is_still(programs[n][0], s, sources, made[n])]
+            deltas = {(n, s.name): _schema(s).empty_table() for n, s in each}
+            if run:
+                texts = [self._prepare(s, sources, made[n], read, batch, needed)[0] for n, s in run]
+                columns = [step.columns + VERSION_COLUMNS for _, step in run]
+                rows = self.backend.fetch(in_one(texts, columns, self.backend.dialect.name), small=True)
+                parts = apart(rows, columns, [_schema(step) for _, step in run])
+                deltas |= {(n, s.name): part for (n, s), part in zip(run, parts, strict=True)}
+            for n, step in each:
+                delta = deltas[n, step.name]
                 made[n][step.name] = Source(step.columns, None, delta)
                 if step.name in programs[n][1] or step.name == programs[n][0].view:
                     found[n][step.name] = delta
         return found
+
+    def is_still(self, program: Program, step: Step, sources: Sources, made: Mapping[str, Source]) -> bool:
+        """Whether a step has nothing to tell: nothing that it tells of has changed, and time does not matter to it."""
+        deltas = self._needed([step])
+        if not program.changed or CLOCK in program.changed or not deltas:
+            return False
+        return not any(_size((made.get(r) or sources(r, Version.DELTA)).changes) for r in deltas)
 
     def _prepare(
         self,
@@ -213,6 +232,10 @@ def _instant(micros: int) -> str:
 
 def _schema(step: Step) -> pa.Schema:
     return arrow_schema(step.columns, versioned=True)
+
+
+def _nothing(step: Step) -> Source:
+    return Source(step.columns, None, _schema(step).empty_table())
 
 
 def _column(rows: Rows, name: str) -> pa.Array:

@@ -15,6 +15,7 @@ import tempfile
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,23 @@ _SMALL = {
 }
 
 
+@dataclass(slots=True)
+class _Counting:
+    """Counts the jobs of a group, which begins with the first one: Spark is not asked where it has nothing to do."""
+
+    begun: bool = False
+    _group: str = field(default_factory=lambda: f"tidings-{uuid.uuid4().hex}")
+    _before: str | None = None
+
+    def begin(self, session: SparkSession) -> None:
+        self.begun, self._before = True, session.sparkContext.getLocalProperty(_GROUP)
+        session.sparkContext.setLocalProperty(_GROUP, self._group)
+
+    def end(self, session: SparkSession) -> int:
+        session.sparkContext.setLocalProperty(_GROUP, self._before)  # type: ignore[arg-type]  # None takes it away
+        return len(session.sparkContext.statusTracker().getJobIdsForGroup(self._group))
+
+
 class Spark:
     """A Spark session of its own; see :class:`tidings.engine.backend.Backend`."""
 
@@ -97,6 +115,7 @@ class Spark:
         self._shared: dict[str, str] = {}
         self._files = Path(tempfile.mkdtemp(prefix="tidings-"))
         self._numbers = itertools.count()
+        self._counting: _Counting | None = None
 
     @property
     def session(self) -> SparkSession:
@@ -278,18 +297,16 @@ class Spark:
 
     @contextmanager
     def counted(self) -> Iterator[Jobs]:
-        jobs = Jobs(None)
         if is_remote():
-            yield jobs
+            yield Jobs(None)
             return
-        context, group = self._spark.sparkContext, f"tidings-{uuid.uuid4().hex}"
-        before = context.getLocalProperty(_GROUP)
-        context.setLocalProperty(_GROUP, group)
+        jobs, self._counting = Jobs(), _Counting()
         try:
             yield jobs
         finally:
-            context.setLocalProperty(_GROUP, before)  # type: ignore[arg-type]  # None takes it away
-        jobs.number = len(context.statusTracker().getJobIdsForGroup(group))
+            counting, self._counting = self._counting, None
+            if counting.begun:
+                jobs.number = counting.end(self._spark)
 
     def _step_back(self) -> None:
         """Leave a session of the user's as the active one again, which creating frames in ours has changed."""
@@ -306,7 +323,9 @@ class Spark:
             raise EngineFailed(engine=self.name, reason=_sentence(error)) from None
 
     def _settle(self, small: bool) -> None:
-        """Set the session up for small or for large work."""
+        """Set the session up for small or for large work, which begins now."""
+        if self._counting is not None and not self._counting.begun:
+            self._counting.begin(self._spark)
         if small != self._small:
             for key, value in (_SMALL if small else self._large).items():
                 self._spark.conf.set(key, value or "")

@@ -20,6 +20,7 @@ import pyarrow as pa
 from tidings.analysis.agreed_plan import disagreement
 from tidings.delta.lookups import Lookup, looked_up
 from tidings.delta.plan import Program, Step
+from tidings.engine.arrow import arrow_schema
 from tidings.engine.run import Runner
 from tidings.engine.source import Source, Sources
 from tidings.network.at_hand import AtHand
@@ -138,16 +139,19 @@ class Nearby:
         made: dict[str, Source] = {}
         deltas: dict[str, pa.Table] = {}
         rows, seconds = 0, 0.0
-        for step in self._prepare(program):
-            work = LookingUp(self.storage, self.finisher, self._at_hand, self._known, sources, made, since, until)
-            begun = perf_counter()
-            work.look_up(step.lookups)
-            seconds += perf_counter() - begun
-            rows += work.rows
-            delta = work.run(step.step, self.finisher if step.disagreed is None else self.runner)
-            made[step.step.name] = Source(step.step.columns, None, delta)
-            if step.step.name in wanted or step.step.name == program.view:
-                deltas[step.step.name] = delta
+        for step, lookups, disagreed in self._prepare(program):
+            if self.finisher.is_still(program, step, sources, made):
+                delta = arrow_schema(step.columns, versioned=True).empty_table()
+            else:
+                work = LookingUp(self.storage, self.finisher, self._at_hand, self._known, sources, made, since, until)
+                begun = perf_counter()
+                work.look_up(lookups)
+                seconds += perf_counter() - begun
+                rows += work.rows
+                delta = work.run(step, self.finisher if disagreed is None else self.runner)
+            made[step.name] = Source(step.columns, None, delta)
+            if step.name in wanted or step.name == program.view:
+                deltas[step.name] = delta
         return Found(deltas, rows, seconds)
 
 

@@ -90,6 +90,7 @@ AGREED = [
     ("IF(i > 1, 'big', s)", "string"),
     ("CAST(i AS BIGINT) * 3000000000", "bigint"),
     ("i % 3 + (-b) % 2", "bigint"),
+    ("17 % 5", "int"),
     ("i + CAST(7 AS SMALLINT)", "int"),
 ]
 """Expressions, and types they are cast to; tests/spark compares the engines on each."""
