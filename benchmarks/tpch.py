@@ -4,7 +4,7 @@ Every query is stored twice, and each change is brought into one copy by a diffe
 that can be done) and into the other by recomputing and comparing.  In turns with them the query itself is run in Spark
 SQL over the cached tables: that is the recompute everything is held against.  The strategy that Tidings would choose is
 asked for before, so its time is the one of that copy.  Waves run with ``execution = "auto"``; one round more is run on
-Spark alone.  Above scale 1 there is only the first copy, refreshed as Tidings chooses.
+Spark alone.  Above scale 1 there is only the first copy, refreshed as Tidings chooses, and no round on Spark alone.
 
     python -m benchmarks.tpch [scale] [shares …]     without a scale, both
 """
@@ -164,7 +164,7 @@ def measured(
                 progress(f"tpch: {share:.2%} of the rows change, {n + 1} of {count} …")
                 found.changes[share] = orders.change(db, share)
                 _round(db, stored, seen, recompute, copies)
-            if share == BARRED and engine == "spark":
+            if share == BARRED and engine == "spark" and scale <= 1:
                 progress(f"tpch: {share:.2%} of the rows change, and all is Spark's …")
                 orders.change(db, share)
                 with executing(db, "spark"):
@@ -261,7 +261,8 @@ def report(found: Found) -> Report:
     numbers = sorted({n for by in found.seen.values() for n in by})
     even = tuple((f"Q{n}", _shown(found.break_even(n))) for n in numbers)
     tables.append(Table("break-even: share of changes at which a refresh costs a recompute", ("view", "share"), even))
-    notes = [f"filling both copies of all views took {found.filling:.0f} s"]
+    copies = "both copies of all views" if found.is_twofold else "all views"
+    notes = [f"filling {copies} took {found.filling:.0f} s"]
     notes += [f"Q{n} refused: {why}" for n, why in found.refused.items()]
     notes += [f"Q{n} at {s:.2%}: {v.failure}" for s in shares for n, v in found.seen[s].items() if v.failure]
     about = (
