@@ -127,7 +127,7 @@ def main(scale: float | None = None, *shares: float) -> None:
         for one in IN_TOTAL:  # each in a process of its own, which begins with all the memory there is
             subprocess.run([sys.executable, "-m", "benchmarks.tpch", f"{one:g}"], check=True)
         return
-    usual = ROUNDS if scale <= 1 else {BARRED: 2}
+    usual = ROUNDS if scale <= 1 else {BARRED: 1}
     found = measured(scale, {share: ROUNDS.get(share, 1) for share in shares} or usual)
     report(found).publish()
     stop_spark()
