@@ -119,6 +119,7 @@ CASES: list[tuple[type[TidingsError], Act, dict[str, object], tuple[int, int, st
     (errors.UnknownExecution, lambda db: tidings.open(engine="duckdb", execution="fast"), {"name": "fast"}, None, True),
 ]
 ELSEWHERE = {
+    errors.UnknownSilence: "tests/unit/rules/test_silence.py",
     errors.NullNotAllowed: "tests/unit/store/test_enforce.py",
     errors.CheckViolated: "tests/unit/store/test_enforce.py",
     errors.DuplicateKey: "tests/unit/store/test_enforce.py",
