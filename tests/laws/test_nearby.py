@@ -32,7 +32,7 @@ def trusting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("trusting")
-@pytest.mark.parametrize("seeds", chunks(80, quick=10, size=10))
+@pytest.mark.parametrize("seeds", chunks(60, quick=10, size=10))
 def test_waves_in_process_are_right(seeds: range) -> None:
     for seed in seeds:
         it, answers = recomputed(seed)
