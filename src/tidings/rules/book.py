@@ -91,6 +91,9 @@ class Book:
 
     def rules(self) -> list[Rule]:
         """Rules, bound; those that cannot be are left out, and shown as failing."""
+        return list(self._bound().values())
+
+    def _bound(self) -> dict[int, Rule]:
         if self._rules is None:
             self._rules, self._shapes = {}, None
             for kept in self.kept:
@@ -105,7 +108,7 @@ class Book:
             for rule in [r for r in self._rules.values() if r.enabled]:
                 for name in rule.influents | rule.hears:
                     self._by_table.setdefault(name, []).append(rule)
-        return list(self._rules.values())
+        return self._rules
 
     def _ready_again(self, kept: KeptRule) -> Rule:
         """A rule bound once for as long as definitions stay: programs are known by their plans."""
@@ -117,15 +120,15 @@ class Book:
 
     def touched(self, tables: set[str]) -> list[Rule]:
         """The rules that read or hear of some tables; those of others cost nothing."""
-        self.rules()
+        self._bound()
         return list({r.id: r for name in tables for r in self._by_table.get(name, ())}.values())
 
     def shapes(self) -> dict[int, Shape]:
         """What rules have in common, by their numbers."""
-        rules = self.rules()
+        bound = self._bound()
         if self._shapes is None:
             catalog, analyzer = self.storage.catalog, self.storage.backend
-            self._shapes = shapes(rules, catalog, analyzer, self._plans) if len(rules) > 1 else {}
+            self._shapes = shapes(list(bound.values()), catalog, analyzer, self._plans) if len(bound) > 1 else {}
         return self._shapes
 
     def ready(self, kept: KeptRule) -> Rule:
