@@ -121,6 +121,7 @@ class Planning:
     ) -> Program:
         """The differential of a query for some changed tables, compiled once and kept."""
         key = ("program", name, id(plan), changed, frozenset(definitions))
+        self._held[id(plan)] = plan
         if key not in self._programs:
             self._programs[key] = compile_program(name, plan, changed, definitions)
         return self._programs[key]
