@@ -49,7 +49,7 @@ demo: venv java ## run the demonstration
 	@$(BIN)/python -m tidings.demo
 
 test: venv java ## run every test; those without a JVM on two cores first
-	@scripts/install-postgresql
+	@scripts/install-for-tests
 	@$(BIN)/pytest -q -n 2 --dist worksteal -m "not spark"
 	@$(BIN)/pytest -q -m spark
 
