@@ -20,7 +20,7 @@ from benchmarks.data.inventory import RECOMPUTE, TABLES, Sales, load, rows
 from benchmarks.measure import Figure, measure_in_turns, nothing, progress
 from benchmarks.report import Bar, Plot, Report, Table, finished, ms, times
 from benchmarks.setting import EXECUTIONS, PlainDuckDB, PlainSpark, database, stop_spark
-from tidings.network.record import WaveRecord
+from tidings.waves.record import WaveRecord
 
 BATCHES = (1, 100, 10_000)
 TRIVIAL, SPARK, DUCKDB = "trivial query", "recompute in Spark SQL", "recompute in DuckDB"

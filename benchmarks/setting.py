@@ -16,7 +16,7 @@ import pyarrow as pa
 import tidings
 from benchmarks.measure import Limit
 from tidings.engine.spark import Spark
-from tidings.network.strategy import Strategy
+from tidings.waves.strategy import Strategy
 
 EXECUTIONS = ("spark", "auto")
 """How waves may be run on the Spark engine."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import tidings
 from benchmarks.report import Table, ms
-from tidings.network.record import WaveRecord
+from tidings.waves.record import WaveRecord
 
 
 def last(db: tidings.Database) -> WaveRecord | None:

@@ -29,8 +29,8 @@ from benchmarks.report import Bar, Plot, Report, Table, finished, ms, times
 from benchmarks.setting import PlainSpark, database, executing, forced, limited, never_fold, stop_spark
 from tests.tpc.benchmark import Query, connect, queries
 from tidings.errors import TidingsError
-from tidings.network.record import WaveRecord
-from tidings.network.strategy import Strategy
+from tidings.waves.record import WaveRecord
+from tidings.waves.strategy import Strategy
 
 ROUNDS = {0.0001: 2, 0.001: 3, 0.01: 1, 0.1: 1}
 """Changes by share of the rows, and how often each is made."""

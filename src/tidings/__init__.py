@@ -3,9 +3,9 @@
 from tidings import errors
 from tidings.clock import ManualClock
 from tidings.database import Database, open
-from tidings.network.status import Status, ViewStatus
-from tidings.network.subscribe import ChangeBatch, Subscription
+from tidings.read.subscriptions import ChangeBatch, Subscription
 from tidings.result import Delta, Result
+from tidings.waves.status import Status, ViewStatus
 from tidings.write.transaction import Transaction
 
 __all__ = [

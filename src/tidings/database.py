@@ -17,6 +17,11 @@ import pyarrow as pa
 
 from tidings import explain as explanation
 from tidings.clock import Clock, SystemClock, micros
+from tidings.constraints.enforce import Enforcer
+from tidings.constraints.evaluate import Evaluator
+from tidings.define.statements import Definitions
+from tidings.define.tables import Tables
+from tidings.define.views import Views, as_table
 from tidings.deliver.deliveries import COLUMNS, Deliveries, Settings
 from tidings.deliver.deliveries import rows as delivered
 from tidings.engine.named import named, second
@@ -24,36 +29,31 @@ from tidings.engine.run import Runner
 from tidings.errors import UnknownExecution, UnknownStrategy, UnsupportedStatement
 from tidings.exclusive import exclusive, reading
 from tidings.lang.sql import statement
-from tidings.network.answers import Answers
-from tidings.network.definitions import Definitions
-from tidings.network.nearby import Nearby
-from tidings.network.planning import Planning
-from tidings.network.plans import Plans
-from tidings.network.record import WaveRecord
-from tidings.network.status import Status, status
-from tidings.network.strategy import Strategy
-from tidings.network.subscribe import Feed, Subscription, named_position
-from tidings.network.tables import Tables
-from tidings.network.views import Views, as_table
-from tidings.network.waves import Waves
+from tidings.read.answers import Answers
+from tidings.read.bound_plans import Plans
+from tidings.read.subscriptions import Feed, Subscription, named_position
 from tidings.result import Delta, Result
-from tidings.rules.action import Actions, Procedure
-from tidings.rules.book import Book
+from tidings.rules.action.run import Actions, Procedure
 from tidings.rules.detached import Backtested, Detached
-from tidings.rules.loading import Loading
-from tidings.rules.silencing import SilenceStatements
+from tidings.rules.load_hook import Loading
+from tidings.rules.registry import Book
+from tidings.rules.silence_statements import SilenceStatements
 from tidings.rules.statements import RuleStatements
-from tidings.rules.tables import TABLES, as_rows, entry
-from tidings.store.enforce import Enforcer
-from tidings.store.evaluate import Evaluator
-from tidings.store.find import Finder
+from tidings.rules.system_tables import TABLES, as_rows, entry
 from tidings.store.fold import Folding, Policy
-from tidings.store.following import follow, has_news
-from tidings.store.outbox import Outbox
-from tidings.store.rules import RuleStore
+from tidings.store.follow_writer import follow, has_news
+from tidings.store.key_lookup import Finder
+from tidings.store.rules.outbox import Outbox
+from tidings.store.rules.rule_store import RuleStore
 from tidings.store.storage import Storage, in_memory, opened
 from tidings.store.timeline import Timeline
 from tidings.store.vacuum import GRACE, Vacuumed, vacuum
+from tidings.waves.in_process.runner import Nearby
+from tidings.waves.planner import Planning
+from tidings.waves.record import WaveRecord
+from tidings.waves.scheduler import Waves
+from tidings.waves.status import Status, status
+from tidings.waves.strategy import Strategy
 from tidings.write import statements
 from tidings.write.commit import Commits
 from tidings.write.transaction import Access, Transaction

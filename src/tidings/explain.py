@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from textwrap import indent
 from typing import assert_never
 
+from tidings.analysis.dependencies import draw
 from tidings.analysis.influents import CLOCK, influents, reads
 from tidings.delta.plan import Program, Term, compile_program
 from tidings.delta.restrict import restrictions
@@ -33,7 +34,6 @@ from tidings.ir.relation import (
     Version,
     Window,
 )
-from tidings.network.graph import draw
 from tidings.rewrite.pipeline import normalise
 
 

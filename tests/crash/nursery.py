@@ -12,7 +12,7 @@ import traceback
 from pathlib import Path
 
 from tests.crash.workload import live
-from tidings.store import fault
+from tidings.store import fault_points as fault
 
 
 def main() -> None:

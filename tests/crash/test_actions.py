@@ -26,7 +26,7 @@ from pathlib import Path
 import pyarrow as pa
 import tidings
 from tidings.deliver.deliveries import Settings
-from tidings.deliver.policy import Policy
+from tidings.deliver.retry_policy import Policy
 
 folder, catalog, calls = sys.argv[1:]
 clock = tidings.ManualClock(0)

@@ -29,8 +29,8 @@ from tests.unit.deliver.receiver import Request
 from tidings import ManualClock
 from tidings.deliver.deliverer import SENT
 from tidings.deliver.signature import new_secret
-from tidings.store.outbox import ACKNOWLEDGED, ADDED, CLAIMED, RECORDED, Entry, Outbox, State
-from tidings.store.rules import FIRED
+from tidings.store.rules.outbox import ACKNOWLEDGED, ADDED, CLAIMED, RECORDED, Entry, Outbox, State
+from tidings.store.rules.rule_store import FIRED
 
 LOST = {FIRED: 0, ADDED: 0, "commit.written": 0, "commit.done": 0, CLAIMED: 0, SENT: 1, ACKNOWLEDGED: 1, RECORDED: 0}
 """Points to be killed at, and how many answers have come by then that the catalog does not have."""

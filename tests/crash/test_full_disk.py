@@ -19,8 +19,8 @@ import tidings
 from tests.crash.full_disk import ACTS
 from tidings import errors
 from tidings.store.fold import Policy
-from tidings.store.refusal import refused, refused_by_catalog
 from tidings.store.storage import Storage
+from tidings.store.write_failures import refused, refused_by_catalog
 
 MOUNTED = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c")
 """Runs a script that may mount disks, which nobody else sees and which are gone with it."""

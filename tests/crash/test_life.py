@@ -19,7 +19,7 @@ import pytest
 
 import tidings
 from tests.postgresql import schema, server
-from tidings.store.outbox import Outbox
+from tidings.store.rules.outbox import Outbox
 
 SETUP = """
     CREATE TABLE progress (step INT);

@@ -34,7 +34,7 @@ from tidings.ir.relation import Relation
 from tidings.lang.sql.bind import bind
 from tidings.lang.sql.parse import statements
 from tidings.rewrite.pipeline import normalise
-from tidings.store.view import View, stored
+from tidings.store.relation.view import View, stored
 
 FILES = sorted(Path(__file__).parent.rglob("*.txt"))
 REWRITE = os.environ.get("TIDINGS_REWRITE_GOLDENS") == "1"

@@ -11,7 +11,7 @@ from tests.laws import plain_events
 from tests.laws.plain_events import SECOND, Moment, PlainEvent, random_event
 from tests.laws.seeds import chunks
 from tidings.lang.sql.event import And, At, Event, Every, Or, SignalEvent, TableEvent, Then
-from tidings.rules.spans import Plain, spans
+from tidings.rules.event.spans import Plain, spans
 
 
 def named(leaf: Plain) -> str:

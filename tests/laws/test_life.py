@@ -15,7 +15,7 @@ import pytest
 
 import tidings
 from tests.laws.seeds import chunks
-from tidings.store.outbox import Outbox
+from tidings.store.rules.outbox import Outbox
 
 RULES = """
     CREATE TABLE stock (item INT PRIMARY KEY, part INT, qty INT);

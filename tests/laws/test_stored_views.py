@@ -24,8 +24,8 @@ from tests.laws.schema import arrow, quote
 from tests.laws.seeds import chunks
 from tests.laws.timed_views import TABLES, expected, reported, timed_case
 from tidings.ir.relation import Scan
-from tidings.network.strategy import Strategy
 from tidings.rewrite.pipeline import normalise
+from tidings.waves.strategy import Strategy
 
 
 def check(it: Case, answers: oracle.Answers, path: Path | None = None, **options: Any) -> bool:

@@ -8,15 +8,15 @@ import pyarrow as pa
 import pytest
 
 import tidings
-from tests.unit.store.test_agreed import AGREED, COLUMNS
+from tests.unit.constraints.test_agreed import AGREED, COLUMNS
+from tidings.constraints.agreed import agreed
+from tidings.constraints.evaluate import Evaluator
 from tidings.engine.arrow import arrow_schema
 from tidings.engine.duckdb import DuckDB
 from tidings.engine.run import Runner
 from tidings.errors import CheckViolated, DuplicateKey
 from tidings.ir.relation import Column
 from tidings.lang.sql.parse import parsed
-from tidings.store.agreed import agreed
-from tidings.store.evaluate import Evaluator
 
 pytestmark = pytest.mark.spark
 

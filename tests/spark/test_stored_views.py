@@ -11,7 +11,7 @@ import pytest
 
 import tidings
 from tidings import Database
-from tidings.network.strategy import Strategy
+from tidings.waves.strategy import Strategy
 
 pytestmark = pytest.mark.spark
 

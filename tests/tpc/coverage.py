@@ -26,7 +26,7 @@ from tidings.errors import TidingsError
 from tidings.ir.relation import Relation
 from tidings.rewrite.accumulate import grows_only
 from tidings.rewrite.pipeline import normalise
-from tidings.store.view import View, stored
+from tidings.store.relation.view import View, stored
 
 SCALE = 0.01
 SEED = 20_261

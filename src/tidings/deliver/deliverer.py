@@ -24,10 +24,10 @@ from typing import assert_never
 
 from tidings.clock import Clock, SystemClock
 from tidings.deliver.channel import Arrived, Channel, Ended, Failed, Outcome, Refused
-from tidings.deliver.policy import SECOND, Policy
+from tidings.deliver.retry_policy import SECOND, Policy
 from tidings.errors import StaleWriter, TidingsError
-from tidings.store.fault import point
-from tidings.store.outbox import Delivered, Entry, GivenUp, Gone, Later, Outbox, Verdict
+from tidings.store.fault_points import point
+from tidings.store.rules.outbox import Delivered, Entry, GivenUp, Gone, Later, Outbox, Verdict
 
 SENT = "deliver.sent"
 """A point to die at: a message was sent, and nobody knows yet."""

@@ -19,10 +19,10 @@ from tidings.deliver.deliverer import Deliverer
 from tidings.deliver.file import File
 from tidings.deliver.mail import Mail
 from tidings.deliver.notify import Listener, Notify
-from tidings.deliver.policy import Policy
+from tidings.deliver.retry_policy import Policy
 from tidings.deliver.webhook import Webhook
 from tidings.ir.relation import Column
-from tidings.store.outbox import Catalog, Endpoint, Entry, Outbox, State
+from tidings.store.rules.outbox import Catalog, Endpoint, Entry, Outbox, State
 
 
 @dataclass(frozen=True, slots=True)

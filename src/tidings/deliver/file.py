@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tidings.deliver.channel import Arrived, Failed, Outcome, Refused
-from tidings.store.outbox import Message
+from tidings.store.rules.outbox import Message
 
 
 @dataclass(frozen=True, slots=True)

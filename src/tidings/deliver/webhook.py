@@ -29,9 +29,9 @@ from time import monotonic
 from tidings.clock import micros
 from tidings.deliver.address import Network, Url, is_allowed, read_url, resolve
 from tidings.deliver.channel import Arrived, Ended, Failed, Outcome, Refused
-from tidings.deliver.policy import SECOND
+from tidings.deliver.retry_policy import SECOND
 from tidings.deliver.signature import key, signed
-from tidings.store.outbox import Message
+from tidings.store.rules.outbox import Message
 
 _AGENT = "Tidings"
 _OVERLOADED = (429, 502, 503, 504)

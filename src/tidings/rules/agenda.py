@@ -23,14 +23,14 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from tidings.errors import CascadeTooLong, RuleRaised, TidingsError
-from tidings.network import within
-from tidings.network.waves import Waves
-from tidings.rules.action import Actions
-from tidings.rules.condition import instances
-from tidings.rules.event import Present, happened
+from tidings.read import in_transaction as within
+from tidings.rules.action.run import Actions
+from tidings.rules.condition.evaluate import instances
+from tidings.rules.condition.shape import CONSTANTS, Shape
+from tidings.rules.condition.transaction_slice import Entries, Stretch, most
+from tidings.rules.event.occurrence import Present, happened
 from tidings.rules.rule import Rule
-from tidings.rules.shape import CONSTANTS, Shape
-from tidings.rules.stretch import Entries, Stretch, most
+from tidings.waves.scheduler import Waves
 from tidings.write.transaction import Transaction
 
 BOUND = 64

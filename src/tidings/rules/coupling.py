@@ -25,14 +25,15 @@ import pyarrow as pa
 from sqlalchemy import Connection
 
 from tidings.lang.sql.rule import Send
-from tidings.rules import gather
-from tidings.rules.action import payload
+from tidings.rules.action import message_groups as gather
+from tidings.rules.action.run import payload
 from tidings.rules.agenda import Agenda, Fired
 from tidings.rules.rule import Rule
-from tidings.store import gathering, outbox
-from tidings.store.gathering import Gathered
-from tidings.store.outbox import Message
-from tidings.store.rules import Firing, RuleStore, State, record
+from tidings.store.rules import message_groups as gathering
+from tidings.store.rules import outbox
+from tidings.store.rules.message_groups import Gathered
+from tidings.store.rules.outbox import Message
+from tidings.store.rules.rule_store import Firing, RuleStore, State, record
 from tidings.write.transaction import Also
 
 

@@ -9,7 +9,7 @@ once.  An immediate action runs in the transaction that records that the rule fi
 transaction knows how many firings led to it, so rules that trigger each other in this way come to an end, too.
 
 A procedure that acts outside of the database is called again if the process dies before the end.  What fails is tried
-again, see :mod:`tidings.rules.retry`.
+again, see :mod:`tidings.rules.action.retry`.
 """
 
 from __future__ import annotations
@@ -21,17 +21,19 @@ from typing import Any
 from sqlalchemy import Connection
 
 from tidings.errors import CascadeTooLong, InvalidRule, StaleWriter, TidingsError
-from tidings.rules import gather, past
-from tidings.rules.action import what_is_wrong
+from tidings.rules.action import message_groups as gather
+from tidings.rules.action.retry import Retries, succeeded
+from tidings.rules.action.run import what_is_wrong
 from tidings.rules.agenda import Fired
-from tidings.rules.book import Book
+from tidings.rules.condition import committed as past
 from tidings.rules.coupling import Kept, firings, keep
-from tidings.rules.follow import Following
-from tidings.rules.retry import Retries, succeeded
+from tidings.rules.instance.tracking import Following
+from tidings.rules.registry import Book
 from tidings.rules.rule import Rule, needs_order
-from tidings.store import gathering, instances
-from tidings.store.outbox import Entry, GivenUp
-from tidings.store.rules import Firing, move, record
+from tidings.store.rules import instances
+from tidings.store.rules import message_groups as gathering
+from tidings.store.rules.outbox import Entry, GivenUp
+from tidings.store.rules.rule_store import Firing, move, record
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from tidings.constraints.evaluate import Evaluator
 from tidings.errors import InvalidExpression, InvalidRule, TidingsError
 from tidings.lang.sql.silence import SilenceRule
-from tidings.rules.action import CONDITION
+from tidings.rules.action.run import CONDITION
 from tidings.rules.agenda import Fired
 from tidings.rules.rule import Rule
-from tidings.store.evaluate import Evaluator
-from tidings.store.silences import Silence, SilenceStore
+from tidings.store.rules.silences import Silence, SilenceStore
 
 DETACHED = ("detached", "detached independent")
 

@@ -11,14 +11,14 @@ from tidings.lang.sql import statement
 from tidings.lang.sql.instant import at
 from tidings.lang.sql.rule import CreateRule, RuleStatement
 from tidings.rules.agenda import Fired
-from tidings.rules.book import Book
-from tidings.rules.condition import activations_of
+from tidings.rules.condition.evaluate import activations_of
 from tidings.rules.coupling import Watching
+from tidings.rules.registry import Book
 from tidings.rules.rule import Rule
-from tidings.store.altering import drop
-from tidings.store.constraints import Constraints
-from tidings.store.rules import KeptRule
-from tidings.store.table import Table
+from tidings.store.alter import drop
+from tidings.store.relation.constraints import Constraints
+from tidings.store.relation.table import Table
+from tidings.store.rules.rule_store import KeptRule
 from tidings.write.transaction import Transaction
 
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tidings.errors import DamagedFile
-from tidings.store.fault import point
-from tidings.store.refusal import writing
+from tidings.store.fault_points import point
+from tidings.store.write_failures import writing
 
 
 def write_parquet(rows: pa.Table, path: Path) -> None:

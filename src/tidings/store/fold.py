@@ -37,12 +37,12 @@ from tidings.engine.source import Source
 from tidings.errors import TidingsError
 from tidings.ir import types
 from tidings.ir.expression import TIME, WEIGHT
-from tidings.store.journal import Journal
+from tidings.store.catalog.journal import Journal
 from tidings.store.records import Base
-from tidings.store.snapshot import Snapshot, Target, text_of, written
+from tidings.store.relation.snapshot import Snapshot, Target, text_of, written
+from tidings.store.relation.table import Table
 from tidings.store.storage import Storage, merged
-from tidings.store.table import Table
-from tidings.store.upkeep import outdate
+from tidings.store.stored_views import outdate
 
 _logger = logging.getLogger("tidings.store")
 

@@ -19,22 +19,22 @@ from sqlalchemy import Connection
 from tidings.engine.backend import Backend
 from tidings.errors import DamagedFile, DatabaseMissing, NotWritable, ReadOnly
 from tidings.ir.relation import Column, Version
-from tidings.store import schema
-from tidings.store.catalog import Catalog
-from tidings.store.connect import is_writable
-from tidings.store.constraints import Constraints
-from tidings.store.journal import Beginning, Journal
-from tidings.store.kept import again, in_order, known_groupings, of_kept, of_stored, of_view
-from tidings.store.lock import WriterLock
-from tidings.store.outbox import Memory
-from tidings.store.pending import Pending
+from tidings.store.catalog import schema
+from tidings.store.catalog.connect import is_writable
+from tidings.store.catalog.definitions import again, in_order, known_groupings, of_kept, of_stored, of_view
+from tidings.store.catalog.journal import Beginning, Journal
+from tidings.store.catalog.pending import Pending
+from tidings.store.catalog.session import Session
+from tidings.store.catalog.writer_lock import WriterLock
 from tidings.store.records import Base, Batch, Definition, Entry, Named
-from tidings.store.refusal import refused
-from tidings.store.row_groups import Decoded
-from tidings.store.session import Session
-from tidings.store.snapshot import Snapshot, Target, text_of, written
-from tidings.store.table import Table, span
-from tidings.store.view import Refresh, StoredView, View
+from tidings.store.relation.constraints import Constraints
+from tidings.store.relation.relations import Catalog
+from tidings.store.relation.row_groups import Decoded
+from tidings.store.relation.snapshot import Snapshot, Target, text_of, written
+from tidings.store.relation.table import Table, span
+from tidings.store.relation.view import Refresh, StoredView, View
+from tidings.store.rules.outbox import Memory
+from tidings.store.write_failures import refused
 
 Changes = list[tuple[Table, pa.Table]]
 """Log entries: for each table one of an instant, with ``__t`` and ``__w``."""

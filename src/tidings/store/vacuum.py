@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tidings.store.fault import point
+from tidings.store.fault_points import point
 from tidings.store.storage import Storage
 
 FOLDERS = ("log", "base")

@@ -1,6 +1,6 @@
 """Changes of rows that are named by their primary key.
 
-The rows are found in this process (:mod:`tidings.store.find`), with what the transaction has done so far.
+The rows are found in this process (:mod:`tidings.store.key_lookup`), with what the transaction has done so far.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import pyarrow as pa
 from tidings.engine.plain import hashable, row_keys
 from tidings.errors import InvalidRow, KeyNeeded, MissingRow
 from tidings.ir.relation import Column
-from tidings.store.net import Row, table_of, values
-from tidings.store.rows import given, read_rows
-from tidings.store.table import Table
+from tidings.store.relation.net import Row, table_of, values
+from tidings.store.relation.rows import given, read_rows
+from tidings.store.relation.table import Table
 
 if TYPE_CHECKING:
     from tidings.write.transaction import Transaction

@@ -16,15 +16,15 @@ import pyarrow as pa
 from sqlalchemy import Connection
 
 from tidings.analysis.influents import influents
+from tidings.constraints.enforce import Enforcer, NetChange
 from tidings.errors import InvalidRow, UnknownColumn, closest
 from tidings.exclusive import exclusive
-from tidings.network.waves import Waves
-from tidings.store.enforce import Enforcer, NetChange
 from tidings.store.fold import Folding
-from tidings.store.history import entries
+from tidings.store.relation.history import entries
+from tidings.store.relation.table import Table, span
 from tidings.store.storage import Storage
-from tidings.store.table import Table, span
 from tidings.store.timeline import Timeline
+from tidings.waves.scheduler import Waves
 
 
 class LoadWatcher(Protocol):

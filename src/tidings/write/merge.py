@@ -26,8 +26,8 @@ from tidings.ir.expression import Expression, conjuncts
 from tidings.ir.relation import Column
 from tidings.lang.sql.dml import Clause, Merge
 from tidings.lang.sql.instant import at
-from tidings.store.net import table_of
-from tidings.store.rows import read_rows
+from tidings.store.relation.net import table_of
+from tidings.store.relation.rows import read_rows
 from tidings.write.work import Work, named
 
 KEYS = 10_000

@@ -1,7 +1,7 @@
 """INSERT, UPDATE, DELETE and MERGE: found out what they mean for rows, and handed to a transaction.
 
 An UPDATE or DELETE whose WHERE fixes the primary key finds its rows in this process, and computes its new values there
-if the engines agree on them (:mod:`tidings.store.agreed`).  Everything else is a query, bound like any other and
+if the engines agree on them (:mod:`tidings.constraints.agreed`).  Everything else is a query, bound like any other and
 answered by the engine: the old rows, and beside them their new values.
 """
 
@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, assert_never
 import pyarrow as pa
 from sqlglot import exp
 
+from tidings.constraints.agreed import NO_VALUE, agreed, constant
 from tidings.errors import EmptySignal, InvalidExpression, UnknownColumn, UnknownEvent, UnknownRelation, closest
 from tidings.ir.expression import Expression, cast, conjuncts
 from tidings.ir.relation import Column, Item, Project
 from tidings.lang.sql.dml import Change, Delete, Insert, Merge, Update
 from tidings.lang.sql.instant import at
-from tidings.store.agreed import NO_VALUE, agreed, constant
-from tidings.store.net import table_of
-from tidings.store.rows import read_rows
-from tidings.store.table import Table
+from tidings.store.relation.net import table_of
+from tidings.store.relation.rows import read_rows
+from tidings.store.relation.table import Table
 from tidings.write import merge
 from tidings.write.work import Work, is_default, named
 

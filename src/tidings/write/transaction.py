@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
+from tidings.constraints.enforce import Enforcer, NetChange
 from tidings.engine.arrow import arrow_schema
 from tidings.errors import EmptySignal, UnknownEvent, UnknownTransactionState, UnsupportedStatement
 from tidings.exclusive import exclusive
@@ -22,11 +23,10 @@ from tidings.ir.expression import TIME, WEIGHT, Expression
 from tidings.ir.relation import Column, Relation
 from tidings.lang.sql import statement
 from tidings.result import Result
-from tidings.store.catalog import Catalog
-from tidings.store.enforce import Enforcer, NetChange
-from tidings.store.net import Net, Row
-from tidings.store.rows import read_rows
-from tidings.store.table import Table
+from tidings.store.relation.net import Net, Row
+from tidings.store.relation.relations import Catalog
+from tidings.store.relation.rows import read_rows
+from tidings.store.relation.table import Table
 from tidings.write import by_key, statements
 
 __all__ = ["Access", "Also", "NetChange", "Transaction", "Watcher", "as_entry"]

@@ -15,7 +15,7 @@ from tidings.ir.relation import Column, Item, Project, Relation
 from tidings.lang.sql.dml import Change, Setting
 from tidings.lang.sql.instant import at
 from tidings.lang.sql.parse import parsed, place
-from tidings.store.table import Table
+from tidings.store.relation.table import Table
 
 if TYPE_CHECKING:
     from tidings.write.transaction import Transaction

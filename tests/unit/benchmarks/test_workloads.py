@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks import inventory, latency, rules, tapestry, tpch, views
 from benchmarks.data.rulebook import SHAPES, rule
-from tidings.network.strategy import Strategy
+from tidings.waves.strategy import Strategy
 
 
 def test_inventory() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tidings.store.outbox import Message, Outbox
+from tidings.store.rules.outbox import Message, Outbox
 
 SECOND = 1_000_000
 

@@ -15,8 +15,8 @@ import traceback
 import tidings
 from tidings import Database, ManualClock
 from tidings.deliver.deliveries import Deliveries, Settings
-from tidings.deliver.policy import SECOND, Policy
-from tidings.store import fault
+from tidings.deliver.retry_policy import SECOND, Policy
+from tidings.store import fault_points as fault
 
 MOODS = ("ok", "fails", "hangs", "late", "busy", "gone")
 COMMITS = 3

@@ -13,9 +13,9 @@ from tests.unit.deliver.help import SECOND, fire
 from tidings.clock import ManualClock
 from tidings.deliver.channel import Arrived, Ended, Failed, Outcome, Refused
 from tidings.deliver.deliverer import Deliverer
-from tidings.deliver.policy import Policy
-from tidings.store.outbox import Memory, Message, Outbox, State
-from tidings.store.session import Session
+from tidings.deliver.retry_policy import Policy
+from tidings.store.catalog.session import Session
+from tidings.store.rules.outbox import Memory, Message, Outbox, State
 
 
 @dataclass(slots=True)

@@ -13,10 +13,10 @@ import tidings
 from tests.unit.deliver.help import fire
 from tidings import Database, ManualClock
 from tidings.deliver.deliveries import COLUMNS, Deliveries, Settings, rows
-from tidings.deliver.policy import Policy
+from tidings.deliver.retry_policy import Policy
 from tidings.deliver.signature import new_secret
-from tidings.store.net import table_of
-from tidings.store.outbox import Memory, State
+from tidings.store.relation.net import table_of
+from tidings.store.rules.outbox import Memory, State
 
 
 @pytest.fixture

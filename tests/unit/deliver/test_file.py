@@ -12,7 +12,7 @@ import pytest
 
 from tidings.deliver.channel import Arrived, Failed, Refused
 from tidings.deliver.file import File
-from tidings.store.outbox import Message
+from tidings.store.rules.outbox import Message
 
 
 def message(number: int = 1, target: str = "out.jsonl") -> Message:

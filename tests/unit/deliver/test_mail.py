@@ -17,7 +17,7 @@ import pytest
 from tests.unit.deliver import certificate
 from tidings.deliver.channel import Arrived, Failed, Refused
 from tidings.deliver.mail import Mail
-from tidings.store.outbox import Message
+from tidings.store.rules.outbox import Message
 
 
 @dataclass(slots=True)

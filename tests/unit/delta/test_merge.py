@@ -15,8 +15,8 @@ from tidings.delta.cost import readings
 from tidings.delta.restrict import restrictions
 from tidings.ir.relation import Aggregate, Relation, Scan, Version
 from tidings.ir.traverse import walk
-from tidings.network.strategy import Strategy
 from tidings.rewrite.accumulate import accumulate
+from tidings.waves.strategy import Strategy
 
 Rows = Sequence[tuple[Any, ...]]
 

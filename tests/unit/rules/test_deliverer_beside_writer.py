@@ -11,7 +11,7 @@ import pytest
 import tidings
 from tests.postgresql import schema, server
 from tidings.deliver.deliveries import Settings
-from tidings.store.outbox import State
+from tidings.store.rules.outbox import State
 
 COMMITS, WRITERS = 20, 2
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import tidings
-from tests.unit.rules.test_check_phase import fired
+from tests.unit.rules.test_agenda import fired
 from tidings import Database
 
 SHAPES = (

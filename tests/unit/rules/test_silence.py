@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import tidings
-from tests.unit.rules.test_check_phase import LOW, rows
-from tests.unit.rules.test_life import low, notices, pass_minutes
+from tests.unit.rules.instance.test_lifecycle import low, notices, pass_minutes
+from tests.unit.rules.test_agenda import LOW, rows
 from tidings import Database, ManualClock
 from tidings.errors import (
     InvalidExpression,

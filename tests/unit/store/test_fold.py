@@ -16,7 +16,7 @@ from tidings.engine.backend import Backend
 from tidings.engine.duckdb import DuckDB
 from tidings.errors import EngineFailed
 from tidings.store.fold import Policy
-from tidings.store.table import Table
+from tidings.store.relation.table import Table
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 
 import tidings
 from tidings import Database, ManualClock, errors
-from tidings.store import schema
+from tidings.store.catalog import schema
 
 HOUR = 3_600_000_000
 

@@ -1,0 +1,176 @@
+"""Values of expressions over a few rows: in this process where both engines agree, else by the database's engine.
+
+Conditions of tables (CHECK) look at one row each, so they are computed over the rows of a transaction and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlglot import exp
+
+from tidings.constraints.agreed import ROWS, Agreed, agreed
+from tidings.engine.arrow import arrow_schema, conform
+from tidings.engine.duckdb import DuckDB
+from tidings.engine.run import Runner
+from tidings.engine.scalar import quoted, scalar
+from tidings.engine.source import Source
+from tidings.errors import EngineFailed, InvalidExpression
+from tidings.ir.expression import TIME, WEIGHT, Expression, cast, column, refs
+from tidings.ir.relation import Column, Item, Project, Scan
+from tidings.lang.sql.bind import bind
+from tidings.lang.sql.instant import at, reads_clock
+from tidings.lang.sql.parse import parsed, place, statements
+from tidings.rewrite.pipeline import normalise
+from tidings.store.relation.table import Table
+
+NUMBER = "__n"
+"""The place of a row among those given."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Alone:
+    """A catalog that knows one relation, or none."""
+
+    name: str
+    own: tuple[Column, ...]
+
+    def names(self) -> list[str]:
+        return [self.name] if self.own else []
+
+    def columns(self, relation: str) -> tuple[str, tuple[Column, ...]] | None:
+        return (self.name, self.own) if self.own and relation.lower() == self.name.lower() else None
+
+
+@dataclass(slots=True)
+class Evaluator:
+    """Evaluates expressions for the tables of one database."""
+
+    runner: Runner
+    _process: DuckDB | None = None
+    _constants: dict[tuple[str, str], Any] = field(default_factory=dict)
+    _bound: dict[tuple[str, tuple[Column, ...], str], Project] = field(default_factory=dict)
+
+    @property
+    def process(self) -> DuckDB:
+        """The DuckDB in this process; the database's engine itself, if that is one."""
+        if self._process is None:
+            own = self.runner.backend
+            self._process = own if isinstance(own, DuckDB) else DuckDB()
+        return self._process
+
+    # conditions
+
+    def check(self, table: str, columns: tuple[Column, ...], condition: Expression, text: str) -> None:
+        """Refuse a condition that is none, or looks at more than the row."""
+        plan = self._bind(table, columns, condition, text)
+        (item,) = plan.items
+        if item.type != "boolean":
+            reason = f"a CHECK is true or false, and this is {item.type}"
+            raise InvalidExpression(place(text, condition), reason=reason)
+
+    def holds(self, table: str, columns: tuple[Column, ...], condition: str, rows: pa.Table) -> list[bool | None]:
+        """What a condition says of each row."""
+        found = agreed(parsed(condition), columns, frozenset({table.lower()}))
+        if found is not None:
+            values = self.values([(found, "boolean")], rows)
+            if values is not None:
+                return list(values.column(0).to_pylist())
+        return self._by_engine(table, columns, condition, rows)
+
+    def _by_engine(self, table: str, columns: tuple[Column, ...], condition: str, rows: pa.Table) -> list[bool | None]:
+        key = table, columns, condition
+        if key not in self._bound:
+            self._bound[key] = self._bind(table, columns, parsed(condition), condition)
+        plan = self._bound[key]
+        numbered = (*columns, Column(NUMBER, "bigint"))
+        scan = plan.input
+        assert isinstance(scan, Scan)
+        number = Item(NUMBER, "bigint", column(scan.alias, NUMBER))
+        wide = Project(replace(scan, columns=numbered), plan.alias, (*plan.items, number))
+        changes = rows.append_column(NUMBER, pa.array(range(rows.num_rows), pa.int64()))
+        source = Source(numbered, None, _versioned(changes))
+        answer = self.runner.query(wide, lambda _relation, _version: source).sort_by(NUMBER)
+        return list(answer.column(0).to_pylist())
+
+    def _bind(self, table: str, columns: tuple[Column, ...], condition: Expression, text: str) -> Project:
+        query = exp.select(condition.copy().as_("holds")).from_(exp.Table(this=exp.to_identifier(table, quoted=True)))
+        plan = bind(query, text, _Alone(table, columns), self.runner.backend)
+        if not isinstance(plan, Project) or not isinstance(plan.input, Scan):
+            raise InvalidExpression(place(text, condition), reason="a CHECK looks at one row and nothing else")
+        return plan
+
+    def in_base(self, table: Table, text: str) -> pa.Table:
+        """Some rows of a query over the base of a table."""
+        (query,) = statements(text)
+        plan = normalise(bind(query, text, _Alone(table.name, table.columns), self.runner.backend), {})
+        source = Source(table.columns, table.base, arrow_schema(table.columns, versioned=True).empty_table())
+        return self.runner.query(plan, lambda _relation, _version: source).slice(0, 10)
+
+    # values
+
+    def defaults(self, table: Table, now: int) -> dict[str, Any]:
+        """What the columns of a row have that are not given, at an instant; those that have NULL are left out."""
+        types = {c.name: c.type for c in table.columns}
+        return {name: self.default(text, types[name], now) for name, text in table.constraints.defaults}
+
+    def default(self, text: str, type: str, now: int) -> Any:
+        """The value of a DEFAULT at an instant."""
+        value = parsed(text)
+        if reads_clock(value):
+            return self.constant(at(value, now), type, text)
+        if (text, type) not in self._constants:
+            self._constants[text, type] = self.constant(value, type, text)
+        return self._constants[text, type]
+
+    def constant(self, value: Expression, type: str, text: str) -> Any:
+        """The value of an expression without columns, as a Python value of a type."""
+        found = agreed(value, ())
+        if found is not None and found.fits(type):
+            values = self.values([(found, type)], _ONE)
+            if values is not None:
+                return values.column(0)[0].as_py()
+        plan = bind(exp.select(value.copy().as_("value")), text, _Alone("", ()), self.runner.backend)
+        item = Item("value", type, cast(plan.fields[0].expression, type))
+        return self.runner.query(Project(plan, "constant", (item,)), _nothing).column(0)[0].as_py()
+
+    def values(self, wanted: Sequence[tuple[Agreed, str]], rows: pa.Table) -> pa.Table | None:
+        """Agreed expressions over rows, each as a type and in the order of the rows; None where the engine must judge.
+
+        That is so where a text is not ASCII and must be, and where the evaluation fails: the engine then says why.
+        """
+        mentioned = {name for a, _ in wanted if a.ascii for _, name in refs(a.expression)}
+        if not all(_is_ascii(rows.column(name)) for name in mentioned):
+            return None
+        columns = tuple(Column(f"c{n}", type) for n, (_, type) in enumerate(wanted))
+        own = (scalar(a.expression, "duckdb", True, {}, type) for a, type in wanted)
+        items = ", ".join(f"{value} AS {c.name}" for value, c in zip(own, columns, strict=True))
+        text = f'SELECT {items} FROM "{_HELD}" AS {quoted(ROWS, "duckdb")}'
+        try:
+            answer = self.process.over(_HELD, rows, text)
+        except EngineFailed:
+            return None
+        return conform(answer, arrow_schema(columns))
+
+
+_HELD = "tidings values"
+_ONE = pa.table({"one": pa.array([1], pa.int32())})
+
+
+def _is_ascii(column: pa.ChunkedArray) -> bool:
+    return not pa.types.is_string(column.type) or pc.all(pc.string_is_ascii(column), min_count=0).as_py() is not False
+
+
+def _versioned(rows: pa.Table) -> pa.Table:
+    """Rows as changes that add each of them once."""
+    count = rows.num_rows
+    changes = rows.append_column(TIME, pa.array([0] * count, pa.int64()))
+    return changes.append_column(WEIGHT, pa.array([1] * count, pa.int64()))
+
+
+def _nothing(_relation: str, _version: object) -> Source:
+    raise AssertionError("a constant reads no relation")

@@ -1,0 +1,81 @@
+"""Actions that failed after the commit are tried again, later and later, and given up in the end.
+
+What failed is kept in the outbox, like a message that did not arrive: how often it was tried, when it is due, and what
+was wrong.  So it outlives the process, is listed with the dead letters when it is given up, and can be redelivered.
+
+An action that succeeds at once never comes by here.  One whose procedure is not registered has not been tried: it
+waits.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from sqlalchemy import Connection
+
+from tidings.rules.action.run import does, payload
+from tidings.rules.rule import Rule
+from tidings.store.rules import outbox
+from tidings.store.rules.outbox import ACTION, Delivered, Entry, GivenUp, Later, Message, Outbox
+from tidings.store.rules.rule_store import Firing, RuleStore, settle
+
+
+class Patience(Protocol):
+    """How often something is tried, and how long to wait in between, in microseconds."""
+
+    @property
+    def attempts(self) -> int: ...
+
+    def wait(self, attempts: int, chance: float) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """The actions of one database that are to be tried again."""
+
+    store: RuleStore
+    patience: Patience | None
+    """None if nothing is tried twice."""
+    chance: Callable[[], float] = random.random
+
+    @property
+    def outbox(self) -> Outbox:
+        return Outbox(self.store.storage.tables_beside)
+
+    def due(self, now: int) -> list[Entry]:
+        """What is to be tried now; the attempt is counted."""
+        self.outbox.recover(ACTION)
+        return self.outbox.claim(now, [ACTION])
+
+    def failed(self, rule: Rule, firing: Firing, entry: Entry | None, error: str, now: int, *, ever: bool) -> None:
+        """Note that an action failed, for the first time or again; ``ever`` if it always will."""
+        tried = 1 if entry is None else entry.attempts
+        due = None if ever else self._due(tried, now)
+        with self.store.storage.tables_beside.writing() as connection:
+            if entry is None:
+                text = payload(rule, firing.id, firing.time, firing.rows)
+                message = Message(rule.name, firing.id, ACTION, does(rule), text, now)
+                outbox.postpone(connection, message, due, error)
+            else:
+                verdict = GivenUp(entry, error) if due is None else Later(entry, due, error)
+                outbox.acknowledge(connection, now, [verdict])
+            settle(connection, firing.id, "failed" if due is None else "retrying", now, error)
+
+    def _due(self, tried: int, now: int) -> int | None:
+        if self.patience is None or tried >= self.patience.attempts:
+            return None
+        return now + self.patience.wait(tried, self.chance())
+
+    def is_spent(self, entry: Entry) -> bool:
+        """Whether there were enough attempts, none of which came to an end."""
+        return entry.attempts > (1 if self.patience is None else self.patience.attempts)
+
+
+def succeeded(connection: Connection, firing: Firing, entry: Entry | None, at: int) -> None:
+    """Note that an action ran, in the transaction of the catalog that records what it did."""
+    settle(connection, firing.id, "done", at)
+    if entry is not None:
+        outbox.acknowledge(connection, at, [Delivered(entry)])

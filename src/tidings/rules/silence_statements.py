@@ -1,0 +1,48 @@
+"""Statements about silences: they are made, and ended before their time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from tidings.errors import UnknownRule, UnknownSilence
+from tidings.lang.sql.silence import SilenceRule, SilenceStatement, UnsilenceRule
+from tidings.rules.registry import Book
+from tidings.store.rules.rule_store import KeptRule
+
+
+@dataclass(frozen=True, slots=True)
+class SilenceStatements:
+    """Runs statements about the silences of one database."""
+
+    book: Book
+
+    def run(self, read: SilenceStatement) -> None:
+        """Do what a statement about silences says."""
+        store = self.book.silences.store
+        match read:
+            case SilenceRule():
+                kept = self._named(read.rule, read)
+                self.book.silences.check(self.book.ready(kept), read)
+                since = self._instant()
+                store.add(kept.name, read.own, since, since + read.interval, read.comment)
+            case UnsilenceRule(rule=None, number=number):
+                if all(s.id != number for s in store.silences()):
+                    raise UnknownSilence(read.place, number=number)
+                store.end(self._instant(), id=number)
+            case UnsilenceRule(rule=rule):
+                assert rule is not None
+                store.end(self._instant(), rule=self._named(rule, read).name)
+            case _:
+                assert_never(read)
+
+    def _named(self, name: str, read: SilenceStatement) -> KeptRule:
+        try:
+            return self.book.named(name)
+        except UnknownRule as unknown:
+            raise UnknownRule(read.place, unknown.hint, name=name) from None
+
+    def _instant(self) -> int:
+        """The present, as an instant after all commits so far and before all that follow."""
+        timeline = self.book.timeline
+        return timeline.tell(max(timeline.own_instant(), timeline.clock.now()))

@@ -1,0 +1,137 @@
+"""Single writes to the tables of the catalog, out of which the journal makes transactions.
+
+Each function is a few statements on the connection of a transaction that somebody else begins and ends.  A file that is
+not named any more is noted as litter in the same transaction.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
+
+from tidings.store.catalog import schema
+from tidings.store.fault_points import point
+from tidings.store.records import Base, Definition, Named
+
+# relations
+
+
+def define(connection: Connection, made: Definition) -> None:
+    """Add a relation."""
+    facts = {"kind": made.kind, "definition": json.dumps(made.definition), "created": made.created}
+    connection.execute(insert(schema.relation).values(id=made.id, name=made.name, **facts))
+
+
+def redefine(connection: Connection, changed: Definition) -> None:
+    """Give a relation another definition."""
+    connection.execute(
+        update(schema.relation)
+        .where(schema.relation.c.id == changed.id)
+        .values(name=changed.name, definition=json.dumps(changed.definition))
+    )
+
+
+def undefine(connection: Connection, relations: list[int]) -> None:
+    """Remove relations and all that is recorded of them."""
+    drop_entries(connection, schema.entry.c.relation.in_(relations))
+    _drop_files(connection, schema.base_file.c.relation.in_(relations))
+    for table in (schema.base, schema.cursor):
+        connection.execute(delete(table).where(table.c.relation.in_(relations)))
+    connection.execute(delete(schema.relation).where(schema.relation.c.id.in_(relations)))
+
+
+def begin(connection: Connection, names: list[str], time: int) -> None:
+    """Note that names mean something else from an instant on."""
+    connection.execute(delete(schema.began).where(schema.began.c.name.in_(names)))
+    for name in names:
+        connection.execute(insert(schema.began).values(name=name, time=time))
+
+
+# the log
+
+
+def drop_entries(connection: Connection, which: ColumnElement[bool]) -> None:
+    """Forget log entries."""
+    files = select(schema.entry.c.file).where(which, schema.entry.c.file.is_not(None))
+    _litter(connection, connection.execute(files).scalars().all())
+    connection.execute(delete(schema.entry).where(which))
+
+
+def merge_entries(connection: Connection, relation: int, merged: dict[str, Any]) -> None:
+    """Let one entry stand for all those between its first instant and its last."""
+    entry, committed = schema.entry, schema.committed
+    drop_entries(connection, (entry.c.relation == relation) & entry.c.time.between(merged["first"], merged["time"]))
+    connection.execute(insert(entry), [merged])
+    past = committed.c.time < select(func.max(committed.c.time)).scalar_subquery()
+    connection.execute(delete(committed).where(past))
+
+
+# snapshots
+
+
+def set_base(connection: Connection, base: Base) -> None:
+    """Give a relation its snapshot, in the place of the one it had."""
+    _drop_files(connection, schema.base_file.c.relation == base.relation)
+    connection.execute(delete(schema.base).where(schema.base.c.relation == base.relation))
+    values = {"relation": base.relation, "time": base.time, "rows": base.rows, "folder": base.folder}
+    connection.execute(insert(schema.base).values(**values, forgotten=base.forgotten, sorted_by=base.sorted_by))
+    for f in base.files:
+        bounds = json.dumps([f.low, f.high])
+        facts = {"relation": base.relation, "file": f.path, "rows": f.rows, "bytes": f.bytes, "bounds": bounds}
+        connection.execute(insert(schema.base_file).values(**facts))
+
+
+def _drop_files(connection: Connection, which: ColumnElement[bool]) -> None:
+    files = select(schema.base_file.c.file).where(which)
+    _litter(connection, connection.execute(files).scalars().all())
+    connection.execute(delete(schema.base_file).where(which))
+
+
+def _litter(connection: Connection, files: Iterable[str | None]) -> None:
+    """Note that files are not named any more, from now on."""
+    rows = [{"file": f, "since": time.time_ns() // 1000} for f in files]
+    if rows:
+        connection.execute(insert(schema.litter), rows)
+
+
+# stored views
+
+
+def add_cursor(connection: Connection, view: int, at: int) -> None:
+    """Let a stored view begin at an instant."""
+    connection.execute(insert(schema.cursor).values(relation=view, since=at, until=at))
+
+
+def set_cursor(connection: Connection, view: int, **values: Any) -> None:
+    """Move a stored view, or note what holds it up."""
+    connection.execute(update(schema.cursor).where(schema.cursor.c.relation == view).values(**values))
+
+
+def outdate(connection: Connection, views: Iterable[int]) -> None:
+    """Let the rows of stored views not count any more."""
+    cursor = schema.cursor
+    connection.execute(update(cursor).where(cursor.c.relation.in_(list(views))).values(since=cursor.c.until + 1))
+
+
+def refill(connection: Connection, view: int, bases: list[Base]) -> None:
+    """Let a stored view begin anew with other rows; what was logged of it before does not count any more."""
+    for base in bases:
+        drop_entries(connection, schema.entry.c.relation == base.relation)
+        set_base(connection, base)
+    set_cursor(connection, view, since=bases[0].time, until=bases[0].time, error=None)
+    point("refill.written")
+
+
+# subscriptions
+
+
+def subscribe(connection: Connection, name: str, named: Named | None) -> None:
+    """Make a named subscription, or move it, or with None remove it."""
+    connection.execute(delete(schema.subscription).where(schema.subscription.c.name == name))
+    if named is not None:
+        values = {"name": name, "query": named.query, "position": named.position}
+        connection.execute(insert(schema.subscription).values(**values))

@@ -1,0 +1,110 @@
+"""Rows of a table by their key or by all their values, without the engine where the base is in files.
+
+A table is its base and the net of its log.  The net is indexed in memory; of the base, a few row groups are read in
+this process.  Only a base that the engine alone holds (a table loaded in memory) is searched by the engine.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidings.delta.key_columns import LISTABLE
+from tidings.engine.arrow import arrow_schema
+from tidings.engine.literals import literals
+from tidings.engine.plain import row_keys
+from tidings.engine.run import Runner
+from tidings.engine.source import Source
+from tidings.ir.expression import TIME, WEIGHT, read, show_name
+from tidings.ir.relation import Column, Filter, Relation, Scan, SemiJoin
+from tidings.store.relation.net import Key, Net, Row, table_of, values
+from tidings.store.relation.table import Table
+from tidings.store.storage import Storage
+
+LIST_LIMIT = 200
+"""Up to this many keys are written into a query; more are joined."""
+
+_WANTED = "tidings wanted"
+
+
+@dataclass(frozen=True, slots=True)
+class Finder:
+    """Finds rows of the tables of one database."""
+
+    storage: Storage
+    runner: Runner
+
+    def in_base(self, table: Table, rows: pa.Table) -> Counter[Row]:
+        """How often the base holds each of some rows."""
+        wanted = set(row_keys(rows))
+        return Counter(row for row in row_keys(self._base(table, rows)) if row in wanted)
+
+    def by_key(self, table: Table, keys: Collection[Key], pending: Net | None = None) -> dict[Key, list[Row]]:
+        """The rows with some keys, as plain values and each as often as it is there.
+
+        ``pending`` are changes on top of the table.
+        """
+        names = [c.name for c in table.columns]
+        places = [names.index(k) for k in table.constraints.key]
+        held = self._base(table, table_of(tuple(table.columns[p] for p in places), keys))
+        counted: dict[Key, Counter[Row]] = {key: Counter() for key in keys}
+        plain: dict[Row, Row] = {}
+        for row, own in zip(row_keys(held), values(held), strict=True):
+            key = tuple(row[p] for p in places)
+            if key in counted:
+                counted[key][row] += 1
+                plain[row] = own
+        for net in [table.net] if pending is None else [table.net, pending]:
+            for key in keys:
+                for row, count in net.at(key).items():
+                    counted[key][row] += count
+                    plain.setdefault(row, net.values_of(row))
+        return {key: [plain[row] for row in rows.elements()] for key, rows in counted.items()}
+
+    def _base(self, table: Table, wanted: pa.Table) -> pa.Table:
+        """The rows of the base that may equal the wanted ones in the columns these have."""
+        if table.base is None or not wanted.num_rows:
+            return arrow_schema(table.columns).empty_table()
+        snapshot = self.storage.snapshots.get(table.id)
+        if snapshot is not None and snapshot.key in wanted.column_names:
+            sought = wanted.column(snapshot.key)
+            if _is_found_by_value(sought):
+                return snapshot.lookup(pc.unique(sought))
+        return self._by_engine(table, wanted)
+
+    def _by_engine(self, table: Table, wanted: pa.Table) -> pa.Table:
+        scan = Scan(table.name, "held", table.columns)
+        base = Source(table.columns, table.base, arrow_schema(table.columns, versioned=True).empty_table())
+        columns = {c.name: c for c in table.columns if c.name in wanted.column_names}
+        by = next((c for c in columns.values() if c.type in LISTABLE), None)
+        plan: Relation = scan
+        sources = {table.name: base}
+        if by is not None:
+            sought = pc.unique(wanted.column(by.name))
+            name = show_name(by.name)
+            if len(sought) <= LIST_LIMIT:
+                listed = literals(sought, by.type, "spark")
+                plan = Filter(scan, (read(f"held.{name} IN ({listed}) OR held.{name} IS NULL"),))
+            else:
+                keys = Scan(_WANTED, "wanted", (Column(by.name, by.type),))
+                plan = SemiJoin(scan, keys, (read(f"held.{name} <=> wanted.{name}"),))
+                sources[_WANTED] = Source(keys.columns, None, _added(pa.table({by.name: sought})))
+        return self.runner.query(plan, lambda relation, _version: sources[relation])
+
+
+def _is_found_by_value(values: pa.ChunkedArray) -> bool:
+    """Whether equal values are the same value; the two zeros are not, and NaN is in no minimum and maximum."""
+    if pa.types.is_floating(values.type):
+        doubtful = pc.or_(pc.is_nan(values), pc.equal(values, pa.scalar(0.0, values.type)))
+        return not pc.any(doubtful).as_py()
+    return not pa.types.is_nested(values.type)
+
+
+def _added(rows: pa.Table) -> pa.Table:
+    """Rows as changes that add each of them once."""
+    zeros = rows.append_column(TIME, pa.array([0] * rows.num_rows, pa.int64()))
+    return zeros.append_column(WEIGHT, pa.array([1] * rows.num_rows, pa.int64()))

@@ -1,0 +1,50 @@
+"""What a table demands of its rows."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """Primary key, columns that may not be NULL, defaults and conditions (as SQL), and how the table may change."""
+
+    key: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+    defaults: tuple[tuple[str, str], ...] = ()
+    append_only: bool = False
+    time_column: str | None = None
+    added: tuple[tuple[str, str], ...] = ()
+    """What rows have in columns that were added after them (:mod:`tidings.store.relation.schema_evolution`)."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {k: v for k, v in asdict(self).items() if v}
+
+    @staticmethod
+    def from_json(facts: dict[str, Any]) -> Constraints:
+        known: dict[str, Any] = {k: tuple(map(_tuple, v)) if isinstance(v, list) else v for k, v in facts.items()}
+        return Constraints(**known)
+
+    def renamed(self, old: str, new: str) -> Constraints:
+        """The same of a table one of whose columns has another name; no condition may mention it."""
+
+        def name(column: str) -> str:
+            return new if column == old else column
+
+        return replace(
+            self,
+            key=tuple(map(name, self.key)),
+            required=tuple(map(name, self.required)),
+            defaults=tuple((name(c), text) for c, text in self.defaults),
+            time_column=None if self.time_column is None else name(self.time_column),
+            added=tuple((name(c), text) for c, text in self.added),
+        )
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+NONE = Constraints()

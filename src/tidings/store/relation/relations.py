@@ -1,0 +1,131 @@
+"""What a database holds: its tables and views, by name, without regard to case."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tidings.analysis.influents import reads
+from tidings.errors import DependentObjects, DuplicateRelation, UnknownRelation, closest
+from tidings.ir.relation import Column, Relation
+from tidings.store.relation.table import Table
+from tidings.store.relation.view import StoredView, View
+
+
+@dataclass(slots=True)
+class Catalog:
+    """Tables and views; see :class:`tidings.lang.sql.bind.Catalog` for what the binder asks of it."""
+
+    _tables: dict[str, Table] = field(default_factory=dict)
+    _views: dict[str, View | StoredView] = field(default_factory=dict)
+    beside: dict[str, tuple[Column, ...]] = field(default_factory=dict)
+    """Tables that show what the database knows of itself; queries may read them, views may not."""
+
+    def names(self) -> list[str]:
+        return [t.name for t in self._tables.values()] + [v.name for v in self._views.values()]
+
+    def columns(self, relation: str) -> tuple[str, tuple[Column, ...]] | None:
+        found = self.find(relation)
+        if found is None and relation.lower() in self.beside:
+            return relation.lower(), self.beside[relation.lower()]
+        return None if found is None else (found.name, found.columns)
+
+    def find(self, name: str) -> Table | View | StoredView | None:
+        return self._tables.get(name.lower()) or self._views.get(name.lower())
+
+    def table(self, name: str) -> Table:
+        """The table of this name, or a refusal."""
+        found = self._tables.get(name.lower())
+        if found is None:
+            raise UnknownRelation(None, closest(name, [t.name for t in self._tables.values()]), name=name)
+        return found
+
+    def rows(self, name: str) -> Table:
+        """The rows of a table or stored view, or of a grouping kept for one."""
+        kept = next((v.tables[name] for v in self.stored() if name in v.tables), None)
+        return self.table(name) if kept is None else kept
+
+    def stored(self) -> list[StoredView]:
+        """The stored views, each after those it reads."""
+        return [v for v in self._views.values() if isinstance(v, StoredView)]
+
+    def definitions(self, since: int | None = None, until: int = 0) -> dict[str, Relation]:
+        """The plans of all views by name; stored ones only if their rows do not reach from one instant to another."""
+        at_hand = {v.name for v in self.stored() if since is not None and v.reaches(since, until)}
+        return {v.name: v.plan for v in self._views.values() if v.name not in at_hand}
+
+    def add(self, relation: Table | View | StoredView) -> None:
+        self.check_free(relation.name)
+        if isinstance(relation, Table):
+            self._tables[relation.name.lower()] = relation
+        else:
+            self._views[relation.name.lower()] = relation
+
+    def check_free(self, name: str) -> None:
+        if self.find(name) is not None:
+            raise DuplicateRelation(name=name)
+
+    def drop(self, name: str, kind: str) -> Table | View | StoredView:
+        """Remove a table or view nobody reads."""
+        found = self.droppable(name, kind)
+        self.remove(found)
+        return found
+
+    def clear(self) -> None:
+        """Know of nothing."""
+        self._tables.clear()
+        self._views.clear()
+
+    def copy(self) -> Catalog:
+        """The same relations, to try something."""
+        return Catalog(dict(self._tables), dict(self._views), self.beside)
+
+    def replace(self, views: list[View | StoredView]) -> None:
+        """Put views in the place of those of the same names; the order is again one in which each follows what it
+        reads."""
+        for view in views:
+            self._views[view.name.lower()] = view
+        ordered: dict[str, View | StoredView] = {}
+
+        def place(view: View | StoredView) -> None:
+            for below in sorted(reads(view.plan)):
+                if below.lower() in self._views and below.lower() not in ordered:
+                    place(self._views[below.lower()])
+            ordered.setdefault(view.name.lower(), view)
+
+        for view in self._views.values():
+            place(view)
+        self._views = ordered
+
+    def readers(self, name: str) -> list[View | StoredView]:
+        """The views that read a relation, directly or through others, each after those it reads."""
+        found: dict[str, View | StoredView] = {}
+        for view in self._views.values():
+            if reads(view.plan) & {name, *(v.name for v in found.values())}:
+                found[view.name] = view
+        return list(found.values())
+
+    def below(self, plan: Relation) -> set[str]:
+        """The tables and views a plan reads, directly or through others."""
+        found: set[str] = set()
+        waiting = list(reads(plan))
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                view = self._views.get(name.lower())
+                waiting += reads(view.plan) if view is not None else []
+        return found
+
+    def remove(self, relation: Table | View | StoredView) -> None:
+        self._tables.pop(relation.name.lower(), None)
+        self._views.pop(relation.name.lower(), None)
+
+    def droppable(self, name: str, kind: str) -> Table | View | StoredView:
+        """The table or view of a name, if nobody reads it."""
+        found: Table | View | StoredView | None = (self._tables if kind == "TABLE" else self._views).get(name.lower())
+        if found is None:
+            raise UnknownRelation(name=name)
+        readers = [v.name for v in self._views.values() if found.name in reads(v.plan)]
+        if readers:
+            raise DependentObjects(name=found.name, dependents=", ".join(sorted(readers)))
+        return found

@@ -1,0 +1,130 @@
+"""Rows as users give them, turned into Arrow of a table's types or refused with the row and column named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from tidings.engine.arrow import arrow_schema
+from tidings.errors import InvalidRow, closest
+from tidings.ir import types
+from tidings.ir.relation import Column
+from tidings.store.relation.row_files import is_file_of_rows, read_file
+
+
+def read_rows(
+    table: str, columns: tuple[Column, ...], data: Any, defaults: Mapping[str, Any] | None = None
+) -> pa.Table:
+    """Arrow rows from whatever holds rows; a column that is not given has its default, else NULL."""
+    records = given(table, columns, data)
+    if isinstance(records, pa.Table):
+        fitting = _as_it_is(columns, records, defaults or {})
+        if fitting is not None:
+            return fitting
+        records = records.to_pylist()
+    rows = [_record(table, columns, number, record, defaults or {}) for number, record in enumerate(records, 1)]
+    schema = arrow_schema(columns)
+    arrays = [_array(table, column, schema.field(n).type, [row[n] for row in rows]) for n, column in enumerate(columns)]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def given(table: str, columns: tuple[Column, ...], data: Any) -> pa.Table | list[Any]:
+    """Rows as an Arrow table or as a list of records: dictionaries and tuples, frames, files."""
+    if isinstance(data, Path) or (isinstance(data, str) and is_file_of_rows(Path(data))):
+        return read_file(table, columns, Path(data))
+    if hasattr(data, "to_arrow_table") or hasattr(data, "toArrow"):
+        data = data.toArrow() if hasattr(data, "toArrow") else data.to_arrow_table()
+    if isinstance(data, pa.RecordBatch):
+        data = pa.Table.from_batches([data])
+    if not isinstance(data, pa.Table) and hasattr(data, "columns") and hasattr(data, "iloc"):
+        data = pa.Table.from_pandas(data, preserve_index=False)
+    if not isinstance(data, pa.Table | Iterable):
+        raise InvalidRow(row=1, table=table, reason=f"{data!r} holds no rows")
+    return data if isinstance(data, pa.Table) else list(data)
+
+
+def _as_it_is(columns: tuple[Column, ...], rows: pa.Table, defaults: Mapping[str, Any]) -> pa.Table | None:
+    """An Arrow table whose values need no look one by one, with a table's columns; None if they do."""
+    by_name = {name.lower(): name for name in rows.column_names}
+    if len(by_name) != rows.num_columns or set(by_name) - {c.name.lower() for c in columns}:
+        return None
+    schema = arrow_schema(columns)
+    arrays = []
+    for column, field in zip(columns, schema, strict=True):
+        found = rows.column(by_name[column.name.lower()]) if column.name.lower() in by_name else None
+        if found is None:
+            found = pa.chunked_array([pa.repeat(pa.scalar(defaults.get(column.name), field.type), rows.num_rows)])
+        if not found.type.equals(field.type):
+            if not any(alike(found.type) and alike(field.type) for alike in _ALIKE):
+                return None
+            try:
+                found = found.cast(field.type)
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+                return None
+        arrays.append(found)
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+_ALIKE = (
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_decimal,
+    lambda type: pa.types.is_string(type) or pa.types.is_large_string(type) or pa.types.is_string_view(type),
+)
+"""Types between which a value stays what it is, or the cast fails."""
+
+
+def _record(
+    table: str, columns: tuple[Column, ...], number: int, record: Any, defaults: Mapping[str, Any]
+) -> list[Any]:
+    """The values of one row in the order of the columns."""
+    if isinstance(record, Mapping):
+        by_name = {str(k).lower(): v for k, v in record.items()}
+        known = {c.name.lower() for c in columns}
+        for name in by_name:
+            if name not in known:
+                hint = closest(name, [c.name for c in columns])
+                raise InvalidRow(None, hint, row=number, table=table, reason=f"there is no column named {name}")
+        return [by_name[c.name.lower()] if c.name.lower() in by_name else defaults.get(c.name) for c in columns]
+    if isinstance(record, Iterable) and not isinstance(record, str | bytes):
+        values = list(record)
+        if len(values) == len(columns):
+            return values
+        reason = f"it has {len(values)} values, the table {len(columns)} columns"
+        raise InvalidRow(row=number, table=table, reason=reason)
+    raise InvalidRow(row=number, table=table, reason=f"{record!r} is not a row")
+
+
+def _fitting(value: Any, type: str) -> Any:
+    """A value that fits its type as it is: no fraction cut off, every struct with exactly the fields of its type."""
+    if type in types.INTEGRAL and isinstance(value, float) and not value.is_integer():
+        raise ValueError("a fraction would be lost")
+    if value is None or not types.is_nested(type):
+        return value
+    fields = types.fields(type)
+    if fields and isinstance(value, Mapping):
+        given = {str(k).lower(): v for k, v in value.items()}
+        unknown = set(given) - {name.lower() for name, _ in fields}
+        if unknown:
+            raise ValueError(f"no field named {', '.join(sorted(unknown))}")
+        return {name: _fitting(given.get(name.lower()), kind) for name, kind in fields}
+    inner = types.elements(type)
+    if len(inner) == 1 and isinstance(value, list | tuple):
+        return [_fitting(v, inner[0]) for v in value]
+    return value
+
+
+def _array(table: str, column: Column, type: pa.DataType, values: list[Any]) -> pa.Array:
+    try:
+        return pa.array([_fitting(v, column.type) for v in values], type)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError, ValueError):
+        for number, value in enumerate(values, 1):
+            try:
+                pa.array([_fitting(value, column.type)], type)
+            except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError, ValueError):
+                reason = f"{value!r} is no value for {column.name}, which is {column.type}"
+                raise InvalidRow(row=number, table=table, reason=reason) from None
+        raise

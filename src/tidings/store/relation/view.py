@@ -1,0 +1,142 @@
+"""Views: named queries, and those whose rows are kept.
+
+A stored view is kept like a table, with Tidings as its writer: the rows it had when it was made are its base, and every
+change is logged at its own instant.  Groupings inside its query that can be carried on from their old rows are kept as
+well (:mod:`tidings.rewrite.accumulate`), under names of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tidings.ir.relation import Aggregate, Column, Relation, Scan
+from tidings.ir.text import show
+from tidings.ir.traverse import rebuild
+from tidings.rewrite.accumulate import accumulate
+from tidings.store.relation.table import Table
+
+
+class Refresh(StrEnum):
+    """When a stored view is brought up to date."""
+
+    IMMEDIATE = "immediate"
+    """Inside every commit."""
+    ON_ADVANCE = "on advance"
+    """By ``advance()``, and when it is read."""
+    MANUAL = "manual"
+    """When that is asked for; until then its query stands for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A named query: its text as given and its bound plan."""
+
+    name: str
+    text: str
+    plan: Relation
+    query: str = ""
+    """The text of its query alone."""
+    named: tuple[str, ...] = ()
+    """The names it gives its columns, if it does."""
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return tuple(Column(f.name, f.type) for f in self.plan.fields)
+
+
+@dataclass(slots=True)
+class StoredView:
+    """A view whose rows are kept, from ``since`` to ``until``; they do not count where it ends before it begins."""
+
+    view: View
+    strict: bool
+    over: Relation
+    """Its query over the groupings that are kept."""
+    groupings: dict[str, Aggregate]
+    tables: dict[str, Table]
+    """The rows of the view and of its groupings, by name."""
+    since: int
+    until: int
+    error: str | None = None
+    """Why it stays where it is."""
+    refresh: Refresh = Refresh.ON_ADVANCE
+
+    @property
+    def name(self) -> str:
+        return self.view.name
+
+    @property
+    def plan(self) -> Relation:
+        return self.view.plan
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.view.columns
+
+    @property
+    def rows(self) -> Table:
+        """The view's own rows."""
+        return self.tables[self.name]
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether its rows have to be computed anew."""
+        return self.since > self.until
+
+    def remembered(self) -> Callable[[], None]:
+        """What brings it back to how it is now."""
+        tables, since, until, error = dict(self.tables), self.since, self.until, self.error
+
+        def back() -> None:
+            self.tables, self.since, self.until, self.error = tables, since, until, error
+
+        return back
+
+    def reaches(self, since: int, until: int) -> bool:
+        """Whether its rows and changes are at hand from one instant to another."""
+        return self.since <= since and until <= self.until and self.rows.forgotten <= since
+
+    def outdate(self) -> None:
+        """Let its rows not count any more: what it reads is not what it was."""
+        self.since = self.until + 1
+
+
+def stored(
+    view: View,
+    normal: Relation,
+    at: int,
+    *,
+    strict: bool,
+    refresh: Refresh = Refresh.ON_ADVANCE,
+    known: Mapping[str, str] | None = None,
+) -> StoredView:
+    """A view to be kept, still without rows; ``normal`` is its query without views in it.
+
+    ``known`` are names of groupings by their texts, for those that have been kept before.
+    """
+    groupings: dict[str, Aggregate] = {}
+    names = dict(known or {})
+
+    def keep(node: Relation) -> Relation:
+        split = accumulate(node, kept=True) if isinstance(node, Aggregate) else None
+        if split is None:
+            return node
+        groups, values = split
+        name = names.pop(show(groups), None) or _free(view.name, {*groupings, *(known or {}).values()})
+        groupings[name] = groups
+        scan = Scan(name, groups.alias, tuple(Column(f.name, f.type) for f in groups.fields))
+        return type(values)(scan, values.alias, values.items)
+
+    over = rebuild(normal, keep)
+    tables = {n: Table(n, tuple(Column(f.name, f.type) for f in g.fields)) for n, g in groupings.items()}
+    tables[view.name] = Table(view.name, view.columns)
+    return StoredView(view, strict, over, groupings, tables, at, at, refresh=refresh)
+
+
+def _free(view: str, taken: set[str]) -> str:
+    number = 1
+    while f"{view}#groups{number}" in taken:
+        number += 1
+    return f"{view}#groups{number}"

@@ -1,0 +1,232 @@
+"""Rules and what they did, as the catalog holds them.
+
+A rule is kept by its text.  A firing is recorded in the transaction of the catalog that records the commit it belongs
+to: there are both or neither.  One whose action runs later waits in its state, and is settled in the transaction of the
+commit that the action makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+import pyarrow as pa
+from sqlalchemy import Connection, and_, delete, exists, func, insert, or_, select, update
+
+from tidings.store.catalog import schema
+from tidings.store.fault_points import point
+from tidings.store.files import pack, unpack
+from tidings.store.rules import instances
+from tidings.store.rules import message_groups as gathering
+from tidings.store.rules.outbox import ACTION
+from tidings.store.storage import Storage
+
+State: TypeAlias = Literal["done", "waiting", "retrying", "gathered", "sent", "silenced", "failed"]
+"""The action ran; it is to run; it went wrong and is to run again; what it sends waits for more; it is in the outbox;
+it is not told; it went wrong for good."""
+
+FIRED, SETTLED = "firing.written", "firing.settled"
+"""Points to die at: a firing is written, and what became of one is."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRule:
+    """A rule as the catalog knows it."""
+
+    id: int
+    name: str
+    text: str
+    enabled: bool
+    created: int
+    until: int
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """What a rule did, or is to do: for which rows, at which commit."""
+
+    id: int
+    rule: str
+    time: int
+    coupling: str
+    state: State
+    rows: pa.Table
+    depth: int = 0
+    error: str | None = None
+    finished: int | None = None
+
+
+@dataclass(slots=True)
+class RuleStore:
+    """The rules of one database."""
+
+    storage: Storage
+    _last: int | None = field(default=None)
+
+    # rules
+
+    def rules(self) -> list[KeptRule]:
+        """All rules, in the order they were made."""
+        with self.storage.tables_beside.reading() as connection:
+            found = connection.execute(select(schema.rule).order_by(schema.rule.c.id)).all()
+        return [KeptRule(r.id, r.name, r.text, bool(r.enabled), r.created, r.until, r.error) for r in found]
+
+    def create(self, rule: KeptRule) -> None:
+        """Keep a rule, in the place of one of the same number."""
+        values = {"name": rule.name, "text": rule.text, "enabled": int(rule.enabled)}
+        values |= {"created": rule.created, "until": rule.until, "error": None}
+        with self.storage.tables_beside.writing() as connection:
+            connection.execute(delete(schema.rule).where(schema.rule.c.id == rule.id))
+            instances.unfollow(connection, [rule.id])
+            connection.execute(insert(schema.rule).values(id=rule.id, **values))
+
+    def drop(self, id: int) -> None:
+        """Forget a rule; what it did stays known, what it had still to do is not done."""
+        name = select(schema.rule.c.name).where(schema.rule.c.id == id).scalar_subquery()
+        waiting = (schema.firing.c.rule == name) & schema.firing.c.state.in_(("waiting", "retrying", "gathered"))
+        with self.storage.tables_beside.writing() as connection:
+            instances.unfollow(connection, [id])
+            gathering.drop(connection, connection.execute(select(name)).scalar_one())
+            connection.execute(delete(schema.silence).where(schema.silence.c.rule == name))
+            gone = {"state": "failed", "error": "the rule was dropped"}
+            connection.execute(update(schema.firing).where(waiting).values(**gone))
+            sent = schema.outbox.c
+            again = and_(sent.rule == name, sent.channel == ACTION, sent.state == "waiting")
+            connection.execute(
+                update(schema.outbox).where(again).values(state="dead", claimed=None, error=gone["error"])
+            )
+            connection.execute(delete(schema.rule).where(schema.rule.c.id == id))
+
+    def switch(self, ids: Sequence[int], *, on: bool, until: int) -> None:
+        """Enable rules, from an instant on, or disable them."""
+        values = {"enabled": 1, "until": until, "error": None} if on else {"enabled": 0}
+        with self.storage.tables_beside.writing() as connection:
+            connection.execute(update(schema.rule).where(schema.rule.c.id.in_(ids)).values(**values))
+            if on:
+                instances.unfollow(connection, ids, forget=False)
+
+    def fail(self, id: int, error: str | None) -> None:
+        """Note what is wrong with a rule, or that nothing is."""
+        with self.storage.tables_beside.writing() as connection:
+            connection.execute(update(schema.rule).where(schema.rule.c.id == id).values(error=error))
+
+    # firings
+
+    def next_id(self) -> int:
+        """The number of a new firing."""
+        if self._last is None:
+            with self.storage.tables_beside.reading() as connection:
+                self._last = int(connection.execute(select(func.max(schema.firing.c.id))).scalar() or 0)
+        self._last += 1
+        return self._last
+
+    def firings(self, *states: State) -> list[Firing]:
+        """Firings in their order: all, or those in some states."""
+        wanted = select(schema.firing).order_by(schema.firing.c.id)
+        if states:
+            wanted = wanted.where(schema.firing.c.state.in_(states))
+        with self.storage.tables_beside.reading() as connection:
+            found = connection.execute(wanted).all()
+        return [
+            Firing(r.id, r.rule, r.time, r.coupling, r.state, unpack(r.inline), r.depth, r.error, r.finished)
+            for r in found
+        ]
+
+    def firing(self, id: int) -> Firing | None:
+        """The firing of a number."""
+        with self.storage.tables_beside.reading() as connection:
+            r = connection.execute(select(schema.firing).where(schema.firing.c.id == id)).first()
+        if r is None:
+            return None
+        return Firing(r.id, r.rule, r.time, r.coupling, r.state, unpack(r.inline), r.depth, r.error, r.finished)
+
+    def depths(self, since: int, until: int) -> dict[int, int]:
+        """How many firings led to transactions in ``(since, until]``, by their instants; those of users are left out.
+
+        An action that ran in a transaction of its own ended later than what triggered it.
+        """
+        firing = schema.firing.c
+        own = and_(firing.state == "done", firing.finished > since, firing.finished <= until)
+        wanted = select(firing.finished, firing.time, firing.depth).where(own)
+        found: dict[int, int] = {}
+        with self.storage.tables_beside.reading() as connection:
+            for finished, time, depth in connection.execute(wanted).all():
+                found[finished] = max(depth + (finished > time), found.get(finished, 0))
+        return found
+
+    def troubles(self) -> dict[str, str]:
+        """What is wrong with what rules did or sent, by their names: it is tried again, or was the last to be tried."""
+        firing, sent = schema.firing.c, schema.outbox.c
+        lost = or_(sent.state == "dead", sent.state == "disabled")
+        wanted = {
+            "done": select(firing.rule, func.max(firing.id)).where(firing.state == "done").group_by(firing.rule),
+            "sent": select(sent.rule, func.max(sent.firing)).where(sent.state == "delivered").group_by(sent.rule),
+            "lost": select(sent.rule, sent.firing, sent.error).where(lost).order_by(sent.number),
+            "late": select(sent.rule, sent.error).where(sent.state == "waiting", sent.error.is_not(None)),
+            "waits": select(firing.rule, firing.error).where(firing.state == "waiting", firing.error.is_not(None)),
+        }
+        with self.storage.tables_beside.reading() as connection:
+            found = {name: connection.execute(query).all() for name, query in wanted.items()}
+        well: dict[str, int] = {}
+        for rule, id in (*found["done"], *found["sent"]):
+            well[rule] = max(id, well.get(rule, id))
+        lately = [(rule, error) for rule, id, error in found["lost"] if id > well.get(rule, -1)]
+        return {rule: error for rule, error, *_ in (*lately, *found["late"], *found["waits"])}
+
+    def forget(self, before: int) -> None:
+        """Forget what was done before an instant, but not what waits, nor the last: no number comes twice."""
+        last = select(func.max(schema.firing.c.id)).scalar_subquery()
+        of_action, delivered = schema.outbox.c.channel == ACTION, schema.outbox.c.state == "delivered"
+        again = exists().where(schema.outbox.c.firing == schema.firing.c.id, of_action, ~delivered)
+        over = schema.firing.c.state.not_in(("waiting", "retrying", "gathered")) & ~again
+        old = (schema.firing.c.time < before) & over & (schema.firing.c.id < last)
+        with self.storage.tables_beside.reading() as connection:
+            if connection.execute(select(schema.firing.c.id).where(old).limit(1)).first() is None:
+                return
+        with self.storage.tables_beside.writing() as connection:
+            connection.execute(delete(schema.firing).where(old))
+            settled = schema.outbox.c.settled < before
+            connection.execute(delete(schema.outbox).where(of_action, delivered, settled))
+            gathering.forget(connection, before)
+
+    def settle(self, id: int, state: State, at: int, error: str | None = None) -> None:
+        """Note what became of a firing, in a transaction of its own."""
+        with self.storage.tables_beside.writing() as connection:
+            settle(connection, id, state, at, error)
+
+
+def record(connection: Connection, firings: Sequence[Firing]) -> None:
+    """Record firings in somebody's transaction."""
+    rows = [
+        {
+            "id": f.id,
+            "rule": f.rule,
+            "time": f.time,
+            "coupling": f.coupling,
+            "state": f.state,
+            "depth": f.depth,
+            "rows": f.rows.num_rows,
+            "inline": pack(f.rows),
+            "finished": f.finished,
+            "error": f.error,
+        }
+        for f in firings
+    ]
+    if rows:
+        connection.execute(insert(schema.firing), rows)
+        point(FIRED)
+
+
+def settle(connection: Connection, id: int, state: State, at: int, error: str | None = None) -> None:
+    """Note what became of a firing, in somebody's transaction."""
+    finished = None if state in ("waiting", "retrying") else at
+    values = {"state": state, "finished": finished, "error": error}
+    connection.execute(update(schema.firing).where(schema.firing.c.id == id).values(**values))
+    point(SETTLED)
+
+
+def move(connection: Connection, id: int, until: int) -> None:
+    """Note how far a rule has come, in somebody's transaction."""
+    connection.execute(update(schema.rule).where(schema.rule.c.id == id).values(until=until, error=None))

@@ -1,0 +1,77 @@
+"""Keeping stored views: what waves make of them, in memory and in the catalog.
+
+Everything here is part of what is recorded together (:meth:`tidings.store.storage.Storage.together`).
+"""
+
+from __future__ import annotations
+
+import uuid
+from functools import partial
+
+import pyarrow as pa
+
+from tidings.store.catalog.definitions import of_kept
+from tidings.store.relation.table import Table
+from tidings.store.relation.view import StoredView
+from tidings.store.storage import Storage
+
+
+def advance(storage: Storage, view: StoredView, deltas: dict[str, pa.Table], until: int) -> None:
+    """Log what a wave made of a stored view, and how far it has come."""
+    with storage.together() as pending:
+        pending.undo.append(view.remembered())
+        for name, delta in deltas.items():
+            storage.log(view.tables[name], view.tables[name].spanning(delta))
+        pending.batch.cursors[view.rows.id] = until
+        pending.batch.failed.pop(view.rows.id, None)
+        view.until, view.error = until, None
+
+
+def fail(storage: Storage, view: StoredView, error: str) -> None:
+    """Mark a view as failed, where it stands."""
+    if view.error != error:
+        with storage.together() as pending:
+            pending.undo.append(view.remembered())
+            pending.batch.failed[view.rows.id] = error
+            view.error = error
+
+
+def outdate(storage: Storage, views: list[StoredView]) -> None:
+    """Let the rows of some views not count any more."""
+    with storage.together() as pending:
+        for view in views:
+            pending.undo.append(view.remembered())
+            pending.batch.outdated.append(view.rows.id)
+            view.outdate()
+
+
+def fill(storage: Storage, view: StoredView, rows: dict[str, pa.Table], at: int) -> None:
+    """Let a stored view begin with some rows, at an instant; one that is kept already begins anew."""
+    with storage.together() as pending:
+        pending.undo.append(view.remembered())
+        is_kept = view.rows.id > 0
+        for name, found in rows.items():
+            old = view.tables[name]
+            view.tables[name] = table = loaded(storage, old, found, at)
+            if old.base is not None:
+                pending.after.append(partial(storage.backend.unload, old.base))
+            if is_kept and not table.id:
+                table.id = storage.next_id()
+                pending.batch.made.append(of_kept(table, view))
+        view.since = view.until = at
+        view.error = None
+        if storage.writes and is_kept:
+            tables = [view.rows, *(t for t in view.tables.values() if t is not view.rows)]
+            bases = [storage.written(table, at) for table in tables]
+            pending.batch.refilled[view.rows.id] = bases
+            pending.batch.failed.pop(view.rows.id, None)
+            pending.after += [partial(storage.rest_on, t, b) for t, b in zip(tables, bases, strict=True)]
+
+
+def loaded(storage: Storage, old: Table, rows: pa.Table, at: int) -> Table:
+    """A table in the place of another, with some rows at an instant as its base."""
+    with storage.together() as pending:
+        base = f"{old.name}@{uuid.uuid4().hex[:12]}"
+        pending.undo.append(partial(storage.backend.unload, base))
+        size = storage.backend.load(base, old.columns, rows, old.key_column)
+        return Table(old.name, old.columns, base, size, at, id=old.id)
