@@ -68,29 +68,29 @@ def measured(
     clock = tidings.ManualClock(1)
     with database(engine, execution=execution, clock=clock) as db:
         load(db, items)
-        waves = Waves(db, items)
-        beside: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {}
-        trivial = dict(beside)
+        waves = Scheduler(db, items)
+        system_tables: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {}
+        trivial = dict(system_tables)
         if engine == "spark":
             plain, rng = PlainSpark(db, TABLES), random.Random(11)
             trivial[TRIVIAL] = nothing, lambda: plain.trivial(_point(rng.randrange(items)))
-            beside[SPARK] = nothing, lambda: plain.fetch(RECOMPUTE)
+            system_tables[SPARK] = nothing, lambda: plain.fetch(RECOMPUTE)
         second = PlainDuckDB(rows(items))
-        beside[DUCKDB] = nothing, lambda: second.fetch(RECOMPUTE)
+        system_tables[DUCKDB] = nothing, lambda: second.fetch(RECOMPUTE)
         progress("inventory: small batches …")
         small = {_wave(n): waves.work(n) for n in batches[:-1]}
         figures = measure_in_turns(trivial | small, runs=runs, warm=warm)
-        figures |= measure_in_turns(beside, runs=max(few, runs // 3), warm=min(warm, 2))
+        figures |= measure_in_turns(system_tables, runs=max(few, runs // 3), warm=min(warm, 2))
         progress(f"inventory: batches of {batches[-1]:,} …")
         for _ in range(min(warm, 2)):  # as large that its keys are joined, and short of ten thousand commits
             waves.commit(batches[-1] // 10)
             waves.wave(0)
-        many = measure_in_turns(beside | {_wave(batches[-1]): waves.work(batches[-1])}, runs=few, warm=0)
+        many = measure_in_turns(system_tables | {_wave(batches[-1]): waves.work(batches[-1])}, runs=few, warm=0)
         return Round(items, execution, figures, many, batches, waves.records)
 
 
 @dataclass(slots=True)
-class Waves:
+class Scheduler:
     """Batches of transactions, and the changes of the condition after each."""
 
     db: tidings.Database

@@ -26,14 +26,14 @@ def main(items: int = 1_000_000) -> None:
     with database(clock=tidings.ManualClock(1)) as db:
         progress(f"kernel: loading {items:,} items …")
         load(db, items)
-        lines = [*_compile_times(db), "", *_waves(db, items)]
+        lines = [*_compile_times(db), "", *_scheduler(db, items)]
     stop_spark()
     report("kernel", lines)
 
 
 def _compile_times(db: tidings.Database) -> list[str]:
     """From text to SQL, stage by stage."""
-    definitions = db._catalog.definitions()
+    definitions = db._relations.definitions()
     plan = db._bind_text(LOW_STOCK)
     program = compile_program("low_stock", plan, CHANGED, definitions)
     works: dict[str, Callable[[], object]] = {
@@ -45,7 +45,7 @@ def _compile_times(db: tidings.Database) -> list[str]:
     return [title, *(str(measure(name, work)) for name, work in works.items())]
 
 
-def _waves(db: tidings.Database, items: int) -> list[str]:
+def _scheduler(db: tidings.Database, items: int) -> list[str]:
     """Waves over new quantities for random items, one transaction each; the wave covers them all."""
     rng, sales, plain = random.Random(7), Sales(db, items), PlainSpark(db, TABLES)
     since: list[int] = []

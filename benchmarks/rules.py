@@ -25,7 +25,7 @@ from benchmarks.data.rulebook import SHAPES, activate, write, write_idle
 from benchmarks.measure import Figure, Work, measure_in_turns, nothing, progress
 from benchmarks.report import Bar, Plot, Report, Table, finished, ms, times
 from benchmarks.setting import database, never_fold, stop_spark
-from tidings.deliver.deliveries import Deliveries, Settings
+from tidings.deliver.deliveries import Deliveries, DeliverySettings
 
 ENGINES = {
     "duckdb": partial(database, "duckdb"),
@@ -149,7 +149,7 @@ def _told(items: int, engine: str, channel: str, firings: int) -> Told:
         db.sql("CREATE TABLE event_log (id INT, qty INT)")
         never_fold(db)
         db.sql(f"CREATE RULE tell WHEN SELECT id, qty FROM event_log {CHANNELS[channel]} WITH (condition = 'detached')")
-        deliveries = Deliveries(db._storage.tables_beside, settings=Settings(files=folder))
+        deliveries = Deliveries(db._storage.rule_tables, settings=DeliverySettings(files=folder))
         listener = deliveries.listen("watchers", room=firings)
         _warm(db, deliveries)
         for number in range(firings):

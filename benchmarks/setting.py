@@ -40,22 +40,22 @@ def database(
 @contextmanager
 def forced(db: tidings.Database, strategy: Strategy | None) -> Iterator[None]:
     """Let waves take one way whatever the estimates say, as ``tidings.open(strategy=…)`` does for good; None: any."""
-    before, db._waves.planning.only = db._waves.planning.only, strategy
+    before, db._scheduler.planner.only = db._scheduler.planner.only, strategy
     try:
         yield
     finally:
-        db._waves.planning.only = before
+        db._scheduler.planner.only = before
 
 
 @contextmanager
 def executing(db: tidings.Database, execution: str) -> Iterator[None]:
     """Let the waves of a database opened with ``execution="auto"`` run so, or all on Spark."""
-    before = db._waves.planning.nearby
-    db._waves.planning.nearby = before if execution == "auto" else None
+    before = db._scheduler.planner.in_process
+    db._scheduler.planner.in_process = before if execution == "auto" else None
     try:
         yield
     finally:
-        db._waves.planning.nearby = before
+        db._scheduler.planner.in_process = before
 
 
 def limited(db: tidings.Database, seconds: float) -> Limit:
@@ -110,7 +110,7 @@ class PlainSpark:
         assert isinstance(db._backend, Spark)
         self._backend = db._backend
         for name in tables:
-            held = db._catalog.table(name).base
+            held = db._relations.table(name).base
             assert held is not None
             self._backend.base(held).createOrReplaceTempView(name)
 

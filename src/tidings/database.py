@@ -22,7 +22,7 @@ from tidings.constraints.evaluate import Evaluator
 from tidings.define.statements import Definitions
 from tidings.define.tables import Tables
 from tidings.define.views import Views, as_table
-from tidings.deliver.deliveries import COLUMNS, Deliveries, Settings
+from tidings.deliver.deliveries import COLUMNS, Deliveries, DeliverySettings
 from tidings.deliver.deliveries import rows as delivered
 from tidings.engine.named import named, second
 from tidings.engine.run import Runner
@@ -35,23 +35,23 @@ from tidings.read.subscriptions import Feed, Subscription, named_position
 from tidings.result import Delta, Result
 from tidings.rules.action.run import Actions, Procedure
 from tidings.rules.detached import Backtested, Detached
-from tidings.rules.load_hook import Loading
-from tidings.rules.registry import Book
+from tidings.rules.load_hook import RuleLoadHook
+from tidings.rules.registry import RuleRegistry
 from tidings.rules.silence_statements import SilenceStatements
 from tidings.rules.statements import RuleStatements
 from tidings.rules.system_tables import TABLES, as_rows, entry
-from tidings.store.fold import Folding, Policy
+from tidings.store.fold import Folding, FoldPolicy
 from tidings.store.follow_writer import follow, has_news
-from tidings.store.key_lookup import Finder
+from tidings.store.key_lookup import KeyLookup
 from tidings.store.rules.outbox import Outbox
 from tidings.store.rules.rule_store import RuleStore
 from tidings.store.storage import Storage, in_memory, opened
 from tidings.store.timeline import Timeline
 from tidings.store.vacuum import GRACE, Vacuumed, vacuum
-from tidings.waves.in_process.runner import Nearby
-from tidings.waves.planner import Planning
+from tidings.waves.in_process.runner import InProcessRunner
+from tidings.waves.planner import Planner
 from tidings.waves.record import WaveRecord
-from tidings.waves.scheduler import Waves
+from tidings.waves.scheduler import Scheduler
 from tidings.waves.status import Status, status
 from tidings.waves.strategy import Strategy
 from tidings.write import statements
@@ -75,7 +75,7 @@ def open(
     catalog: str | None = None,
     read_only: bool = False,
     retention: timedelta | None = timedelta(days=7),
-    deliveries: Settings | None = None,
+    deliveries: DeliverySettings | None = None,
     cascade: int = 64,
 ) -> Database:
     """Open a database in a folder, made if it is not there; without a path, a new one in memory.
@@ -104,9 +104,11 @@ def open(
     backend = named(engine, spark)
     storage = in_memory(backend) if path is None else opened(backend, Path(path), catalog, read_only=read_only)
     kept = None if retention is None else retention // timedelta(microseconds=1)
-    nearby = Nearby(storage, Runner(backend), second()) if execution == "auto" else None
-    made = Database(storage, clock or SystemClock(), _STRATEGIES[strategy], nearby, Policy(retention=kept), deliveries)
-    made._book.bound = cascade
+    in_process = InProcessRunner(storage, Runner(backend), second()) if execution == "auto" else None
+    made = Database(
+        storage, clock or SystemClock(), _STRATEGIES[strategy], in_process, FoldPolicy(retention=kept), deliveries
+    )
+    made._registry.bound = cascade
     return made
 
 
@@ -121,43 +123,43 @@ class Database:
         storage: Storage,
         clock: Clock,
         only: Strategy | None = None,
-        nearby: Nearby | None = None,
-        policy: Policy | None = None,
-        settings: Settings | None = None,
+        in_process: InProcessRunner | None = None,
+        policy: FoldPolicy | None = None,
+        settings: DeliverySettings | None = None,
     ) -> None:
         self._mutex = RLock()
         self._news = Condition(self._mutex)
         self._closed = False
-        self._storage, self._backend, self._catalog, self._clock = storage, storage.backend, storage.catalog, clock
+        self._storage, self._backend, self._relations, self._clock = storage, storage.backend, storage.relations, clock
         self._timeline = line = Timeline(storage, clock, self._news)
         self._present = line.present
-        self._folding = Folding(storage, clock, policy or Policy())
-        self._plans = Plans(storage.catalog, storage.backend, self._mutex)
+        self._folding = Folding(storage, clock, policy or FoldPolicy())
+        self._plans = Plans(storage.relations, storage.backend, self._mutex)
         self._plan, self._bind_text = self._plans.plan, self._plans.read
         self._runner = Runner(storage.backend)
-        self._waves = Waves(Planning(storage, self._runner, only, nearby), line.settled)
-        self._answers = Answers(self._waves, line, self._mutex)
+        self._scheduler = Scheduler(Planner(storage, self._runner, only, in_process), line.settled)
+        self._answers = Answers(self._scheduler, line, self._mutex)
         self._answer = self._answers.at
-        self._views = Views(storage, self._waves, lambda: line.time, line.present, line.own_instant)
-        enforcer = Enforcer(Finder(storage, self._runner), Evaluator(self._runner))
+        self._views = Views(storage, self._scheduler, lambda: line.time, line.present, line.own_instant)
+        enforcer = Enforcer(KeyLookup(storage, self._runner), Evaluator(self._runner))
         tables = Tables(storage, enforcer.evaluator, self._views, line.now)
-        self._definitions = Definitions(storage.catalog, tables, self._views, line, self._forget_plans)
-        self._commits = commits = Commits(storage, enforcer, self._waves, line, self._folding, self._mutex)
-        answer, bind = self._answers.within, self._plans.bind
-        self._book = Book(
-            *(storage, self._waves, line, enforcer.evaluator),
+        self._definitions = Definitions(storage.relations, tables, self._views, line, self._forget_plans)
+        self._commits = commits = Commits(storage, enforcer, self._scheduler, line, self._folding, self._mutex)
+        answer, bind = self._answers.in_transaction, self._plans.bind
+        self._registry = RuleRegistry(
+            *(storage, self._scheduler, line, enforcer.evaluator),
             *(Actions(storage.backend), RuleStore(storage), self._forget_plans),
         )
         self._access = Access(
-            *(storage.catalog, enforcer, self._plan, bind, answer, line.now, commits.commit, self._mutex),
-            self._book.watch,
+            *(storage.relations, enforcer, self._plan, bind, answer, line.now, commits.commit, self._mutex),
+            self._registry.hook_for,
         )
-        self._book.access = self._access
+        self._registry.access = self._access
         self._settings = settings
-        self._book.patience = (settings or Settings()).policy
+        self._registry.retry_policy = (settings or DeliverySettings()).policy
         self._deliveries: Deliveries | None = None
-        storage.catalog.beside |= TABLES | {"tidings.deliveries": COLUMNS}
-        self._answers.beside = self._beside
+        storage.relations.system_tables |= TABLES | {"tidings.deliveries": COLUMNS}
+        self._answers.system_tables = self._system_table
         if storage.journal is not None:
             line.begin()
             storage.restore(self._views.bound, self._views.kept)
@@ -193,9 +195,9 @@ class Database:
                     | statement.DropEvent()
                     | statement.Signal()
                 ):
-                    RuleStatements(self._book).run(read)
+                    RuleStatements(self._registry).run(read)
                 case statement.SilenceRule() | statement.UnsilenceRule():
-                    SilenceStatements(self._book).run(read)
+                    SilenceStatements(self._registry).run(read)
                 case statement.RefreshView():
                     self.refresh(read.name)
                 case statement.Vacuum():
@@ -203,15 +205,15 @@ class Database:
                 case statement.Query():
                     result = self._answers.now(self._plans.bind(read.query, read.text, own=read.own))
                 case _:
-                    self._book.check_definition(read)
+                    self._registry.check_definition(read)
                     outcomes = self._definitions.run(read)
                     result = Result(as_table(outcomes)) if outcomes else None
         return result
 
     def _forget_plans(self) -> None:
         self._plans.forget()
-        self._waves.forget()
-        self._book.forget_plans()
+        self._scheduler.forget()
+        self._registry.forget_plans()
 
     # rules
 
@@ -223,7 +225,7 @@ class Database:
         """
 
         def registered(function: F) -> F:
-            self._book.actions.procedures[name.lower()] = Procedure.of(function, each=each)
+            self._registry.actions.procedures[name.lower()] = Procedure.of(function, each=each)
             return function
 
         return registered
@@ -232,14 +234,14 @@ class Database:
     def deliveries(self) -> Deliveries:
         """What rules send: delivered by ``step()``, or in a thread after ``start()``; listened to by ``listen()``."""
         if self._deliveries is None:
-            self._deliveries = Deliveries(self._storage.tables_beside, self._clock, self._settings)
-            self._book.sent = self._deliveries.wake
+            self._deliveries = Deliveries(self._storage.rule_tables, self._clock, self._settings)
+            self._registry.sent = self._deliveries.wake
         return self._deliveries
 
-    def _beside(self, name: str) -> pa.Table:
+    def _system_table(self, name: str) -> pa.Table:
         if name == "tidings.deliveries":
-            return as_rows(COLUMNS, delivered(Outbox(self._storage.tables_beside)))
-        return entry(self._book, name)
+            return as_rows(COLUMNS, delivered(Outbox(self._storage.rule_tables)))
+        return entry(self._registry, name)
 
     @reading
     def backtest(self, rule: str, since: Instant | None = None) -> list[Backtested]:
@@ -247,7 +249,7 @@ class Database:
 
         ``rule`` is a name, or a ``CREATE RULE`` that has not been run.
         """
-        return Detached(self._book).backtest(self._book.proposed(rule), 0 if since is None else _time(since))
+        return Detached(self._registry).backtest(self._registry.proposed(rule), 0 if since is None else _time(since))
 
     @exclusive
     def signal(self, event: str, rows: Any) -> int:
@@ -280,16 +282,16 @@ class Database:
 
         Rules fire for what is loaded, and may refuse it.
         """
-        watcher = Loading(self._book) if self._book.kept else None
+        hook = RuleLoadHook(self._registry) if self._registry.kept else None
         for name in [table] if isinstance(table, str) else table:
-            if self._catalog.table(name).role == "event":
+            if self._relations.table(name).role == "event":
                 raise UnsupportedStatement(None, f"use db.signal({name!r}, …)", statement=f"a load of the event {name}")
-        if not isinstance(table, str) or self._catalog.table(table).constraints.time_column is not None:
-            self._commits.load_history({table: data} if isinstance(table, str) else table, late, watcher)
+        if not isinstance(table, str) or self._relations.table(table).constraints.time_column is not None:
+            self._commits.load_history({table: data} if isinstance(table, str) else table, late, hook)
         else:
-            self._commits.load(self._catalog.table(table), data, sorted_by, watcher)
-        if watcher is not None:
-            watcher.act()
+            self._commits.load(self._relations.table(table), data, sorted_by, hook)
+        if hook is not None:
+            hook.act()
 
     # answers
 
@@ -351,7 +353,7 @@ class Database:
         feed = Feed(
             text,
             self._plans.followed(text),
-            self._waves,
+            self._scheduler,
             self._storage,
             lambda plan: self._timeline.settled() if self._storage.is_reader else self._present(plan),
             lambda plan, at: self._answer(plan, at).to_arrow(),
@@ -373,14 +375,14 @@ class Database:
         Those with ``refresh = 'manual'`` stay where they are.  One that fails is marked so, see :meth:`status`, and
         does not hold up the others.
         """
-        at = max([self.time, *(self._present(v.plan) for v in self._catalog.stored())])
-        self._waves.advance(at)
-        if self._book.kept and not self._storage.is_reader:
-            Detached(self._book).advance()
+        at = max([self.time, *(self._present(v.plan) for v in self._relations.stored())])
+        self._scheduler.advance(at)
+        if self._registry.kept and not self._storage.is_reader:
+            Detached(self._registry).advance()
             at = max(at, self.time)
-            self._waves.advance(at)
+            self._scheduler.advance(at)
             if self._folding.policy.retention is not None:
-                self._book.forget_before(self._clock.now() - self._folding.policy.retention)
+                self._registry.forget_before(self._clock.now() - self._folding.policy.retention)
         self._folding.step()
         return at
 
@@ -389,13 +391,13 @@ class Database:
         """Bring one stored view up to the present, and say which instant that is."""
         found = self._views.stored(view)
         at = self._present(found.plan)
-        self._waves.refresh(found, at)
+        self._scheduler.refresh(found, at)
         return at
 
     @reading
     def status(self) -> Status:
         """How the stored views stand and how rows are held: position, lag, length of logs, and what went wrong."""
-        return status(self._waves, self.time, self._folding.status())
+        return status(self._scheduler, self.time, self._folding.status())
 
     # upkeep
 
@@ -410,7 +412,7 @@ class Database:
             self._timeline.reach(time)
             if redefined:
                 self._forget_plans()
-            self._book.reload()
+            self._registry.reload()
         return self.time
 
     @exclusive
@@ -442,7 +444,7 @@ class Database:
     @exclusive
     def waves(self) -> list[WaveRecord]:
         """What the last waves did, up to a thousand: where each ran and why, what it read and how long it took."""
-        return list(self._waves.running.records)
+        return list(self._scheduler.executor.records)
 
     def close(self) -> None:
         """Let go of the engine's resources and of the folder; a fold that is under way is waited for."""
@@ -454,7 +456,7 @@ class Database:
         with self._news:
             self._folding.close()
             self._storage.close()
-            self._waves.close()
+            self._scheduler.close()
             self._backend.close()
 
     def __enter__(self) -> Database:

@@ -16,7 +16,7 @@ class Guarded(Protocol):
     _mutex: RLock
 
 
-class Reader(Guarded, Protocol):
+class FollowingReader(Guarded, Protocol):
     """One that may have to look what another process has done."""
 
     def reload(self) -> object: ...
@@ -25,7 +25,7 @@ class Reader(Guarded, Protocol):
 P = ParamSpec("P")
 R = TypeVar("R")
 S = TypeVar("S", bound=Guarded)
-T = TypeVar("T", bound=Reader)
+T = TypeVar("T", bound=FollowingReader)
 
 
 def exclusive(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:

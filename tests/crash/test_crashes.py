@@ -98,9 +98,9 @@ def check(folder: Path, seed: int, case: str, catalog: str | None = None) -> Non
         before = max((n for n in range(1, last + 1) if kinds[n - 1] == "commit"), default=0)
         allowed = {before, last + 1} if kinds[last : last + 1] == ["commit"] else {before}
         assert done in allowed, f"{case}: {last} was acknowledged, {done} is there"
-        columns = tuple(c.name for c in db._catalog.table("w").columns)
+        columns = tuple(c.name for c in db._relations.table("w").columns)
         shapes = [shape(seed, last), shape(seed, last + 1)]
-        fitting = [s for s in shapes if s.columns == columns and db._catalog.find(s.name) is not None]
+        fitting = [s for s in shapes if s.columns == columns and db._relations.find(s.name) is not None]
         assert fitting, f"{case}: {last} was acknowledged, of {shapes} none is there"
         want = expected(seed, done, fitting[0])
         for table, rows in want.items():
@@ -119,7 +119,7 @@ def check(folder: Path, seed: int, case: str, catalog: str | None = None) -> Non
 
 def define_the_rest(db: tidings.Database, case: str) -> None:
     """Go on with the definitions: those that are there are the first ones."""
-    missing = [d for d in DEFINITIONS if db._catalog.find(d.split()[2 + ("MATERIALIZED" in d)]) is None]
+    missing = [d for d in DEFINITIONS if db._relations.find(d.split()[2 + ("MATERIALIZED" in d)]) is None]
     assert missing == list(DEFINITIONS[len(DEFINITIONS) - len(missing) :]), case
     for definition in missing:
         db.sql(definition)

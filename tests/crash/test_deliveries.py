@@ -29,7 +29,7 @@ from tests.unit.deliver.receiver import Request
 from tidings import ManualClock
 from tidings.deliver.deliverer import SENT
 from tidings.deliver.signature import new_secret
-from tidings.store.rules.outbox import ACKNOWLEDGED, ADDED, CLAIMED, RECORDED, Entry, Outbox, State
+from tidings.store.rules.outbox import ACKNOWLEDGED, ADDED, CLAIMED, RECORDED, Outbox, OutboxEntry, State
 from tidings.store.rules.rule_store import FIRED
 
 LOST = {FIRED: 0, ADDED: 0, "commit.written": 0, "commit.done": 0, CLAIMED: 0, SENT: 1, ACKNOWLEDGED: 1, RECORDED: 0}
@@ -87,7 +87,7 @@ def postgresql() -> Iterator[str]:
 def check(world: World, home: Home, case: str) -> list[Request]:
     """Everything is as promised; what came to the receiver."""
     with opened(*home, ManualClock(10**12)) as db:
-        outbox = Outbox(db._storage.tables_beside)
+        outbox = Outbox(db._storage.rule_tables)
         entries, requests = outbox.entries(), world.requests(case)
         assert committed(db) == COMMITS, case
         firings = Counter((r["rule"], r["rows"]) for r in db.query("SELECT rule, rows FROM tidings.firings").rows())
@@ -108,7 +108,7 @@ def check(world: World, home: Home, case: str) -> list[Request]:
     return requests
 
 
-def row(entry: Entry) -> int:
+def row(entry: OutboxEntry) -> int:
     ((n,),) = (found.values() for found in json.loads(entry.message.payload)["data"]["rows"])
     return int(n)
 

@@ -18,7 +18,7 @@ from sqlalchemy.exc import OperationalError
 import tidings
 from tests.crash.full_disk import ACTS
 from tidings import errors
-from tidings.store.fold import Policy
+from tidings.store.fold import FoldPolicy
 from tidings.store.storage import Storage
 from tidings.store.write_failures import refused, refused_by_catalog
 
@@ -109,7 +109,7 @@ def test_a_commit_counts_though_history_cannot_be_forgotten(
         raise errors.DiskFull(path="the catalog", reason="it is full")
 
     with tidings.open(tmp_path / "shop.tidings", engine="duckdb", clock=tidings.ManualClock(1)) as db:
-        db._folding.policy = Policy(rows=1, share=0, retention=0)
+        db._folding.policy = FoldPolicy(rows=1, share=0, retention=0)
         db.sql("CREATE TABLE t (x INT)")
         monkeypatch.setattr(Storage, "forget", full)
         for number in range(5):

@@ -52,8 +52,8 @@ class Golden:
         with tidings.open(engine="duckdb") as db:
             db.sql(schema)
             (tree,) = statements(query)
-            self.plan: Relation = bind(tree, query, db._catalog, db._backend)
-            self.views = db._catalog.definitions()
+            self.plan: Relation = bind(tree, query, db._relations, db._backend)
+            self.views = db._relations.definitions()
 
     def program(self, changed: str, shared: str = "") -> Program:
         tables, views = (frozenset(filter(None, names.split(", "))) for names in (changed, shared))

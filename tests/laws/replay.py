@@ -18,13 +18,13 @@ from tidings.delta.plan import Program, compile_program
 
 def program(db: tidings.Database, view: str, share: frozenset[str] = frozenset()) -> Program:
     """The program for a view's delta when all of its influents changed."""
-    plan, definitions = db._plan(view), db._catalog.definitions()
+    plan, definitions = db._plan(view), db._relations.definitions()
     return compile_program(view, plan, influents(plan, definitions), definitions, share)
 
 
 def run(db: tidings.Database, compiled: Program, since: int, until: int) -> pa.Table:
     """The delta a program computes over ``(since, until]`` with a database's engine and rows."""
-    return db._runner.run(compiled, db._waves.running.sources(since, until), since, until)
+    return db._runner.run(compiled, db._scheduler.executor.sources(since, until), since, until)
 
 
 @contextmanager

@@ -28,7 +28,7 @@ from tests.laws.schema import arrow, quote
 from tests.laws.seeds import chunks
 from tidings import Database, ManualClock
 from tidings.errors import HistoryGone
-from tidings.store.fold import Policy
+from tidings.store.fold import FoldPolicy
 
 
 class Life:
@@ -43,7 +43,7 @@ class Life:
     def _open(self) -> Database:
         retention = None if self.kept is None else timedelta(microseconds=self.kept)
         db = tidings.open(self.path, clock=self.clock, retention=retention, **self.options)
-        db._folding.policy = Policy(self.rng.choice([0, 2, 5, 1000]), 0.0, retention=self.kept)
+        db._folding.policy = FoldPolicy(self.rng.choice([0, 2, 5, 1000]), 0.0, retention=self.kept)
         db._storage.many = self.rng.choice([1, 2, 8])
         return db
 

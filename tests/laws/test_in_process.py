@@ -23,13 +23,13 @@ from tests.laws.seeds import chunks
 from tests.laws.test_keyed_operators import check, recomputed
 from tidings.store.relation import row_groups
 from tidings.waves.in_process import lookups as looking_up
-from tidings.waves.in_process import runner as nearby
+from tidings.waves.in_process import runner as in_process
 
 
 @pytest.fixture
 def trusting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every program be one on which the engines agree."""
-    monkeypatch.setattr(nearby, "disagreement", lambda plan: None)
+    monkeypatch.setattr(in_process, "disagreement", lambda plan: None)
 
 
 @pytest.mark.usefixtures("trusting")
@@ -116,7 +116,7 @@ def twins(spark: Any) -> Iterator[tuple[tidings.Database, tidings.Database]]:
         db.sql(f"CREATE TABLE t ({COLUMNS}); CREATE TABLE u (x INT, y BIGINT, z STRING)")
         held = [random_row(rng) for _ in range(30)]
         rows = [dict(zip(NAMES, row, strict=True)) for row in held]
-        db.load("t", pa.Table.from_pylist(rows, db._catalog.table("t").schema))
+        db.load("t", pa.Table.from_pylist(rows, db._relations.table("t").schema))
         for _ in range(4):
             with db.transaction() as tx:
                 tx.delete("t", [held.pop(rng.randrange(len(held)))])

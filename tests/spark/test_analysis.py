@@ -19,21 +19,21 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.fixture(scope="module")
-def beside(spark: Any) -> Any:
+def system_tables(spark: Any) -> Any:
     """A session of its own with the tables as temporary views, for Spark's answers."""
     return spark.newSession()
 
 
 @pytest.fixture(scope="module")
-def db(spark: Any, beside: Any) -> Iterator[Database]:
+def db(spark: Any, system_tables: Any) -> Iterator[Database]:
     with tidings.open(spark=spark) as database:
         for name, columns in SCHEMA.items():
             database.sql(f"CREATE TABLE {name} ({columns})")
             with database.transaction() as tx:
                 tx.insert(name, ROWS[name])
-            schema = arrow_schema(database._catalog.table(name).columns)
+            schema = arrow_schema(database._relations.table(name).columns)
             rows = pa.Table.from_pylist(ROWS[name], schema=schema)
-            beside.createDataFrame(rows).createOrReplaceTempView(name)
+            system_tables.createDataFrame(rows).createOrReplaceTempView(name)
         yield database
 
 
@@ -42,8 +42,8 @@ def bag(table: pa.Table) -> Counter[Any]:
 
 
 @pytest.mark.parametrize("text", QUERIES)
-def test_names_types_and_rows(db: Database, beside: Any, text: str) -> None:
-    expected = beside.sql(text)
+def test_names_types_and_rows(db: Database, system_tables: Any, text: str) -> None:
+    expected = system_tables.sql(text)
     plan = db._plan(text)
     assert [(f.name, f.type) for f in plan.fields] == [(f.name, f.dataType.simpleString()) for f in expected.schema]
     assert bag(db.query(text).to_arrow()) == bag(expected.toArrow())

@@ -31,11 +31,11 @@ def db(spark: Any) -> Iterator[tidings.Database]:
 
 
 @pytest.fixture(scope="module")
-def beside(spark: Any, db: tidings.Database) -> Any:
+def system_tables(spark: Any, db: tidings.Database) -> Any:
     """A session of its own with the tables as temporary views, for Spark's answers."""
     session = spark.newSession()
     for name, rows in BASE.items():
-        schema = arrow_schema(db._catalog.table(name).columns)
+        schema = arrow_schema(db._relations.table(name).columns)
         table = pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema=schema)
         session.createDataFrame(table).createOrReplaceTempView(name)
     return session
@@ -48,8 +48,8 @@ def duckdb() -> Iterator[tidings.Database]:
 
 
 @pytest.mark.parametrize("query", SPARK)
-def test_names_types_and_rows_are_those_of_spark(db: tidings.Database, beside: Any, query: str) -> None:
-    expected, plan = beside.sql(query), db._plan(query)
+def test_names_types_and_rows_are_those_of_spark(db: tidings.Database, system_tables: Any, query: str) -> None:
+    expected, plan = system_tables.sql(query), db._plan(query)
     assert [(f.name, f.type) for f in plan.fields] == [(f.name, f.dataType.simpleString()) for f in expected.schema]
     assert bag(db.query(query).to_arrow()) == bag(expected.toArrow())
 

@@ -17,7 +17,7 @@ from tidings.engine.plain import row_keys
 from tidings.errors import AppendOnly, CheckViolated, DuplicateKey, MissingRow, NullNotAllowed
 from tidings.ir.expression import TIME, WEIGHT, show_name
 from tidings.lang.sql.parse import parsed
-from tidings.store.key_lookup import Finder
+from tidings.store.key_lookup import KeyLookup
 from tidings.store.relation.constraints import NONE
 from tidings.store.relation.net import Key, table_of
 from tidings.store.relation.table import Table
@@ -46,7 +46,7 @@ class NetChange:
 class Enforcer:
     """Judges transactions."""
 
-    finder: Finder
+    finder: KeyLookup
     evaluator: Evaluator
 
     def check(self, change: NetChange) -> None:

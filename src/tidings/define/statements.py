@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
 from tidings.define.tables import Tables
-from tidings.define.views import Outcome, Views
+from tidings.define.views import ReplacementOutcome, Views
 from tidings.lang.sql import statement
-from tidings.store.relation.relations import Catalog
+from tidings.store.relation.relations import Relations
 from tidings.store.timeline import Timeline
 
 Definition: TypeAlias = (
@@ -31,18 +31,18 @@ Definition: TypeAlias = (
 class Definitions:
     """Runs definitions."""
 
-    catalog: Catalog
+    relations: Relations
     tables: Tables
     views: Views
     timeline: Timeline
     forget: Callable[[], None]
     """Forgets what was compiled under other definitions."""
 
-    def run(self, read: Definition) -> list[Outcome]:
+    def run(self, read: Definition) -> list[ReplacementOutcome]:
         """Do what a statement says; what became of a view that it replaces."""
-        outcomes: list[Outcome] = []
+        outcomes: list[ReplacementOutcome] = []
         match read:
-            case statement.CreateTable() | statement.CreateView() if read.if_absent and self.catalog.find(read.name):
+            case statement.CreateTable() | statement.CreateView() if read.if_absent and self.relations.find(read.name):
                 return []
             case statement.CreateTable():
                 self.tables.create(read)
@@ -61,7 +61,7 @@ class Definitions:
 
     def _drop(self, read: statement.Drop) -> None:
         for name in read.names:
-            if read.if_exists and self.catalog.find(name) is None:
+            if read.if_exists and self.relations.find(name) is None:
                 continue
             dropped = self.tables.to_drop(name, read.kind, cascade=read.cascade)
             with self.timeline.beginning_anew([relation.name for relation in dropped]):

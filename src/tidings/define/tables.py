@@ -31,7 +31,7 @@ from tidings.lang.sql.instant import at
 from tidings.lang.sql.texts import kept, kept_condition, with_name
 from tidings.store.alter import alter, drop
 from tidings.store.relation.constraints import Constraints
-from tidings.store.relation.relations import Catalog
+from tidings.store.relation.relations import Relations
 from tidings.store.relation.schema_evolution import noted
 from tidings.store.relation.table import Table
 from tidings.store.relation.view import StoredView
@@ -50,12 +50,12 @@ class Tables:
     now: Callable[[], int]
 
     @property
-    def catalog(self) -> Catalog:
-        return self.storage.catalog
+    def relations(self) -> Relations:
+        return self.storage.relations
 
     def create(self, read: statement.CreateTable) -> None:
         """Make a table; its conditions and defaults are tried first."""
-        self.catalog.check_free(read.name)
+        self.relations.check_free(read.name)
         for condition in read.checks:
             self.evaluator.check(read.name, read.columns, condition, read.text)
         kinds = {c.name: c.type for c in read.columns}
@@ -75,12 +75,12 @@ class Tables:
 
     def to_drop(self, name: str, kind: str, *, cascade: bool) -> list[Table | AnyView]:
         """A table or view, after the views that read it, which must go first; there are none without CASCADE."""
-        found = self.catalog.find(name)
+        found = self.relations.find(name)
         if found is None or isinstance(found, Table) != (kind == "TABLE"):
             raise UnknownRelation(name=name)
-        readers = self.catalog.readers(found.name)
+        readers = self.relations.readers(found.name)
         if readers and not cascade:
-            self.catalog.droppable(name, kind)
+            self.relations.droppable(name, kind)
             raise DependentObjects(name=found.name, dependents=", ".join(sorted(v.name for v in readers)))
         return [*reversed(readers), found]
 
@@ -92,7 +92,7 @@ class Tables:
     def alter(self, read: Alteration) -> None:
         """Give a table another name, other names of columns, or more columns."""
         try:
-            table = self.catalog.table(read.table)
+            table = self.relations.table(read.table)
         except UnknownRelation as unknown:
             raise UnknownRelation(read.place, unknown.hint, name=read.table) from None
         match read:
@@ -102,12 +102,12 @@ class Tables:
                 name, (columns, constraints) = table.name, _renamed(table, read)
             case statement.RenameTable():
                 name, columns, constraints = read.new, table.columns, table.constraints
-                if self.catalog.find(name) not in (None, table):
+                if self.relations.find(name) not in (None, table):
                     raise DuplicateRelation(read.place, name=name)
         altered = Table(name, columns, constraints=constraints, id=table.id, role=table.role)
         readers = self._bound_again(table, altered)
         alter(self.storage, table, altered)
-        self.catalog.replace(readers)
+        self.relations.replace(readers)
 
     def _with_more(self, table: Table, read: statement.AddColumns) -> tuple[tuple[Column, ...], Constraints]:
         known = {c.name.lower() for c in table.columns}
@@ -138,12 +138,12 @@ class Tables:
 
     def _bound_again(self, table: Table, altered: Table) -> list[AnyView]:
         """The views that read a table, bound to what it is to be; a refusal if one would not be the same."""
-        trial = self.catalog.copy()
+        trial = self.relations.copy()
         trial.remove(table)
         trial.add(altered)
         found: list[AnyView] = []
         broken: dict[str, str] = {}
-        for reader in self.catalog.readers(table.name):
+        for reader in self.relations.readers(table.name):
             plain = reader.view if isinstance(reader, StoredView) else reader
             try:
                 again = self.views.bound(plain.name, plain.query, plain.named, trial)

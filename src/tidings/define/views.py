@@ -28,18 +28,18 @@ from tidings.ir.text import show
 from tidings.lang.sql import statement
 from tidings.lang.sql.bind import bind
 from tidings.rewrite.pipeline import normalise
-from tidings.store import replace_view as replacing
-from tidings.store.relation.relations import Catalog
+from tidings.store import replace_view
+from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
 from tidings.store.relation.view import Refresh, StoredView, View, stored
 from tidings.store.storage import Storage
-from tidings.waves.scheduler import Waves
+from tidings.waves.scheduler import Scheduler
 
 AnyView = View | StoredView
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ReplacementOutcome:
     """What became of a part of a view that was replaced: itself, a grouping kept for it, or a view that reads it."""
 
     relation: str
@@ -47,7 +47,7 @@ class Outcome:
     reason: str
 
 
-def as_table(outcomes: list[Outcome]) -> pa.Table:
+def as_table(outcomes: list[ReplacementOutcome]) -> pa.Table:
     """Outcomes as rows."""
     names = ("relation", "outcome", "reason")
     return pa.table({n: pa.array([getattr(o, n) for o in outcomes], pa.string()) for n in names})
@@ -58,7 +58,7 @@ class Views:
     """The views of a database."""
 
     storage: Storage
-    waves: Waves
+    scheduler: Scheduler
     time: Callable[[], int]
     """The time of the last commit."""
     present: Callable[[Relation], int]
@@ -67,36 +67,36 @@ class Views:
     """An instant at which nothing is committed, after all others."""
 
     @property
-    def catalog(self) -> Catalog:
-        return self.storage.catalog
+    def relations(self) -> Relations:
+        return self.storage.relations
 
-    def bound(self, name: str, query: str, columns: tuple[str, ...], catalog: Catalog | None = None) -> View:
+    def bound(self, name: str, query: str, columns: tuple[str, ...], relations: Relations | None = None) -> View:
         """A view as it was defined."""
         (read,) = statement.read(query)
         assert isinstance(read, statement.Query)
-        plan = bind(read.query, query, catalog or self.catalog, self.storage.backend, name, read.own)
+        plan = bind(read.query, query, relations or self.relations, self.storage.backend, name, read.own)
         return View(name, query, named_columns(plan, name, columns), query, columns)
 
     def kept(
-        self, view: View, strict: bool, refresh: Refresh, known: dict[str, str], catalog: Catalog | None = None
+        self, view: View, strict: bool, refresh: Refresh, known: dict[str, str], relations: Relations | None = None
     ) -> StoredView:
         """A view to be stored, still without rows."""
-        normal = normalise(view.plan, (catalog or self.catalog).definitions(self.time()))
+        normal = normalise(view.plan, (relations or self.relations).definitions(self.time()))
         return stored(view, normal, self.time(), strict=strict, refresh=refresh, known=known)
 
     def stored(self, name: str) -> StoredView:
         """The stored view of a name, or a refusal."""
-        found = self.catalog.find(name)
+        found = self.relations.find(name)
         if not isinstance(found, StoredView):
             raise UnknownRelation(None, "only stored views are refreshed", name=name)
         return found
 
-    def create(self, read: statement.CreateView) -> list[Outcome]:
+    def create(self, read: statement.CreateView) -> list[ReplacementOutcome]:
         """Make a view, or put it in the place of another."""
-        found = self.catalog.find(read.name)
+        found = self.relations.find(read.name)
         if found is not None and (isinstance(found, Table) or not read.replace):
             raise DuplicateRelation(name=read.name)
-        plan = bind(read.query, read.text, self.catalog, self.storage.backend, read.name, read.own)
+        plan = bind(read.query, read.text, self.relations, self.storage.backend, read.name, read.own)
         if read.columns and len(read.columns) != len(plan.fields):
             reason = f"the view names {len(read.columns)} columns, its query has {len(plan.fields)}"
             raise InvalidExpression(read.place, reason=reason)
@@ -107,51 +107,55 @@ class Views:
         made: AnyView = view
         if read.stored:
             made = self.kept(view, read.strict, Refresh(read.refresh), {})
-            self.waves.fill(made, self.present(view.plan))
+            self.scheduler.fill(made, self.present(view.plan))
         self.storage.define(made)
         return []
 
     # replacing
 
-    def _replace(self, old: AnyView, view: View, read: statement.CreateView) -> list[Outcome]:
+    def _replace(self, old: AnyView, view: View, read: statement.CreateView) -> list[ReplacementOutcome]:
         self._check_circle(view)
         readers = self._rebound(view)
-        same = view.columns == old.columns and _same(view.plan, old.plan, self.catalog.definitions(self.time()))
+        same = view.columns == old.columns and _same(view.plan, old.plan, self.relations.definitions(self.time()))
         if same and isinstance(old, StoredView) and read.stored:
-            replacing.redefine(self.storage, replace(old, view=view, strict=read.strict, refresh=Refresh(read.refresh)))
-            return [Outcome(view.name, "kept", "its query is the same")]
+            replace_view.redefine(
+                self.storage, replace(old, view=view, strict=read.strict, refresh=Refresh(read.refresh))
+            )
+            return [ReplacementOutcome(view.name, "kept", "its query is the same")]
         new, outcomes = self._made(old, view, read)
         if same:
-            replacing.replace(self.storage, old, new, [], None)
+            replace_view.replace(self.storage, old, new, [], None)
             return outcomes
-        replacing.replace(self.storage, old, new, readers, self.own_instant())
+        replace_view.replace(self.storage, old, new, readers, self.own_instant())
         late = (v.name for _, v in readers if isinstance(v, StoredView))
-        return outcomes + [Outcome(name, "to be recomputed", f"it reads {view.name}") for name in late]
+        return outcomes + [ReplacementOutcome(name, "to be recomputed", f"it reads {view.name}") for name in late]
 
-    def _made(self, old: AnyView, view: View, read: statement.CreateView) -> tuple[AnyView, list[Outcome]]:
+    def _made(self, old: AnyView, view: View, read: statement.CreateView) -> tuple[AnyView, list[ReplacementOutcome]]:
         """What is to be in the place of a view, with its rows if it is stored."""
         if not read.stored:
             reason = "it is not stored any more" if isinstance(old, StoredView) else "it is not stored"
-            return view, [Outcome(view.name, "redefined", reason)]
+            return view, [ReplacementOutcome(view.name, "redefined", reason)]
         if isinstance(old, StoredView):
             return self._refilled(old, view, read)
         new = self.kept(view, read.strict, Refresh(read.refresh), {})
-        self.waves.fill(new, self.present(view.plan))
-        return new, [Outcome(view.name, "computed", "it was not stored before")]
+        self.scheduler.fill(new, self.present(view.plan))
+        return new, [ReplacementOutcome(view.name, "computed", "it was not stored before")]
 
     def _check_circle(self, view: View) -> None:
         """Refuse a view that would read itself."""
-        if view.name in self.catalog.below(view.plan):
-            through = sorted(v.name for v in self.catalog.readers(view.name) if v.name in self.catalog.below(view.plan))
+        if view.name in self.relations.below(view.plan):
+            through = sorted(
+                v.name for v in self.relations.readers(view.name) if v.name in self.relations.below(view.plan)
+            )
             raise CircularView(name=view.name, path=" through ".join([view.name, *through]))
 
     def _rebound(self, view: View) -> list[tuple[AnyView, AnyView]]:
         """The views that read a view, as they are and bound to what it is to be; a refusal if one would break."""
-        trial = self.catalog.copy()
+        trial = self.relations.copy()
         trial.replace([view])
         found: list[tuple[AnyView, AnyView]] = []
         broken: dict[str, str] = {}
-        for reader in self.catalog.readers(view.name):
+        for reader in self.relations.readers(view.name):
             plain = reader.view if isinstance(reader, StoredView) else reader
             try:
                 again = self.bound(plain.name, plain.query, plain.named, trial)
@@ -165,7 +169,7 @@ class Views:
             raise BreaksViews(name=view.name, dependents=", ".join(broken), reason="; ".join(broken.values()))
         return found
 
-    def over_again(self, reader: StoredView, view: View, trial: Catalog) -> StoredView:
+    def over_again(self, reader: StoredView, view: View, trial: Relations) -> StoredView:
         """A stored view bound again; its rows are those it had, as far as it has the same parts."""
         known = {show(node): name for name, node in reader.groupings.items()}
         new = self.kept(view, reader.strict, reader.refresh, known, trial)
@@ -174,7 +178,9 @@ class Views:
         new.since, new.until, new.error = reader.since, reader.until, reader.error
         return new
 
-    def _refilled(self, old: StoredView, view: View, read: statement.CreateView) -> tuple[StoredView, list[Outcome]]:
+    def _refilled(
+        self, old: StoredView, view: View, read: statement.CreateView
+    ) -> tuple[StoredView, list[ReplacementOutcome]]:
         """A stored view with what it shares with the one before it, and the rest computed."""
         known = {show(node): name for name, node in old.groupings.items()}
         new = self.kept(view, read.strict, Refresh(read.refresh), known)
@@ -182,17 +188,20 @@ class Views:
         shared = [n for n, node in new.groupings.items() if old.groupings.get(n) == node]
         if shared:
             try:
-                self.waves.refresh(old, at)
+                self.scheduler.refresh(old, at)
             except TidingsError:
                 shared = []
         kept = {name: old.tables[name] for name in shared if old.until == at}
         new.tables |= kept
-        self.waves.fill(new, at, kept)
+        self.scheduler.fill(new, at, kept)
         new.rows.id = old.rows.id
         same = "the same grouping"
-        outcomes = [Outcome(view.name, "recomputed", f"from {', '.join(kept)}" if kept else "its query is another")]
+        outcomes = [
+            ReplacementOutcome(view.name, "recomputed", f"from {', '.join(kept)}" if kept else "its query is another")
+        ]
         return new, outcomes + [
-            Outcome(n, "kept", same) if n in kept else Outcome(n, "computed", "a new grouping") for n in new.groupings
+            ReplacementOutcome(n, "kept", same) if n in kept else ReplacementOutcome(n, "computed", "a new grouping")
+            for n in new.groupings
         ]
 
 

@@ -24,10 +24,10 @@ from typing import assert_never
 
 from tidings.clock import Clock, SystemClock
 from tidings.deliver.channel import Arrived, Channel, Ended, Failed, Outcome, Refused
-from tidings.deliver.retry_policy import SECOND, Policy
 from tidings.errors import StaleWriter, TidingsError
+from tidings.retry_policy import SECOND, RetryPolicy
 from tidings.store.fault_points import point
-from tidings.store.rules.outbox import Delivered, Entry, GivenUp, Gone, Later, Outbox, Verdict
+from tidings.store.rules.outbox import Delivered, GivenUp, Gone, Later, Outbox, OutboxEntry, Verdict
 
 SENT = "deliver.sent"
 """A point to die at: a message was sent, and nobody knows yet."""
@@ -47,7 +47,7 @@ class Deliverer:
     outbox: Outbox
     channels: Mapping[str, Channel]
     clock: Clock = field(default_factory=SystemClock)
-    policy: Policy = field(default_factory=Policy)
+    policy: RetryPolicy = field(default_factory=RetryPolicy)
     workers: int = 4
     """How many targets are served at the same time."""
     chance: Callable[[], float] = random.random
@@ -139,13 +139,13 @@ class Deliverer:
 
     # sending
 
-    def _deliver(self, targets: list[list[Entry]], present: Present) -> int:
+    def _deliver(self, targets: list[list[OutboxEntry]], present: Present) -> int:
         if self.workers == 1 or len(targets) < 2:
             return sum(self._serve(entries, present) for entries in targets)
         with ThreadPoolExecutor(min(self.workers, len(targets)), "tidings-deliver") as pool:
             return sum(pool.map(lambda entries: self._serve(entries, present), targets))
 
-    def _serve(self, entries: list[Entry], present: Present) -> int:
+    def _serve(self, entries: list[OutboxEntry], present: Present) -> int:
         """Send one target its messages, until it does not want any more for now; how many it was sent."""
         channel = self.channels[entries[0].message.channel]
         verdicts: list[Verdict] = []
@@ -166,7 +166,7 @@ class Deliverer:
         self.outbox.release(entries[sent:])
         return sent
 
-    def _attempt(self, channel: Channel, entry: Entry, present: Present) -> Verdict:
+    def _attempt(self, channel: Channel, entry: OutboxEntry, present: Present) -> Verdict:
         if entry.attempts > self.policy.attempts:
             return GivenUp(entry, "the process ended during the last attempt")
         try:
@@ -175,7 +175,7 @@ class Deliverer:
             outcome = Failed(f"{type(error).__name__}: {error}")
         return self._judged(entry, outcome, present())
 
-    def _judged(self, entry: Entry, outcome: Outcome, now: int) -> Verdict:
+    def _judged(self, entry: OutboxEntry, outcome: Outcome, now: int) -> Verdict:
         match outcome:
             case Arrived():
                 return Delivered(entry)
@@ -209,9 +209,9 @@ def _holds_up(verdict: Verdict) -> bool:
             assert_never(verdict)
 
 
-def _by_target(entries: list[Entry]) -> list[list[Entry]]:
+def _by_target(entries: list[OutboxEntry]) -> list[list[OutboxEntry]]:
     """Messages by target, each in order."""
-    found: dict[tuple[str, str], list[Entry]] = {}
+    found: dict[tuple[str, str], list[OutboxEntry]] = {}
     for entry in entries:
         found.setdefault((entry.message.channel, entry.message.target), []).append(entry)
     return list(found.values())

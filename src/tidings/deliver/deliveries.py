@@ -16,17 +16,17 @@ from typing import Any
 from tidings.clock import Clock, SystemClock, instant
 from tidings.deliver.channel import Channel
 from tidings.deliver.deliverer import Deliverer
-from tidings.deliver.file import File
+from tidings.deliver.file import FileChannel
 from tidings.deliver.mail import Mail
 from tidings.deliver.notify import Listener, Notify
-from tidings.deliver.retry_policy import Policy
 from tidings.deliver.webhook import Webhook
 from tidings.ir.relation import Column
-from tidings.store.rules.outbox import Catalog, Endpoint, Entry, Outbox, State
+from tidings.retry_policy import RetryPolicy
+from tidings.store.rules.outbox import CatalogTransactions, Endpoint, Outbox, OutboxEntry, State
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class DeliverySettings:
     """What the channels need to know; none of it is kept in the database."""
 
     secrets: Sequence[str] = field(default=(), repr=False)
@@ -38,7 +38,7 @@ class Settings:
     files: Path | str | None = None
     """The folder that files are below."""
     mail: Mail | None = None
-    policy: Policy = field(default_factory=Policy)
+    policy: RetryPolicy = field(default_factory=RetryPolicy)
     timeout: float = 15.0
     """How many seconds a webhook may take."""
     workers: int = 4
@@ -50,7 +50,7 @@ class Settings:
             allow = [ip_network(text) for text in self.allow]
             found["webhook"] = Webhook(self.secrets, self.secrets_of, allow, self.timeout)
         if self.files is not None:
-            found["file"] = File(Path(self.files))
+            found["file"] = FileChannel(Path(self.files))
         if self.mail is not None:
             found["mail"] = self.mail
         return found
@@ -72,8 +72,10 @@ class Deliveries:
     :meth:`start` has it done in a thread; :meth:`step` does what is due now.
     """
 
-    def __init__(self, catalog: Catalog, clock: Clock | None = None, settings: Settings | None = None) -> None:
-        known = settings or Settings()
+    def __init__(
+        self, catalog: CatalogTransactions, clock: Clock | None = None, settings: DeliverySettings | None = None
+    ) -> None:
+        known = settings or DeliverySettings()
         self._clock = clock or SystemClock()
         self._notify = Notify()
         self.outbox = Outbox(catalog)
@@ -109,11 +111,11 @@ class Deliveries:
 
     # looking, and by hand
 
-    def entries(self, *states: State | str) -> list[Entry]:
+    def entries(self, *states: State | str) -> list[OutboxEntry]:
         """Messages in the order they were added: all, or those in some states."""
         return self.outbox.entries(*map(State, states))
 
-    def dead(self) -> list[Entry]:
+    def dead(self) -> list[OutboxEntry]:
         """The dead letters: what was given up."""
         return self.outbox.entries(State.DEAD)
 
@@ -143,7 +145,7 @@ def rows(outbox: Outbox) -> list[tuple[Any, ...]]:
     return [_row(entry) for entry in outbox.entries()]
 
 
-def _row(entry: Entry) -> tuple[Any, ...]:
+def _row(entry: OutboxEntry) -> tuple[Any, ...]:
     message = entry.message
     settled = None if entry.settled is None else instant(entry.settled)
     return (

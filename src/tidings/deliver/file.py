@@ -21,7 +21,7 @@ from tidings.store.rules.outbox import Message
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class FileChannel:
     """Appends messages to files below a folder."""
 
     folder: Path

@@ -29,8 +29,8 @@ from time import monotonic
 from tidings.clock import micros
 from tidings.deliver.address import Network, Url, is_allowed, read_url, resolve
 from tidings.deliver.channel import Arrived, Ended, Failed, Outcome, Refused
-from tidings.deliver.retry_policy import SECOND
 from tidings.deliver.signature import key, signed
+from tidings.retry_policy import SECOND
 from tidings.store.rules.outbox import Message
 
 _AGENT = "Tidings"

@@ -44,7 +44,7 @@ class Sizes:
     instants: int
     fanout: Callable[[str, str], float | None] = lambda relation, column: None
     """Rows per key of a relation by a column; None if not known."""
-    toll: int = 0
+    fixed_cost: int = 0
     """What a read by more than :attr:`listed` keys costs beside its rows, in rows."""
     listed: int = 0
 
@@ -89,12 +89,12 @@ def estimate(program: Program, sizes: Sizes) -> int:
     return sum(map(cost, readings(program, sizes.instants)))
 
 
-def tolls(program: Program, sizes: Sizes) -> int:
+def fixed_costs(program: Program, sizes: Sizes) -> int:
     """What the engine takes beside the rows, in rows."""
-    if not sizes.toll:
+    if not sizes.fixed_cost:
         return 0
     changes = _changes(program, sizes)
-    return sizes.toll * sum(
+    return sizes.fixed_cost * sum(
         min(map(changes, reading.keys)) > sizes.listed for reading in readings(program) if reading.keys
     )
 

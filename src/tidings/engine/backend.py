@@ -33,7 +33,7 @@ class Backend(Protocol):
 
     name: str
     dialect: Dialect
-    toll: int
+    fixed_cost: int
     """What a read by more keys than are listed costs beside its rows, in rows."""
 
     def analyze(self, query: exp.Query) -> tuple[Column, ...]:

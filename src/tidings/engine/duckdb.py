@@ -29,7 +29,7 @@ class DuckDB:
     """An in-process DuckDB connection; see :class:`tidings.engine.backend.Backend`."""
 
     name = "duckdb"
-    toll = 0
+    fixed_cost = 0
     dialect = Dialect("duckdb", casts_items=True, one_task=False)
 
     def __init__(self, threads: int = 1, memory: int | None = None) -> None:

@@ -96,7 +96,7 @@ class Spark:
     """A Spark session of its own; see :class:`tidings.engine.backend.Backend`."""
 
     name = "spark"
-    toll = 2_000_000
+    fixed_cost = 2_000_000
     dialect = Dialect("spark", casts_items=False, one_task=True, halves=True)
 
     def __init__(self, session: SparkSession | None = None, *, caching: bool = True) -> None:

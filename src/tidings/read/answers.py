@@ -12,11 +12,11 @@ from tidings.analysis.influents import reads
 from tidings.errors import InvalidInterval, UnknownRelation
 from tidings.exclusive import exclusive
 from tidings.ir.relation import Relation
-from tidings.read import in_transaction as within
+from tidings.read import in_transaction
 from tidings.result import Delta, Result
 from tidings.store.relation.view import StoredView
 from tidings.store.timeline import Timeline
-from tidings.waves.scheduler import Waves
+from tidings.waves.scheduler import Scheduler
 
 
 def _none(name: str) -> pa.Table:
@@ -27,16 +27,16 @@ def _none(name: str) -> pa.Table:
 class Answers:
     """Answers questions about one database."""
 
-    waves: Waves
+    scheduler: Scheduler
     timeline: Timeline
     _mutex: RLock
-    beside: Callable[[str], pa.Table] = _none
+    system_tables: Callable[[str], pa.Table] = _none
     """The rows of a table that shows what the database knows of itself, as changes that bring them."""
 
     def at(self, plan: Relation, at: int) -> Result:
         """The rows of a plan at an instant."""
-        given = {name: self.beside(name) for name in reads(plan) & self.waves.catalog.beside.keys()}
-        return Result(within.answer(self.waves, plan, at, instead=given))
+        given = {name: self.system_tables(name) for name in reads(plan) & self.scheduler.relations.system_tables.keys()}
+        return Result(in_transaction.answer(self.scheduler, plan, at, instead=given))
 
     def now(self, plan: Relation) -> Result:
         """The rows of a plan at the present."""
@@ -58,24 +58,24 @@ class Answers:
             raise InvalidInterval(since=since, until=end, reason="it ends before it begins")
         if until is not None and end > present and self.timeline.reads_clock(plan):
             raise InvalidInterval(since=since, until=end, reason="it ends in the future")
-        found = Delta(self.waves.delta(name, plan, since, end, net=not per_commit, strict=strict))
+        found = Delta(self.scheduler.delta(name, plan, since, end, net=not per_commit, strict=strict))
         return found if per_commit else found.net()
 
     def way(self, text: str, plan: Relation, since: int, until: int) -> tuple[Relation, dict[str, Relation], str]:
         """How changes over ``(since, until]`` would be found: the plan, the definitions below it, and the choice."""
-        catalog, found = self.waves.catalog, self.waves.catalog.find(text)
+        relations, found = self.scheduler.relations, self.scheduler.relations.find(text)
         if isinstance(found, StoredView):
             plan = found.over
-            wave = self.waves.plan(found.name, plan, since, until, net=False, groupings=found.groupings)
-            definitions = catalog.definitions(found.since) | found.groupings
+            wave = self.scheduler.plan(found.name, plan, since, until, net=False, groupings=found.groupings)
+            definitions = relations.definitions(found.since) | found.groupings
         else:
-            definitions = catalog.definitions()
-            wave = self.waves.plan("result" if found is None else found.name, plan, since, until, net=True)
-        where = "on {}: {}".format(*self.waves.planning.execution(wave))
+            definitions = relations.definitions()
+            wave = self.scheduler.plan("result" if found is None else found.name, plan, since, until, net=True)
+        where = "on {}: {}".format(*self.scheduler.planner.execution(wave))
         return plan, definitions, f"{wave.choice}\n{where}"
 
     @exclusive
-    def within(
+    def in_transaction(
         self, plan: Relation, now: int, changes: Mapping[str, pa.Table], instead: Mapping[str, pa.Table]
     ) -> pa.Table:
         """The rows of a plan inside a transaction that has made some changes; it may be in another thread.
@@ -86,4 +86,4 @@ class Answers:
         if self.timeline.reads_clock(plan):
             self.timeline.tell(now)
             at = now
-        return within.answer(self.waves, plan, at, changes, instead)
+        return in_transaction.answer(self.scheduler, plan, at, changes, instead)

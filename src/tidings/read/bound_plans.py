@@ -13,7 +13,7 @@ from tidings.ir.expression import Expression
 from tidings.ir.relation import Relation, Scan
 from tidings.lang.sql import statement
 from tidings.lang.sql.bind import bind
-from tidings.store.relation.relations import Catalog
+from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
 from tidings.store.relation.view import StoredView, View
 
@@ -22,7 +22,7 @@ from tidings.store.relation.view import StoredView, View
 class Plans:
     """The plans of one database; transactions of other threads ask for them too."""
 
-    catalog: Catalog
+    relations: Relations
     backend: Backend
     _mutex: RLock
     _known: dict[str, Relation] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class Plans:
     def plan(self, text: str) -> Relation:
         """The bound plan of a query or of a relation's name."""
         if text not in self._known:
-            match self.catalog.find(text):
+            match self.relations.find(text):
                 case View(plan=plan):
                     self._known[text] = plan
                 case Table() | StoredView() as kept:
@@ -42,10 +42,10 @@ class Plans:
 
     def followed(self, text: str) -> Callable[[], Relation]:
         """The plan of what somebody follows, whenever it is asked for; refused if that was a name and is gone."""
-        is_name = self.catalog.find(text) is not None
+        is_name = self.relations.find(text) is not None
 
         def plan() -> Relation:
-            if is_name and self.catalog.find(text) is None:
+            if is_name and self.relations.find(text) is None:
                 raise UnknownRelation(name=text)
             return self.plan(text)
 
@@ -61,11 +61,11 @@ class Plans:
     @exclusive
     def bind(self, query: Expression, text: str, name: str = "result", own: str | None = None) -> Relation:
         """The bound plan of a query; places in it refer to the text, ``own`` is the query's part of it."""
-        return bind(query, text, self.catalog, self.backend, name, own)
+        return bind(query, text, self.relations, self.backend, name, own)
 
     def named(self, text: str) -> str:
         """What the relation is called that a text asks for."""
-        found = self.catalog.find(text)
+        found = self.relations.find(text)
         return "result" if found is None else found.name
 
     def forget(self) -> None:

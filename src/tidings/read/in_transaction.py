@@ -24,14 +24,14 @@ from tidings.errors import EngineFailed
 from tidings.ir.relation import Column, Relation, Scan, Version
 from tidings.ir.traverse import walk
 from tidings.rewrite.pipeline import normalise
-from tidings.waves.in_process.lookups import TooFar
-from tidings.waves.scheduler import Waves
+from tidings.waves.in_process.lookups import LookupTooLarge
+from tidings.waves.scheduler import Scheduler
 
 _NONE: Mapping[str, pa.Table] = MappingProxyType({})
 
 
 def answer(
-    waves: Waves,
+    scheduler: Scheduler,
     plan: Relation,
     at: int,
     changes: Mapping[str, pa.Table] = _NONE,
@@ -41,12 +41,12 @@ def answer(
 
     ``instead`` has, in the same form, all rows of some tables that matter to the plan; nothing else of these is read.
     """
-    catalog, sources = waves.catalog, waves.running.sources(0, at)
-    waves.catch_up(plan, at)
-    definitions = catalog.definitions(at, at)
+    relations, sources = scheduler.relations, scheduler.executor.sources(0, at)
+    scheduler.catch_up(plan, at)
+    definitions = relations.definitions(at, at)
     if changes:
-        every = catalog.definitions()
-        touched = {v.name: v.plan for v in catalog.stored() if influents(v.plan, every) & changes.keys()}
+        every = relations.definitions()
+        touched = {v.name: v.plan for v in relations.stored() if influents(v.plan, every) & changes.keys()}
         definitions = definitions | touched
 
     def source(relation: str, version: Version) -> Source:
@@ -57,29 +57,34 @@ def answer(
             return found
         return Source(found.columns, found.base, pa.concat_tables([found.changes, changes[relation]]))
 
-    return waves.running.runner.query(normalise(plan, definitions), source, at)
+    return scheduler.executor.runner.query(normalise(plan, definitions), source, at)
 
 
 def delta(
-    waves: Waves, name: str, plan: Relation, at: int, before: Mapping[str, pa.Table], changes: Mapping[str, pa.Table]
+    scheduler: Scheduler,
+    name: str,
+    plan: Relation,
+    at: int,
+    before: Mapping[str, pa.Table],
+    changes: Mapping[str, pa.Table],
 ) -> pa.Table:
     """What some changes on top of others make of the rows of a plan.
 
     Both are log entries by relation, ``changes`` of the instant after ``at``.  A relation that the catalog does not
     know has no rows but these.
     """
-    catalog, committed = waves.catalog, waves.running.sources(0, at)
-    waves.catch_up(plan, at)
-    every = catalog.definitions()
+    relations, committed = scheduler.relations, scheduler.executor.sources(0, at)
+    scheduler.catch_up(plan, at)
+    every = relations.definitions()
     touched = before.keys() | changes.keys()
-    stored = {v.name: v.plan for v in catalog.stored() if influents(v.plan, every) & touched}
-    definitions = catalog.definitions(at, at) | stored
+    stored = {v.name: v.plan for v in relations.stored() if influents(v.plan, every) & touched}
+    definitions = relations.definitions(at, at) | stored
     changed = influents(plan, definitions).intersection(changes)
-    program = waves.planning.program(name, plan, changed, definitions)
+    program = scheduler.planner.program(name, plan, changed, definitions)
 
     @cache
     def source(relation: str, version: Version) -> Source:
-        if catalog.find(relation) is None:
+        if relations.find(relation) is None:
             given = changes[relation] if relation in changes else before[relation]
             found = Source(_columns(plan, relation), None, given.slice(0, 0))
         else:
@@ -98,18 +103,18 @@ def delta(
             case _:
                 assert_never(version)
 
-    return _run(waves, program, source, at, sum(changes[r].num_rows for r in changed))
+    return _run(scheduler, program, source, at, sum(changes[r].num_rows for r in changed))
 
 
-def _run(waves: Waves, program: Program, sources: Sources, at: int, changes: int) -> pa.Table:
+def _run(scheduler: Scheduler, program: Program, sources: Sources, at: int, changes: int) -> pa.Table:
     """The delta of a program over the instant after ``at``, in this process if it may run there."""
-    near = waves.planning.nearby
-    if near is not None and program.steps and near.why_not(program, changes) is None:
+    in_process = scheduler.planner.in_process
+    if in_process is not None and program.steps and in_process.obstacle(program, changes) is None:
         try:
-            return near.run(program, sources, at, at + 1, frozenset()).deltas[program.view]
-        except (TooFar, EngineFailed):  # if this engine cannot do it, the other one can or says why
+            return in_process.run(program, sources, at, at + 1, frozenset()).deltas[program.view]
+        except (LookupTooLarge, EngineFailed):  # if this engine cannot do it, the other one can or says why
             pass
-    return waves.running.runner.run(program, sources, at, at + 1)
+    return scheduler.executor.runner.run(program, sources, at, at + 1)
 
 
 def _columns(plan: Relation, relation: str) -> tuple[Column, ...]:

@@ -28,9 +28,9 @@ from tidings.errors import EngineFailed, HistoryGone, MustRefetch, SubscriptionE
 from tidings.ir.expression import TIME, WEIGHT
 from tidings.ir.relation import Relation
 from tidings.result import Delta
-from tidings.store.records import Named
+from tidings.store.records import NamedSubscription
 from tidings.store.storage import Storage
-from tidings.waves.scheduler import Waves
+from tidings.waves.scheduler import Scheduler
 
 POLL = 0.2
 """Seconds between looks where nobody tells of news: at the clock, and at what another process commits."""
@@ -58,7 +58,7 @@ class Feed:
     """A query, or the name of a table or view."""
     plan: Callable[[], Relation]
     """The bound plan; bound again when definitions change."""
-    waves: Waves
+    scheduler: Scheduler
     storage: Storage
     last: Callable[[Relation], int]
     """The instant up to which changes can be told now."""
@@ -68,7 +68,7 @@ class Feed:
 
     def began(self) -> int:
         """Since when the query means what it means."""
-        names = {self.text, *self.storage.catalog.below(self.plan())}
+        names = {self.text, *self.storage.relations.below(self.plan())}
         return max(self.storage.began.get(name.lower(), 0) for name in names)
 
     def present(self) -> int:
@@ -89,20 +89,20 @@ class Feed:
 
     def changes(self, since: int, until: int) -> pa.Table:
         """The changes of every instant."""
-        return self.waves.delta(self._name(), self.plan(), since, until, net=False)
+        return self.scheduler.delta(self._name(), self.plan(), since, until, net=False)
 
     def instants(self, since: int, until: int) -> list[int]:
         """The instants before the end at which something was committed that the query reads."""
         tables = self._influents() - {CLOCK}
-        found = {t for r in tables for t in self.waves.catalog.rows(r).times(since, until)}
+        found = {t for r in tables for t in self.scheduler.relations.rows(r).times(since, until)}
         return sorted(found - {until})
 
     def _name(self) -> str:
-        found = self.storage.catalog.find(self.text)
+        found = self.storage.relations.find(self.text)
         return "result" if found is None else found.name
 
     def _influents(self) -> frozenset[str]:
-        return influents(self.plan(), self.waves.catalog.definitions())
+        return influents(self.plan(), self.scheduler.relations.definitions())
 
 
 @dataclass(slots=True)
@@ -184,7 +184,7 @@ class Subscription:
     def _check(self, since: int, present: int) -> None:
         if since < self.feed.began():
             self._refetch(since, "it means something else since then")
-        if since > max(present, self.feed.waves.settled()):
+        if since > max(present, self.feed.scheduler.settled()):
             self._refetch(since, "it lies after all that is known here, as when a database was restored")
 
     def _refetch(self, since: int, reason: str) -> None:
@@ -219,6 +219,6 @@ def named_position(storage: Storage, name: str, text: str, since: int | None) ->
     if known is not None and known.query != text:
         raise SubscriptionExists(name=name, query=known.query)
     if known is None or since is not None:
-        storage.subscribe(name, Named(text, since))
+        storage.subscribe(name, NamedSubscription(text, since))
         return since
     return known.position

@@ -23,14 +23,14 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from tidings.errors import CascadeTooLong, RuleRaised, TidingsError
-from tidings.read import in_transaction as within
+from tidings.read import in_transaction
 from tidings.rules.action.run import Actions
 from tidings.rules.condition.evaluate import instances
-from tidings.rules.condition.shape import CONSTANTS, Shape
-from tidings.rules.condition.transaction_slice import Entries, Stretch, most
+from tidings.rules.condition.shape import CONSTANTS, RuleShape
+from tidings.rules.condition.transaction_slice import NetEntries, TransactionSlice, most
 from tidings.rules.event.occurrence import Present, happened
 from tidings.rules.rule import Rule
-from tidings.waves.scheduler import Waves
+from tidings.waves.scheduler import Scheduler
 from tidings.write.transaction import Transaction
 
 BOUND = 64
@@ -55,19 +55,19 @@ class Agenda:
     """Judges and runs rules in one transaction."""
 
     tx: Transaction
-    waves: Waves
+    scheduler: Scheduler
     actions: Actions
     last: Callable[[], int]
     """The last commit; others may commit while the transaction is open."""
     failed: Callable[[Rule, Exception], None]
-    shapes: Mapping[int, Shape] = field(default_factory=dict)
+    shapes: Mapping[int, RuleShape] = field(default_factory=dict)
     """What rules have in common, by their numbers."""
     bound: int = BOUND
     fired: list[Fired] = field(default_factory=list)
     path: list[str] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
     """Where statements and actions ended."""
-    _stretches: dict[tuple[int, int, int], Stretch] = field(default_factory=dict)
+    _slices: dict[tuple[int, int, int], TransactionSlice] = field(default_factory=dict)
     _shared: dict[tuple[str, int, int, int, bool], dict[int, pa.Table]] = field(default_factory=dict)
     _quiet: dict[tuple[int, int], int] = field(default_factory=dict)
     """Up to where a rule was judged and not triggered, by rule and beginning of the stretch."""
@@ -84,40 +84,44 @@ class Agenda:
         end = next((n for n in range(len(done), judged, -1) if done[n - 1][0].name in reads), None)
         if end is None:
             return None
-        found = self._judged(rule, self._stretch(start, end))
+        found = self._judged(rule, self._slice(start, end))
         if found is None:
             self._quiet[rule.id, start] = len(done)
         return found
 
-    def _stretch(self, start: int, end: int) -> Stretch:
+    def _slice(self, start: int, end: int) -> TransactionSlice:
         """What was done from one place to another; netted once for all rules."""
         key = start, end, self.last()
-        if key not in self._stretches:
-            self._stretches[key] = Stretch(self.tx.done, *key)
-        return self._stretches[key]
+        if key not in self._slices:
+            self._slices[key] = TransactionSlice(self.tx.done, *key)
+        return self._slices[key]
 
-    def _judged(self, rule: Rule, stretch: Stretch) -> pa.Table | None:
+    def _judged(self, rule: Rule, tx_slice: TransactionSlice) -> pa.Table | None:
         event, now = rule.read.event, self.tx.access.instant()
         try:
             if event is not None:
-                present = Present(self.waves.catalog, stretch, self.ends, now, rule.created)
+                present = Present(self.scheduler.relations, tx_slice, self.ends, now, rule.created)
                 if not happened(event, present):
                     return None
-            rows = self.tx.answer(rule.plan, now) if rule.asks else instances(self.waves, rule, stretch, self._delta)
+            rows = (
+                self.tx.answer(rule.plan, now) if rule.asks else instances(self.scheduler, rule, tx_slice, self._delta)
+            )
         except TidingsError as error:
             self.failed(rule, error)
             raise
         return rows if rows.num_rows else None
 
-    def _delta(self, rule: Rule, stretch: Stretch, before: Entries, changes: Entries, came: bool) -> pa.Table:
+    def _delta(
+        self, rule: Rule, tx_slice: TransactionSlice, before: NetEntries, changes: NetEntries, came: bool
+    ) -> pa.Table:
         """The changes of a condition; those of rules of one shape are found once for all of them."""
         shape = self.shapes.get(rule.id)
         if shape is None:
-            return within.delta(self.waves, rule.name, rule.plan, stretch.at, before, changes)
-        key = shape.name, stretch.start, stretch.end, stretch.at, came
+            return in_transaction.delta(self.scheduler, rule.name, rule.plan, tx_slice.at, before, changes)
+        key = shape.name, tx_slice.start, tx_slice.end, tx_slice.at, came
         if key not in self._shared:
             given = before | {CONSTANTS: shape.constants}
-            found = within.delta(self.waves, shape.name, shape.plan, stretch.at, given, changes)
+            found = in_transaction.delta(self.scheduler, shape.name, shape.plan, tx_slice.at, given, changes)
             self._shared[key] = shape.apart(found)
         return self._shared[key].get(rule.id, self._shared[key][0])
 

@@ -25,7 +25,7 @@ import pyarrow as pa
 from sqlalchemy import Connection
 
 from tidings.lang.sql.rule import Send
-from tidings.rules.action import message_groups as gather
+from tidings.rules.action import message_groups
 from tidings.rules.action.run import payload
 from tidings.rules.agenda import Agenda, Fired
 from tidings.rules.rule import Rule
@@ -34,7 +34,7 @@ from tidings.store.rules import outbox
 from tidings.store.rules.message_groups import Gathered
 from tidings.store.rules.outbox import Message
 from tidings.store.rules.rule_store import Firing, RuleStore, State, record
-from tidings.write.transaction import Also
+from tidings.write.transaction import CommitHook
 
 
 class Rules(Protocol):
@@ -54,11 +54,11 @@ class Rules(Protocol):
 
 
 @dataclass(slots=True)
-class Watching:
+class RuleHook:
     """The rules look on while a transaction is open."""
 
     agenda: Agenda
-    book: Rules
+    registry: Rules
     store: RuleStore
     time: Callable[[], int]
     """The time of the last commit."""
@@ -68,7 +68,7 @@ class Watching:
     """Is told when there may be something to deliver."""
     depth: int = 0
     """How many firings led to this transaction."""
-    then: Also | None = None
+    then: CommitHook | None = None
     """What else is to be recorded with the commit."""
     _floor: int = 0
     _touched: set[str] = field(default_factory=set)
@@ -90,7 +90,7 @@ class Watching:
         done = self.agenda.tx.done
         self._touched |= {table.name for table, _, _ in done[self._looked :]}
         self._looked = len(done)
-        return [r for r in self.book.touched(self._touched) if r.condition != "detached"]
+        return [r for r in self.registry.touched(self._touched) if r.condition != "detached"]
 
     # while it is open
 
@@ -114,7 +114,7 @@ class Watching:
 
     # at its end
 
-    def before_commit(self) -> Also | None:
+    def before_commit(self) -> CommitHook | None:
         """The check phase; what is to be recorded with the commit."""
         agenda = self.agenda
         if self._may_fire():
@@ -125,7 +125,7 @@ class Watching:
             if rows is not None:
                 agenda.fired.append(Fired(rule, rows, ran=False))
         touched = self._may_fire()
-        failing = self.book.failing() if touched else set()
+        failing = self.registry.failing() if touched else set()
         self._sound = [r for r in touched if r.id in failing]
         if not agenda.fired and self.then is None and not self._sound:
             return None
@@ -135,11 +135,11 @@ class Watching:
         return self._of("deferred", "deferred") + self._of("immediate", "deferred")
 
     def _record(self, time: int) -> None:
-        fired = self.book.heard(self.agenda.fired, time)
+        fired = self.registry.heard(self.agenda.fired, time)
         with self.store.storage.together() as pending:
             pending.batch.also.append(lambda connection: keep(connection, self._kept(fired, time)))
             pending.after.append(self.sent)
-            pending.after += [partial(self.book.recovered, rule) for rule in self._sound]
+            pending.after += [partial(self.registry.recovered, rule) for rule in self._sound]
         if self.then is not None:
             self.then(time)
 
@@ -150,9 +150,9 @@ class Watching:
         """Record what is done even so."""
         independent = [f for f in self.agenda.fired if f.rule.action == "detached independent"]
         if independent:
-            heard = self.book.heard(independent, self.agenda.tx.access.instant())
+            heard = self.registry.heard(independent, self.agenda.tx.access.instant())
             found = firings(self.store, heard, self.time(), self.depth, self.clock())
-            with self.store.storage.tables_beside.writing() as connection:
+            with self.store.storage.rule_tables.writing() as connection:
                 keep(connection, found)
 
 
@@ -180,7 +180,7 @@ def firings(store: RuleStore, fired: Sequence[Fired], time: int, depth: int, now
     for one in fired:
         rule, action, id, state = one.rule, one.rule.read.action, store.next_id(), _state(one)
         if state == "gathered":
-            kept.gathered.append((rule, gather.parted(rule, id, time, one.gone, one.rows)))
+            kept.gathered.append((rule, message_groups.parted(rule, id, time, one.gone, one.rows)))
         elif state == "sent":
             assert isinstance(action, Send)
             text = payload(rule, id, time, one.rows, one.gone)
@@ -195,7 +195,7 @@ def _state(fired: Fired) -> State:
     if fired.silenced:
         return "silenced"
     if isinstance(fired.rule.read.action, Send):
-        return "gathered" if gather.gathers(fired.rule) else "sent"
+        return "gathered" if message_groups.gathers(fired.rule) else "sent"
     return "done" if fired.ran else "waiting"
 
 
@@ -204,4 +204,4 @@ def keep(connection: Connection, found: Kept) -> None:
     record(connection, found.firings)
     outbox.add(connection, found.messages)
     for rule, rows in found.gathered:
-        gathering.gather(connection, rows, gather.pace(rule), gather.composed(rule))
+        gathering.gather(connection, rows, message_groups.pace(rule), message_groups.composed(rule))

@@ -21,27 +21,27 @@ from sqlalchemy import Connection
 from tidings.engine.arrow import arrow_schema
 from tidings.ir.relation import Column, Scan
 from tidings.lang.sql.rule import Raise
-from tidings.read import in_transaction as within
+from tidings.read import in_transaction
 from tidings.rules.action.run import refusal
 from tidings.rules.agenda import Fired
-from tidings.rules.condition import committed as past
+from tidings.rules.condition import committed
 from tidings.rules.condition.evaluate import instances, told
-from tidings.rules.condition.transaction_slice import Stretch, consolidated, most, repeated
+from tidings.rules.condition.transaction_slice import TransactionSlice, consolidated, most, repeated
 from tidings.rules.coupling import Kept, firings, keep
 from tidings.rules.detached import Detached
 from tidings.rules.event.occurrence import Present, happened
-from tidings.rules.registry import Book
+from tidings.rules.registry import RuleRegistry
 from tidings.rules.rule import Rule
 from tidings.store.relation.table import Table
-from tidings.store.rules import instances as lives
+from tidings.store.rules import instances as stored_instances
 from tidings.write.transaction import as_entry
 
 
 @dataclass(slots=True)
-class Loading:
+class RuleLoadHook:
     """Looks on at one load."""
 
-    book: Book
+    registry: RuleRegistry
     _before: dict[int, pa.Table] = field(default_factory=dict)
     """The rows of conditions without what is loaded."""
     _kept: Kept = field(default_factory=Kept)
@@ -51,7 +51,7 @@ class Loading:
     def _touched(self, tables: Sequence[Table]) -> list[Rule]:
         """The rules that may fire for what is loaded, in the order in which they are chosen."""
         names = {table.name for table in tables}
-        found = [r for r in self.book.touched(names) if r.is_active(self.book.timeline.now()) and not r.asks]
+        found = [r for r in self.registry.touched(names) if r.is_active(self.registry.timeline.now()) and not r.asks]
         own = [r for r in found if r.read.options.initial or r.activations not in names]
         return sorted(own, key=lambda rule: rule.order)
 
@@ -63,14 +63,14 @@ class Loading:
         Once they are there they always were, so what was committed before is judged first.
         """
         if any(rule.condition == "detached" for rule in self._touched([target])):
-            Detached(self.book).judge()
+            Detached(self.registry).judge()
         for rule in self._touched([target]):
             if rule.changes_of is None and not rule.lives:
                 self._before[rule.id] = self._rows(rule, target)
 
     def loaded(self, target: Table) -> None:
         """Judge rules by what conditions have become."""
-        at, fired = self.book.time(), list[Fired]()
+        at, fired = self.registry.time(), list[Fired]()
         for rule in self._touched([target]) if target.base_size else ():
             if rule.lives:
                 self._anew.append(rule.id)
@@ -83,13 +83,13 @@ class Loading:
         if rule.read.event is None:
             return True
         row = pa.Table.from_pylist([dict.fromkeys(c.name for c in target.columns)], arrow_schema(target.columns))
-        stretch = Stretch((), 0, 1, at, {}, {target.name: as_entry(target.columns, row, [1], at + 1)})
-        return happened(rule.read.event, Present(self.book.waves.catalog, stretch, (), at + 1, rule.created))
+        tx_slice = TransactionSlice((), 0, 1, at, {}, {target.name: as_entry(target.columns, row, [1], at + 1)})
+        return happened(rule.read.event, Present(self.registry.scheduler.relations, tx_slice, (), at + 1, rule.created))
 
     def _rows(self, rule: Rule, target: Table) -> pa.Table:
         """The rows of a condition now; stored views that read the table are not what they will be."""
         nothing = {target.name: arrow_schema(target.columns, versioned=True).empty_table()}
-        return within.answer(self.book.waves, rule.plan, self.book.time(), nothing)
+        return in_transaction.answer(self.registry.scheduler, rule.plan, self.registry.time(), nothing)
 
     def _instances(self, rule: Rule, target: Table, at: int) -> pa.Table:
         if rule.changes_of is None:
@@ -101,10 +101,10 @@ class Loading:
             nervous = rule.read.options.nervous and rule.read.when == "begins"
             return most(rule.columns, told(rule, delta), repeated(delta, 1)) if nervous else told(rule, delta)
         scan = Scan(target.name, target.name, target.columns)
-        rows = within.answer(self.book.waves, scan, at)
+        rows = in_transaction.answer(self.registry.scheduler, scan, at)
         came, gone = (as_entry(target.columns, rows, [w] * rows.num_rows, t) for w, t in ((1, at + 1), (-1, 0)))
-        stretch = Stretch((), 0, 0, at, {target.name: gone}, {target.name: came})
-        return instances(self.book.waves, rule, stretch, past.judging(self.book.waves))
+        tx_slice = TransactionSlice((), 0, 0, at, {target.name: gone}, {target.name: came})
+        return instances(self.registry.scheduler, rule, tx_slice, committed.judging(self.registry.scheduler))
 
     # history
 
@@ -113,12 +113,12 @@ class Loading:
         fired: list[tuple[int, Fired]] = []
         for rule in self._touched(tables):
             if rule.condition != "detached":
-                for at, rows in past.fired(self.book.waves, rule, since, until):
+                for at, rows in committed.fired(self.registry.scheduler, rule, since, until):
                     fired += [(at, one) for one in self._fired(rule, rows) if rule.is_within(at)]
         for at, one in sorted(fired, key=lambda found: found[0]):
             self._keep([one], at)
         if fired:
-            with self.book.storage.together() as pending:
+            with self.registry.storage.together() as pending:
                 pending.batch.also.append(self.record)
 
     # what they do
@@ -131,19 +131,19 @@ class Loading:
         return [Fired(rule, rows, ran=False)]
 
     def _keep(self, fired: list[Fired], at: int) -> None:
-        heard = self.book.heard(fired, at)
-        self._kept.add(firings(self.book.store, heard, at, 0, self.book.timeline.clock.now()))
+        heard = self.registry.heard(fired, at)
+        self._kept.add(firings(self.registry.store, heard, at, 0, self.registry.timeline.clock.now()))
 
     def record(self, connection: Connection) -> None:
         """Record what rules do with what was loaded."""
         keep(connection, self._kept)
         if self._anew:
-            lives.unfollow(connection, self._anew, forget=False)
+            stored_instances.unfollow(connection, self._anew, forget=False)
 
     def act(self) -> None:
         """Run the actions that would have run in the transaction."""
         if self._kept.firings:
-            self.book.sent()
+            self.registry.sent()
         ids = {f.id for f in self._kept.firings if f.coupling in ("immediate", "deferred")}
         if ids:
-            Detached(self.book).run_these(ids)
+            Detached(self.registry).run_these(ids)

@@ -27,15 +27,15 @@ from tidings.lang.sql import statement
 from tidings.lang.sql.event import And, Event, Or, TableEvent, Then
 from tidings.lang.sql.parse import place
 from tidings.lang.sql.rule import CreateRule, Modify
-from tidings.rules.action import message_groups as gather
-from tidings.rules.action.retry import Patience
+from tidings.retry_policy import RetryPolicy
+from tidings.rules.action import message_groups
 from tidings.rules.action.run import Actions, what_is_wrong
 from tidings.rules.agenda import BOUND, Agenda, Fired
 from tidings.rules.condition.evaluate import activations_of, bound
-from tidings.rules.condition.shape import Shape, shapes
-from tidings.rules.coupling import Watching
-from tidings.rules.event import occurrence as events
-from tidings.rules.instance import tracking as follow
+from tidings.rules.condition.shape import RuleShape, shapes
+from tidings.rules.coupling import RuleHook
+from tidings.rules.event import occurrence
+from tidings.rules.instance import tracking
 from tidings.rules.rule import Rule, needs_order
 from tidings.rules.silence import Silences
 from tidings.store.relation.table import Table
@@ -43,16 +43,16 @@ from tidings.store.rules.rule_store import KeptRule, RuleStore
 from tidings.store.rules.silences import SilenceStore
 from tidings.store.storage import Storage
 from tidings.store.timeline import Timeline
-from tidings.waves.scheduler import Waves
-from tidings.write.transaction import Access, Also, Transaction
+from tidings.waves.scheduler import Scheduler
+from tidings.write.transaction import Access, CommitHook, Transaction
 
 
 @dataclass(slots=True)
-class Book:
+class RuleRegistry:
     """The rules of one database."""
 
     storage: Storage
-    waves: Waves
+    scheduler: Scheduler
     timeline: Timeline
     evaluator: Evaluator
     actions: Actions
@@ -61,7 +61,7 @@ class Book:
     """Forgets what was compiled under other definitions."""
     bound: int = BOUND
     """So many actions may run in one check phase."""
-    patience: Patience | None = None
+    retry_policy: RetryPolicy | None = None
     """How often actions that failed after the commit are tried again; they are not if it is None."""
     sent: Callable[[], None] = lambda: None
     """Is told when there may be something to deliver."""
@@ -70,7 +70,7 @@ class Book:
     _kept: list[KeptRule] | None = None
     _rules: dict[int, Rule] | None = None
     _ready: dict[tuple[int, str], Rule] = field(default_factory=dict)
-    _shapes: dict[int, Shape] | None = None
+    _shapes: dict[int, RuleShape] | None = None
     _plans: dict[str, Relation | None] = field(default_factory=dict)
     """Bound queries of shapes."""
     _proposals: dict[str, Rule] = field(default_factory=dict)
@@ -87,7 +87,7 @@ class Book:
     def kept(self) -> list[KeptRule]:
         """Rules as the catalog has them."""
         if self._kept is None:
-            self._kept = self.store.rules() if self.storage.has_tables_beside else []
+            self._kept = self.store.rules() if self.storage.has_rule_tables else []
         return self._kept
 
     def rules(self) -> list[Rule]:
@@ -124,12 +124,12 @@ class Book:
         self._bound()
         return list({r.id: r for name in tables for r in self._by_table.get(name, ())}.values())
 
-    def shapes(self) -> dict[int, Shape]:
+    def shapes(self) -> dict[int, RuleShape]:
         """What rules have in common, by their numbers."""
         bound = self._bound()
         if self._shapes is None:
-            catalog, analyzer = self.storage.catalog, self.storage.backend
-            self._shapes = shapes(list(bound.values()), catalog, analyzer, self._plans) if len(bound) > 1 else {}
+            relations, analyzer = self.storage.relations, self.storage.backend
+            self._shapes = shapes(list(bound.values()), relations, analyzer, self._plans) if len(bound) > 1 else {}
         return self._shapes
 
     def ready(self, kept: KeptRule) -> Rule:
@@ -155,7 +155,7 @@ class Book:
         read = statement.read(text) if len(text.split()) > 1 else []
         if len(read) != 1 or not isinstance(read[0], CreateRule):
             raise UnknownRule(None, closest(text, [k.name for k in self.kept]), name=text)
-        if read[0].parameters and self.storage.catalog.find(activations_of(read[0].name)) is None:
+        if read[0].parameters and self.storage.relations.find(activations_of(read[0].name)) is None:
             raise InvalidRule(read[0].place, name=read[0].name, reason="it has parameters, and no activations yet")
         rule = self.bind(KeptRule(0, read[0].name, read[0].own, True, 0, 0), read[0])
         return self._proposals.setdefault(text, rule)
@@ -206,24 +206,24 @@ class Book:
         self.storage.needed[id] = until
 
     def bind(self, kept: KeptRule, read: CreateRule) -> Rule:
-        catalog = self.storage.catalog
-        condition = bound(read, catalog, self.storage.backend)
-        found = influents(condition.plan, catalog.definitions())
-        if found & catalog.beside.keys():
+        relations = self.storage.relations
+        condition = bound(read, relations, self.storage.backend)
+        found = influents(condition.plan, relations.definitions())
+        if found & relations.system_tables.keys():
             reason = "its condition reads what the database knows of itself, which has no changes"
             raise InvalidRule(read.place, name=read.name, reason=reason)
         if condition.changes_of is not None:
-            found |= influents(condition.changes_of.plan, catalog.definitions())
+            found |= influents(condition.changes_of.plan, relations.definitions())
             found -= {condition.changes_of.relation}
         heard = frozenset[str]()
         if read.event is not None:
-            events.check(read.event, catalog, read.name)
-            heard = frozenset(n for n in catalog.names() if n.lower() in events.tables(read.event))
+            occurrence.check(read.event, relations, read.name)
+            heard = frozenset(n for n in relations.names() if n.lower() in occurrence.tables(read.event))
         asks = (
             read.event is not None
             and condition.changes_of is None
             and not _has_tables(read.event)
-            and not heard & catalog.below(condition.plan)
+            and not heard & relations.below(condition.plan)
         )
         rule = Rule(
             id=kept.id,
@@ -261,18 +261,18 @@ class Book:
                 datetime.fromisoformat(text or "2000-01-01")
             except ValueError:
                 raise InvalidRule(read.place, name=rule.name, reason=f"{text!r} is no instant") from None
-        follow.check(rule)
-        gather.check(rule)
-        self.actions.check(rule, self.storage.catalog)
+        tracking.check(rule)
+        message_groups.check(rule)
+        self.actions.check(rule, self.storage.relations)
 
     # looking on
 
-    def watch(self, tx: Transaction, depth: int = 0, then: Also | None = None) -> Watching | None:
+    def hook_for(self, tx: Transaction, depth: int = 0, then: CommitHook | None = None) -> RuleHook | None:
         """The rules look on while a transaction is open; nobody does if there are none."""
         if not self.kept and then is None:
             return None
-        agenda = Agenda(tx, self.waves, self.actions, self.time, self._failed, self.shapes(), self.bound)
-        return Watching(agenda, self, self.store, self.time, self.timeline.clock.now, self.sent, depth, then)
+        agenda = Agenda(tx, self.scheduler, self.actions, self.time, self._failed, self.shapes(), self.bound)
+        return RuleHook(agenda, self, self.store, self.time, self.timeline.clock.now, self.sent, depth, then)
 
     def time(self) -> int:
         """The time of the last commit."""
@@ -281,10 +281,10 @@ class Book:
     def _failed(self, rule: Rule, error: Exception) -> None:
         self.fail(rule.id, error)
 
-    def transaction(self, depth: int = 0, then: Also | None = None) -> Transaction:
+    def transaction(self, depth: int = 0, then: CommitHook | None = None) -> Transaction:
         """A transaction of the rules' own."""
         assert self.access is not None
-        return Transaction(replace(self.access, watch=lambda tx: self.watch(tx, depth, then)))
+        return Transaction(replace(self.access, hook_for=lambda tx: self.hook_for(tx, depth, then)))
 
     # what may not go
 
@@ -292,11 +292,11 @@ class Book:
         """The rules that read a relation, change it, or wait for what happens to it."""
         found = []
         for rule in self.rules():
-            action, names = rule.read.action, {n.lower() for n in self.storage.catalog.below(rule.plan)}
+            action, names = rule.read.action, {n.lower() for n in self.storage.relations.below(rule.plan)}
             if rule.changes_of is not None:
-                names |= {n.lower() for n in self.storage.catalog.below(rule.changes_of.plan)}
+                names |= {n.lower() for n in self.storage.relations.below(rule.changes_of.plan)}
             names |= {n.lower() for n in reads(rule.plan)}
-            names |= events.tables(rule.read.event) if rule.read.event is not None else frozenset()
+            names |= occurrence.tables(rule.read.event) if rule.read.event is not None else frozenset()
             names |= {action.change.table.lower()} if isinstance(action, Modify) else set()
             if relation.lower() in names:
                 found.append(rule.name)
@@ -314,7 +314,7 @@ class Book:
         match read:
             case statement.Drop():
                 for name in read.names:
-                    found = self.storage.catalog.find(name)
+                    found = self.storage.relations.find(name)
                     if isinstance(found, Table) and found.role != "table":
                         kind = "EVENT" if found.role == "event" else "RULE"
                         raise UnsupportedStatement(None, f"use DROP {kind}", statement=f"DROP TABLE {found.name}")
@@ -323,7 +323,7 @@ class Book:
                 self.require_free(read.table)
             case statement.CreateView():
                 for table in read.query.find_all(exp.Table):
-                    if ".".join(p.name for p in table.parts).lower() in self.storage.catalog.beside:
+                    if ".".join(p.name for p in table.parts).lower() in self.storage.relations.system_tables:
                         at = place(read.text, table)
                         raise UnsupportedStatement(at, "query it", statement=f"a view of {table.sql('spark')}")
             case _:

@@ -7,7 +7,7 @@ from typing import assert_never
 
 from tidings.errors import UnknownRule, UnknownSilence
 from tidings.lang.sql.silence import SilenceRule, SilenceStatement, UnsilenceRule
-from tidings.rules.registry import Book
+from tidings.rules.registry import RuleRegistry
 from tidings.store.rules.rule_store import KeptRule
 
 
@@ -15,15 +15,15 @@ from tidings.store.rules.rule_store import KeptRule
 class SilenceStatements:
     """Runs statements about the silences of one database."""
 
-    book: Book
+    registry: RuleRegistry
 
     def run(self, read: SilenceStatement) -> None:
         """Do what a statement about silences says."""
-        store = self.book.silences.store
+        store = self.registry.silences.store
         match read:
             case SilenceRule():
                 kept = self._named(read.rule, read)
-                self.book.silences.check(self.book.ready(kept), read)
+                self.registry.silences.check(self.registry.ready(kept), read)
                 since = self._instant()
                 store.add(kept.name, read.own, since, since + read.interval, read.comment)
             case UnsilenceRule(rule=None, number=number):
@@ -38,11 +38,11 @@ class SilenceStatements:
 
     def _named(self, name: str, read: SilenceStatement) -> KeptRule:
         try:
-            return self.book.named(name)
+            return self.registry.named(name)
         except UnknownRule as unknown:
             raise UnknownRule(read.place, unknown.hint, name=name) from None
 
     def _instant(self) -> int:
         """The present, as an instant after all commits so far and before all that follow."""
-        timeline = self.book.timeline
+        timeline = self.registry.timeline
         return timeline.tell(max(timeline.own_instant(), timeline.clock.now()))

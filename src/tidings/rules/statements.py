@@ -12,8 +12,8 @@ from tidings.lang.sql.instant import at
 from tidings.lang.sql.rule import CreateRule, RuleStatement
 from tidings.rules.agenda import Fired
 from tidings.rules.condition.evaluate import activations_of
-from tidings.rules.coupling import Watching
-from tidings.rules.registry import Book
+from tidings.rules.coupling import RuleHook
+from tidings.rules.registry import RuleRegistry
 from tidings.rules.rule import Rule
 from tidings.store.alter import drop
 from tidings.store.relation.constraints import Constraints
@@ -26,7 +26,7 @@ from tidings.write.transaction import Transaction
 class RuleStatements:
     """Runs statements about the rules of one database."""
 
-    book: Book
+    registry: RuleRegistry
 
     def run(self, read: RuleStatement) -> None:
         """Do what a statement about rules or events says."""
@@ -34,47 +34,47 @@ class RuleStatements:
             case statement.CreateRule():
                 self._create(read)
             case statement.DropRule():
-                if not (read.if_exists and all(k.name.lower() != read.name.lower() for k in self.book.kept)):
+                if not (read.if_exists and all(k.name.lower() != read.name.lower() for k in self.registry.kept)):
                     self._drop(read)
             case statement.SwitchRule():
                 self._switch(read)
             case statement.ActivateRule():
                 self._activate(read)
             case statement.CreateEvent():
-                if not (read.if_absent and self.book.storage.catalog.find(read.name)):
-                    self.book.storage.define(Table(read.name, read.columns, role="event"))
-                    self.book.forget()
+                if not (read.if_absent and self.registry.storage.relations.find(read.name)):
+                    self.registry.storage.define(Table(read.name, read.columns, role="event"))
+                    self.registry.forget()
             case statement.DropEvent():
                 self._drop_event(read)
             case statement.Signal():
-                with self.book.transaction() as tx:
+                with self.registry.transaction() as tx:
                     tx.signal_rows(read)
             case _:
                 assert_never(read)
 
     def _create(self, read: CreateRule) -> None:
-        before = next((k for k in self.book.kept if k.name.lower() == read.name.lower()), None)
+        before = next((k for k in self.registry.kept if k.name.lower() == read.name.lower()), None)
         if before is not None and read.if_absent:
             return
         if before is not None and not read.replace:
             raise DuplicateRule(read.place, name=read.name)
-        id = max((k.id for k in self.book.kept), default=0) + 1 if before is None else before.id
-        now = self.book.timeline.time
+        id = max((k.id for k in self.registry.kept), default=0) + 1 if before is None else before.id
+        now = self.registry.timeline.time
         kept = KeptRule(id, read.name, read.own, read.options.enabled, now, now)
-        rule = self.book.bind(kept, read)
+        rule = self.registry.bind(kept, read)
         self._prepare_activations(rule, before)
-        self.book.store.create(kept)
-        self.book.reload()
+        self.registry.store.create(kept)
+        self.registry.reload()
         if before is not None:
-            self.book.forget()
+            self.registry.forget()
         takes = read.options.initial and rule.changes_of is None
         if takes and not read.parameters and kept.enabled and not rule.lives:
-            self._take_what_holds(self.book.ready(self.book.named(read.name)))
+            self._take_what_holds(self.registry.ready(self.registry.named(read.name)))
 
     def _prepare_activations(self, rule: Rule, before: KeptRule | None) -> None:
         """Make the table of parameters, unless the rule that is replaced has the same."""
-        catalog, name = self.book.storage.catalog, activations_of(rule.name)
-        known = catalog.find(name)
+        relations, name = self.registry.storage.relations, activations_of(rule.name)
+        known = relations.find(name)
         if isinstance(known, Table) and before is not None and known.columns == rule.read.parameters:
             return
         if isinstance(known, Table) and known.role == "activations":
@@ -83,15 +83,15 @@ class RuleStatements:
             exact = [c.name for c in rule.read.parameters if c.type not in ("float", "double") and not nested(c.type)]
             key = tuple(exact) if len(exact) == len(rule.read.parameters) else ()
             demands = Constraints(key=key, required=key)
-            self.book.storage.define(Table(name, rule.read.parameters, constraints=demands, role="activations"))
-            self.book.forget()
+            self.registry.storage.define(Table(name, rule.read.parameters, constraints=demands, role="activations"))
+            self.registry.forget()
 
     def _take_what_holds(self, rule: Rule) -> None:
         """Let a rule fire for what holds when it is made."""
-        with self.book.transaction() as tx:
+        with self.registry.transaction() as tx:
             rows = tx.answer(rule.plan, tx.access.instant())
-            watching = tx.watcher
-            assert isinstance(watching, Watching)
+            watching = tx.hook
+            assert isinstance(watching, RuleHook)
             if not rows.num_rows or rule.read.when != "begins":
                 return
             if rule.action in ("immediate", "deferred"):
@@ -101,59 +101,59 @@ class RuleStatements:
 
     def _drop(self, read: statement.DropRule) -> None:
         try:
-            kept = self.book.named(read.name)
+            kept = self.registry.named(read.name)
         except UnknownRule as unknown:
             raise UnknownRule(read.place, unknown.hint, name=read.name) from None
-        self.book.store.drop(kept.id)
-        self.book.reload()
-        self.book.forget()
-        table = self.book.storage.catalog.find(activations_of(kept.name))
+        self.registry.store.drop(kept.id)
+        self.registry.reload()
+        self.registry.forget()
+        table = self.registry.storage.relations.find(activations_of(kept.name))
         if isinstance(table, Table) and table.role == "activations":
             self._drop_table(table)
 
     def _drop_table(self, table: Table) -> None:
-        with self.book.timeline.beginning_anew([table.name]):
-            drop(self.book.storage, [table])
-        self.book.forget()
+        with self.registry.timeline.beginning_anew([table.name]):
+            drop(self.registry.storage, [table])
+        self.registry.forget()
 
     def _drop_event(self, read: statement.DropEvent) -> None:
-        found = self.book.storage.catalog.find(read.name)
+        found = self.registry.storage.relations.find(read.name)
         if found is None and read.if_exists:
             return
         if not isinstance(found, Table) or found.role != "event":
             raise UnknownEvent(read.place, name=read.name)
-        self.book.require_free(found.name)
-        self.book.storage.catalog.droppable(found.name, "TABLE")
+        self.registry.require_free(found.name)
+        self.registry.storage.relations.droppable(found.name, "TABLE")
         self._drop_table(found)
 
     def _switch(self, read: statement.SwitchRule) -> None:
         if read.group:
-            grouped = [r.id for r in self.book.rules() if (r.read.options.group or "").lower() == read.name.lower()]
+            grouped = [r.id for r in self.registry.rules() if (r.read.options.group or "").lower() == read.name.lower()]
             if not grouped:
                 raise UnknownRule(read.place, name=f"in the group {read.name}")
         else:
-            grouped = [self.book.named(read.name).id]
-        self.book.store.switch(grouped, on=read.on, until=self.book.timeline.time)
-        self.book.reload()
+            grouped = [self.registry.named(read.name).id]
+        self.registry.store.switch(grouped, on=read.on, until=self.registry.timeline.time)
+        self.registry.reload()
 
     def _activate(self, read: statement.ActivateRule) -> None:
-        kept = self.book.named(read.name)
-        table = self.book.storage.catalog.find(activations_of(kept.name))
+        kept = self.registry.named(read.name)
+        table = self.registry.storage.relations.find(activations_of(kept.name))
         if not isinstance(table, Table):
             if read.values:
                 raise InvalidRule(read.place, name=kept.name, reason="it has no parameters")
-            self.book.store.switch([kept.id], on=read.on, until=self.book.timeline.time)
-            self.book.reload()
+            self.registry.store.switch([kept.id], on=read.on, until=self.registry.timeline.time)
+            self.registry.reload()
             return
         if len(read.values) != len(table.columns):
             reason = f"{len(read.values)} values for {len(table.columns)} parameters"
             raise InvalidRule(read.place, name=kept.name, reason=reason)
-        now = self.book.timeline.now()
+        now = self.registry.timeline.now()
         row: dict[str, Any] = {
-            c.name: self.book.evaluator.constant(at(value, now), c.type, read.text)
+            c.name: self.registry.evaluator.constant(at(value, now), c.type, read.text)
             for c, value in zip(table.columns, read.values, strict=True)
         }
-        with self.book.transaction() as tx:
+        with self.registry.transaction() as tx:
             there = self._is_active(table, row, tx)
             if read.on and not there:
                 tx.insert(table.name, [row])

@@ -12,7 +12,7 @@ import pyarrow as pa
 from tidings.clock import instant
 from tidings.ir.relation import Column
 from tidings.rules.action.run import as_json, does
-from tidings.rules.registry import Book
+from tidings.rules.registry import RuleRegistry
 from tidings.rules.rule import Rule
 from tidings.store.relation.net import table_of
 from tidings.store.rules.rule_store import Firing, KeptRule
@@ -42,17 +42,19 @@ TABLES: dict[str, tuple[Column, ...]] = {
 """The columns of the tables."""
 
 
-def entry(book: Book, name: str) -> pa.Table:
+def entry(registry: RuleRegistry, name: str) -> pa.Table:
     """The rows of one of the tables, as changes that bring them."""
     if name == RULES:
-        bound = {r.id: r for r in book.rules()}
-        troubles = book.store.troubles() if book.kept else {}
-        rows = [_rule(book, kept, bound.get(kept.id), kept.error or troubles.get(kept.name)) for kept in book.kept]
+        bound = {r.id: r for r in registry.rules()}
+        troubles = registry.store.troubles() if registry.kept else {}
+        rows = [
+            _rule(registry, kept, bound.get(kept.id), kept.error or troubles.get(kept.name)) for kept in registry.kept
+        ]
     elif name == SILENCES:
-        now = book.timeline.now()
-        rows = [_silence(s, now) for s in book.silences.store.silences()]
+        now = registry.timeline.now()
+        rows = [_silence(s, now) for s in registry.silences.store.silences()]
     else:
-        rows = [_firing(f) for f in book.store.firings()]
+        rows = [_firing(f) for f in registry.store.firings()]
     return as_rows(TABLES[name], rows)
 
 
@@ -62,14 +64,14 @@ def as_rows(columns: tuple[Column, ...], rows: list[tuple[Any, ...]]) -> pa.Tabl
     return as_entry(columns, found, [1] * found.num_rows)
 
 
-def _rule(book: Book, kept: KeptRule, rule: Rule | None, error: str | None) -> tuple[Any, ...]:
+def _rule(registry: RuleRegistry, kept: KeptRule, rule: Rule | None, error: str | None) -> tuple[Any, ...]:
     created = instant(kept.created)
     if rule is None:
         return (kept.name, kept.enabled, *[None] * 7, created, error, kept.text)
     options = rule.read.options
     active = None
     if rule.activations is not None:
-        active = book.storage.catalog.table(rule.activations).size(book.timeline.time)
+        active = registry.storage.relations.table(rule.activations).size(registry.timeline.time)
     return (
         *(rule.name, kept.enabled, options.priority, "nervous" if options.nervous else "strict"),
         *(rule.condition, rule.action, does(rule), options.group, active, created, error, kept.text),

@@ -18,10 +18,10 @@ def alter(storage: Storage, table: Table, altered: Table) -> None:
     if storage.journal is not None:
         storage.journal.redefine(of_table(altered))
     before = Source(table.columns, table.base, arrow_schema(table.columns, versioned=True).empty_table())
-    storage.catalog.remove(table)
+    storage.relations.remove(table)
     old = table.columns
     table.alter(altered.name, altered.columns, altered.constraints)
-    storage.catalog.add(table)
+    storage.relations.add(table)
     snapshot = storage.snapshots.get(table.id)
     if snapshot is not None:
         if table.base is not None:
@@ -51,7 +51,7 @@ def drop(storage: Storage, relations: list[Table | View | StoredView]) -> None:
     if storage.journal is not None:
         storage.journal.undefine([*(t.id for t in tables), *numbers])
     for relation in relations:
-        storage.catalog.remove(relation)
+        storage.relations.remove(relation)
     for table in tables:
         if table.base is not None:
             storage.backend.unload(table.base)

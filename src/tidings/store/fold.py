@@ -38,7 +38,7 @@ from tidings.errors import TidingsError
 from tidings.ir import types
 from tidings.ir.expression import TIME, WEIGHT
 from tidings.store.catalog.journal import Journal
-from tidings.store.records import Base
+from tidings.store.records import SnapshotRecord
 from tidings.store.relation.snapshot import Snapshot, Target, text_of, written
 from tidings.store.relation.table import Table
 from tidings.store.storage import Storage, merged
@@ -48,7 +48,7 @@ _logger = logging.getLogger("tidings.store")
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class FoldPolicy:
     """When a table is folded, and how long its changes are kept."""
 
     rows: int = 20_000
@@ -71,7 +71,7 @@ class Job:
     table: Table
     """Only to be recognised by; it belongs to the owner's thread."""
     target: Target
-    base: Base | None
+    base: SnapshotRecord | None
     fills: Mapping[str, pa.Scalar]
     entries: Callable[[], list[pa.Table]]
     at: int
@@ -83,22 +83,22 @@ class Job:
         schema, found = arrow_schema(self.target.columns, versioned=True), self.entries()
         return pa.concat_tables([e.cast(schema) for e in found]) if found else schema.empty_table()
 
-    def snapshot(self, base: Base) -> Snapshot:
+    def snapshot(self, base: SnapshotRecord) -> Snapshot:
         """The present snapshot, opened anew: open files are not for two threads."""
         return Snapshot(self.target.root, base, self.target.columns, self.target.key, self.fills)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class FoldOutcome:
     """A finished job: a snapshot, or why there is none."""
 
     job: Job
-    made: Base | None
+    made: SnapshotRecord | None
     merged: dict[str, Any] | None
     failure: TidingsError | OSError | None
 
 
-def run(backend: Backend, job: Job) -> Base:
+def run(backend: Backend, job: Job) -> SnapshotRecord:
     """Write the snapshot a job asks for."""
     target = job.target
     names = [f"{target.name}@{part}" for part in ("base", "came", "went")]
@@ -168,14 +168,14 @@ class Folder:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
-        self._outcomes: SimpleQueue[Outcome] = SimpleQueue()
+        self._outcomes: SimpleQueue[FoldOutcome] = SimpleQueue()
         self._thread = Thread(target=self._work, name="tidings-fold", daemon=True)
         self._thread.start()
 
     def request(self, job: Job) -> None:
         self._jobs.put(job)
 
-    def outcomes(self, *, wait: bool = False) -> list[Outcome]:
+    def outcomes(self, *, wait: bool = False) -> list[FoldOutcome]:
         """The jobs that are done; with ``wait`` at least one."""
         found = [self._outcomes.get()] if wait else []
         while True:
@@ -200,7 +200,7 @@ class Folder:
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
-            made: Base | None = None
+            made: SnapshotRecord | None = None
             log: dict[str, Any] | None = None
             failure: TidingsError | OSError | None = None
             try:
@@ -212,7 +212,7 @@ class Folder:
             except Exception as error:
                 failure = OSError(f"{type(error).__name__}: {error}")
                 _logger.exception("folding %s failed", job.target.name)
-            self._outcomes.put(Outcome(job, made if failure is None else None, log, failure))
+            self._outcomes.put(FoldOutcome(job, made if failure is None else None, log, failure))
 
 
 @dataclass(slots=True)
@@ -221,7 +221,7 @@ class Folding:
 
     storage: Storage
     clock: Clock
-    policy: Policy
+    policy: FoldPolicy
     failures: dict[str, str] = field(default_factory=dict)
     """Why the last fold of a table failed, by its name."""
     _folder: Folder | None = None
@@ -314,7 +314,7 @@ class Folding:
         while self._running and self._folder is not None:
             self._adopt(self._folder.outcomes(wait=True))
 
-    def _adopt(self, outcomes: list[Outcome]) -> None:
+    def _adopt(self, outcomes: list[FoldOutcome]) -> None:
         adopted = False
         for outcome in outcomes:
             job, table = outcome.job, outcome.job.table
@@ -359,8 +359,8 @@ class Folding:
             return
         storage = self.storage
         storage.forget(self.clock.now() - self.policy.retention)
-        failed = [v for v in storage.catalog.stored() if v.error is not None and not v.is_outdated]
+        failed = [v for v in storage.relations.stored() if v.error is not None and not v.is_outdated]
         begins = {t.name: t.forgotten for t in storage.tables()}
-        late = [v for v in failed if any(begins.get(n, 0) > v.until for n in storage.catalog.below(v.plan))]
+        late = [v for v in failed if any(begins.get(n, 0) > v.until for n in storage.relations.below(v.plan))]
         if late:
             outdate(storage, late)

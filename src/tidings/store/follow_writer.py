@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from tidings.store.catalog.definitions import in_order
 from tidings.store.catalog.journal import Journal
-from tidings.store.records import Base, Cursor
+from tidings.store.records import Cursor, SnapshotRecord
 from tidings.store.relation.table import Table
 from tidings.store.relation.view import StoredView
 from tidings.store.storage import Bind, Keep, Storage
@@ -41,14 +41,14 @@ def follow(storage: Storage, bind: Bind, keep: Keep) -> tuple[int, bool]:
 def _take_in(storage: Storage, journal: Journal) -> None:
     bases, cursors = journal.bases(), journal.cursors()
     for definition in storage.definitions:
-        found = storage.catalog.find(definition.name)
+        found = storage.relations.find(definition.name)
         if definition.kind == "table" and isinstance(found, Table):
             _grow(storage, journal, found, bases.get(found.id))
         elif definition.kind == "stored" and isinstance(found, StoredView):
             _match(storage, found, bases, cursors[found.rows.id])
 
 
-def _grow(storage: Storage, journal: Journal, table: Table, base: Base | None) -> None:
+def _grow(storage: Storage, journal: Journal, table: Table, base: SnapshotRecord | None) -> None:
     """Take in what was logged, a new snapshot, and what was forgotten."""
     table.learn(journal.logged(table.id, table.last))
     if base is not None:
@@ -58,18 +58,18 @@ def _grow(storage: Storage, journal: Journal, table: Table, base: Base | None) -
             table.forget(base.forgotten)
 
 
-def _is_new(storage: Storage, table: Table, base: Base) -> bool:
+def _is_new(storage: Storage, table: Table, base: SnapshotRecord) -> bool:
     known = storage.snapshots.get(table.id)
     return known is None or known.base.folder != base.folder
 
 
-def _holds(storage: Storage, view: StoredView, bases: dict[int, Base], cursor: Cursor) -> bool:
+def _holds(storage: Storage, view: StoredView, bases: dict[int, SnapshotRecord], cursor: Cursor) -> bool:
     """Whether what this process has of a view is as far as the writer is, or further."""
     rebased = any(_is_new(storage, t, bases[t.id]) for t in view.tables.values() if t.id in bases)
     return not rebased and view.since == cursor.since and view.until >= cursor.until
 
 
-def _match(storage: Storage, view: StoredView, bases: dict[int, Base], cursor: Cursor) -> None:
+def _match(storage: Storage, view: StoredView, bases: dict[int, SnapshotRecord], cursor: Cursor) -> None:
     """Take a stored view as the writer has it, unless it is further here."""
     if _holds(storage, view, bases, cursor):
         return

@@ -32,7 +32,7 @@ _WANTED = "tidings wanted"
 
 
 @dataclass(frozen=True, slots=True)
-class Finder:
+class KeyLookup:
     """Finds rows of the tables of one database."""
 
     storage: Storage

@@ -25,7 +25,7 @@ class Definition:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LogEntry:
     """What changed in a relation, up to an instant: its columns, ``__t`` and ``__w``."""
 
     relation: int
@@ -36,7 +36,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class SnapshotFile:
     """One file of a snapshot, with the least and greatest value of its sort key."""
 
     path: str
@@ -47,14 +47,14 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class Base:
+class SnapshotRecord:
     """A snapshot of a relation: as of when, and its files in the order of its key."""
 
     relation: int
     time: int
     rows: int
     folder: str
-    files: tuple[File, ...]
+    files: tuple[SnapshotFile, ...]
     forgotten: int = 0
     """The log of the relation reaches back to this instant."""
     sorted_by: str = ""
@@ -70,7 +70,7 @@ class Cursor:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedSubscription:
     """A named subscription: what it follows, and the instant up to which it has it; None before its snapshot."""
 
     query: str
@@ -82,10 +82,10 @@ class Batch:
     """What is to be recorded in one transaction of the catalog: all of it or nothing."""
 
     committed: int | None = None
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[LogEntry] = field(default_factory=list)
     cursors: dict[int, int] = field(default_factory=dict)
     """How far stored views have come."""
-    refilled: dict[int, list[Base]] = field(default_factory=dict)
+    refilled: dict[int, list[SnapshotRecord]] = field(default_factory=dict)
     """The snapshots of stored views that begin anew."""
     failed: dict[int, str] = field(default_factory=dict)
     """Why stored views stay where they are."""
@@ -104,7 +104,7 @@ class Replacement:
     gone: list[int]
     made: list[Definition]
     changed: list[Definition]
-    bases: dict[int, list[Base]]
+    bases: dict[int, list[SnapshotRecord]]
     """The rows that a stored view begins with, or begins anew with."""
     outdated: list[int]
     """Stored views whose rows do not count any more."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidings.store.catalog.definitions import of_kept, of_stored, of_view
-from tidings.store.records import Base, Replacement
+from tidings.store.records import Replacement, SnapshotRecord
 from tidings.store.relation.table import Table
 from tidings.store.relation.view import StoredView, View
 from tidings.store.storage import Storage
@@ -16,7 +16,7 @@ def redefine(storage: Storage, view: StoredView) -> None:
     storage.require_writer()
     if storage.journal is not None:
         storage.journal.redefine(of_stored(view.rows.id, view))
-    storage.catalog.replace([view])
+    storage.relations.replace([view])
 
 
 def replace(
@@ -34,7 +34,7 @@ def replace(
         change.gone.extend(t.id for t in _tables(before) if all(t is not a for a in _tables(after)))
     change.outdated.extend(v.rows.id for v in outdated)
     fresh = [t for t in _tables(new) if all(t is not b for b in _tables(old))]
-    bases: list[Base] = []
+    bases: list[SnapshotRecord] = []
     if storage.journal is not None:
         if isinstance(new, StoredView):
             bases = [storage.written(t, new.until) for t in fresh]
@@ -44,7 +44,7 @@ def replace(
         storage.began[new.name.lower()] = began
     for view in outdated:
         view.outdate()
-    storage.catalog.replace([new, *(v for _, v in readers)])
+    storage.relations.replace([new, *(v for _, v in readers)])
     storage.identify(new, next((d.id for d in [*change.made, *change.changed] if d.kind == "view"), 0))
     for table, base in zip(fresh, bases, strict=False):
         storage.rest_on(table, base)

@@ -22,18 +22,18 @@ from tidings.ir.relation import Column, Version
 from tidings.store.catalog import schema
 from tidings.store.catalog.connect import is_writable
 from tidings.store.catalog.definitions import again, in_order, known_groupings, of_kept, of_stored, of_view
-from tidings.store.catalog.journal import Beginning, Journal
+from tidings.store.catalog.journal import Journal, NameBeginning
 from tidings.store.catalog.pending import Pending
 from tidings.store.catalog.session import Session
 from tidings.store.catalog.writer_lock import WriterLock
-from tidings.store.records import Base, Batch, Definition, Entry, Named
+from tidings.store.records import Batch, Definition, LogEntry, NamedSubscription, SnapshotRecord
 from tidings.store.relation.constraints import Constraints
-from tidings.store.relation.relations import Catalog
-from tidings.store.relation.row_groups import Decoded
+from tidings.store.relation.relations import Relations
+from tidings.store.relation.row_groups import DecodedCache
 from tidings.store.relation.snapshot import Snapshot, Target, text_of, written
 from tidings.store.relation.table import Table, span
 from tidings.store.relation.view import Refresh, StoredView, View
-from tidings.store.rules.outbox import Memory
+from tidings.store.rules.outbox import MemoryCatalog
 from tidings.store.write_failures import refused
 
 Changes = list[tuple[Table, pa.Table]]
@@ -51,12 +51,12 @@ class Storage:
     """The keeper of one database's rows and definitions."""
 
     backend: Backend
-    catalog: Catalog
+    relations: Relations
     folder: Path | None = None
     journal: Journal | None = None
     lock: WriterLock | None = None
     snapshots: dict[int, Snapshot] = field(default_factory=dict)
-    decoded: Decoded = field(default_factory=Decoded)
+    decoded: DecodedCache = field(default_factory=DecodedCache)
     touched: dict[int, Table] = field(default_factory=dict)
     """Tables whose logs have grown since somebody looked."""
     many: int = 8
@@ -72,8 +72,8 @@ class Storage:
     _ids: int = 0
     _views: dict[str, int] = field(default_factory=dict)
     _pending: Pending | None = None
-    _subscriptions: dict[str, Named] = field(default_factory=dict)
-    _memory: Memory | None = None
+    _subscriptions: dict[str, NamedSubscription] = field(default_factory=dict)
+    _memory: MemoryCatalog | None = None
 
     @property
     def writes(self) -> bool:
@@ -91,26 +91,26 @@ class Storage:
             raise ReadOnly()
 
     @property
-    def tables_beside(self) -> Session | Memory:
+    def rule_tables(self) -> Session | MemoryCatalog:
         """Where rules, firings and the outbox are kept: in the catalog, or in memory like everything else."""
         if self.journal is not None:
             return self.journal.session
         if self._memory is None:
-            self._memory = Memory()
+            self._memory = MemoryCatalog()
             with self._memory.writing() as connection:
                 schema.metadata.create_all(connection, schema.BESIDE)
         return self._memory
 
     @property
-    def has_tables_beside(self) -> bool:
+    def has_rule_tables(self) -> bool:
         """Whether there may be rules; a database in memory has no tables for them before the first."""
         return self.journal is not None or self._memory is not None
 
-    def subscriptions(self) -> dict[str, Named]:
+    def subscriptions(self) -> dict[str, NamedSubscription]:
         """The named subscriptions."""
         return self._subscriptions if self.journal is None else self.journal.subscriptions()
 
-    def subscribe(self, name: str, named: Named | None) -> None:
+    def subscribe(self, name: str, named: NamedSubscription | None) -> None:
         """Make a named subscription, or move it, or with None remove it."""
         self.require_writer()
         if self.journal is not None:
@@ -124,7 +124,7 @@ class Storage:
         """Move a named subscription on; it never goes back, and one that was ended stays so."""
         known = self.subscriptions().get(name)
         if known is not None and (known.position is None or known.position < to):
-            self.subscribe(name, Named(known.query, to))
+            self.subscribe(name, NamedSubscription(known.query, to))
 
     @contextmanager
     def beginning(self, names: Iterable[str], at: int) -> Iterator[None]:
@@ -138,7 +138,7 @@ class Storage:
             yield
             self.began |= began
             return
-        self.journal.beginning = beginning = Beginning(list(began), at)
+        self.journal.beginning = beginning = NameBeginning(list(began), at)
         try:
             yield
         finally:
@@ -158,7 +158,7 @@ class Storage:
 
     def define(self, relation: Table | View | StoredView) -> None:
         """Keep a new relation; a stored view with the rows it has."""
-        self.catalog.check_free(relation.name)
+        self.relations.check_free(relation.name)
         match relation:
             case Table():
                 relation.id = self.next_id()
@@ -170,7 +170,7 @@ class Storage:
                 self._record([of_view(self._views[relation.name], relation)])
             case StoredView():
                 self._define_stored(relation)
-        self.catalog.add(relation)
+        self.relations.add(relation)
 
     def _define_stored(self, view: StoredView) -> None:
         tables = [view.rows, *(t for t in view.tables.values() if t is not view.rows)]
@@ -204,7 +204,7 @@ class Storage:
 
     def undefine(self, name: str, kind: str) -> None:
         """Forget a relation nobody reads, and its rows."""
-        dropped = self.catalog.droppable(name, kind)
+        dropped = self.relations.droppable(name, kind)
         match dropped:
             case Table():
                 tables = [dropped]
@@ -214,7 +214,7 @@ class Storage:
                 tables = []
         if self.journal is not None:
             self.journal.undefine([t.id for t in tables] or [self._views[dropped.name]])
-        self.catalog.remove(dropped)
+        self.relations.remove(dropped)
         for table in tables:
             if table.base is not None:
                 self.backend.unload(table.base)
@@ -233,7 +233,7 @@ class Storage:
             if self.journal is not None and self.writes and not pending.is_empty:
                 self.journal.record(pending.batch)
             elif self.journal is None and pending.batch.also:
-                with self.tables_beside.writing() as connection:
+                with self.rule_tables.writing() as connection:
                     for act in pending.batch.also:
                         act(connection)
         except BaseException:
@@ -249,7 +249,7 @@ class Storage:
             with self.together() as pending:
                 mark, (first, last) = table.mark(), span(entry)
                 pending.undo.append(lambda: table.back_to(mark))
-                pending.batch.entries.append(Entry(table.id, last, entry, first))
+                pending.batch.entries.append(LogEntry(table.id, last, entry, first))
                 table.log(last, entry, first)
                 self.touched[table.id] = table
 
@@ -294,7 +294,7 @@ class Storage:
                 self.journal.rebase(base, [v.rows.id for v in readers], also=also)
                 self.rest_on(table, base)
             elif also is not None:
-                with self.tables_beside.writing() as connection:
+                with self.rule_tables.writing() as connection:
                     also(connection)
         except BaseException:
             self.backend.unload(table.name)
@@ -324,7 +324,7 @@ class Storage:
         assert self.journal is not None
         return merged(self.journal, table.id, table.unfolded()()) if table.entries() > self.many else None
 
-    def adopt(self, table: Table, base: Base, merged: dict[str, Any] | None = None) -> None:
+    def adopt(self, table: Table, base: SnapshotRecord, merged: dict[str, Any] | None = None) -> None:
         """Let a table rest on a snapshot that is written but not named yet; so may be one entry for its whole log."""
         assert self.journal is not None
         assert self.folder is not None
@@ -339,7 +339,7 @@ class Storage:
     def forget(self, before: int) -> None:
         """Forget what snapshots hold of the log up to an instant, but nothing a stored view has still to read."""
         tables = self.tables()
-        behind = [v.until for v in self.catalog.stored() if v.error is None and not v.is_outdated]
+        behind = [v.until for v in self.relations.stored() if v.error is None and not v.is_outdated]
         before = min([before, *self.needed.values(), *behind])
         horizons = {t.id: found for t in tables if (found := t.horizon(before)) is not None}
         if not horizons:
@@ -356,17 +356,17 @@ class Storage:
 
     def tables(self) -> list[Table]:
         """Everything that has rows: tables, stored views and what is kept for them."""
-        kept = [t for view in self.catalog.stored() for t in view.tables.values()]
-        return [*(t for n in self.catalog.names() if isinstance(t := self.catalog.find(n), Table)), *kept]
+        kept = [t for view in self.relations.stored() for t in view.tables.values()]
+        return [*(t for n in self.relations.names() if isinstance(t := self.relations.find(n), Table)), *kept]
 
-    def written(self, table: Table, at: int) -> Base:
+    def written(self, table: Table, at: int) -> SnapshotRecord:
         """A table's rows at an instant as files that are durable, not yet named by the catalog."""
         assert self.folder is not None
         target = Target(table.id, table.name, table.columns, table.sort_column, self.folder)
         text = text_of(self.backend, table.name, table.source(Version.CURRENT, 0, at))
         return written(self.backend, target, text, at)
 
-    def rest_on(self, table: Table, base: Base) -> None:
+    def rest_on(self, table: Table, base: SnapshotRecord) -> None:
         """Let a table rest on a snapshot the catalog names."""
         assert self.folder is not None
         assert self.journal is not None
@@ -395,7 +395,7 @@ class Storage:
         for table in self.tables():
             if table.base is not None:
                 self.backend.unload(table.base)
-        self.catalog.clear()
+        self.relations.clear()
         self.snapshots.clear()
         self._views.clear()
         self._restore(self.journal, bind, keep)
@@ -409,18 +409,18 @@ class Storage:
             facts = found.definition
             match found.kind:
                 case "table":
-                    self.catalog.add(self.table(found, _typed(facts["columns"]), bases))
+                    self.relations.add(self.table(found, _typed(facts["columns"]), bases))
                 case "view":
                     self._views[found.name] = found.id
-                    self.catalog.add(bind(found.name, facts["query"], tuple(facts["columns"])))
+                    self.relations.add(bind(found.name, facts["query"], tuple(facts["columns"])))
                 case "stored":
                     view = bind(found.name, facts["query"], tuple(facts["columns"]))
                     rows = kept | {view.name: self.table(found, view.columns, bases)}
                     known = known_groupings(definitions, view.name)
                     refresh = Refresh(facts.get("refresh", Refresh.ON_ADVANCE))
-                    self.catalog.add(again(keep(view, facts["strict"], refresh, known), rows, cursors[found.id]))
+                    self.relations.add(again(keep(view, facts["strict"], refresh, known), rows, cursors[found.id]))
 
-    def table(self, found: Definition, columns: tuple[Column, ...], bases: dict[int, Base]) -> Table:
+    def table(self, found: Definition, columns: tuple[Column, ...], bases: dict[int, SnapshotRecord]) -> Table:
         """A table, or the rows of a stored view, as the catalog has them."""
         constraints = Constraints.from_json(found.definition.get("constraints", {}))
         role = found.definition.get("role", "table")
@@ -443,12 +443,12 @@ def merged(journal: Journal, relation: int, entries: list[pa.Table]) -> dict[str
     """Log entries as one, durable if it is a file, not yet in the catalog."""
     rows = pa.concat_tables(entries).combine_chunks()
     first, last = span(rows)
-    return journal.stored(Entry(relation, last, rows, first))
+    return journal.stored(LogEntry(relation, last, rows, first))
 
 
 def in_memory(backend: Backend) -> Storage:
     """A database that ends with its process."""
-    return Storage(backend, Catalog())
+    return Storage(backend, Relations())
 
 
 def opened(backend: Backend, folder: Path, catalog: str | None, *, read_only: bool) -> Storage:
@@ -458,12 +458,12 @@ def opened(backend: Backend, folder: Path, catalog: str | None, *, read_only: bo
     if read_only:
         if not folder.is_dir() or (catalog is None and not file.is_file()):
             raise DatabaseMissing(path=str(folder))
-        return Storage(backend, Catalog(), folder, Journal(folder, url, read_only=True))
+        return Storage(backend, Relations(), folder, Journal(folder, url, read_only=True))
     _make(folder)
     lock = WriterLock(folder)
     lock.take()
     try:
-        return Storage(backend, Catalog(), folder, Journal(folder, url), lock)
+        return Storage(backend, Relations(), folder, Journal(folder, url), lock)
     except BaseException:
         lock.release()
         raise

@@ -42,7 +42,7 @@ class Timeline:
     def remember(self) -> None:
         """Know of which instants something was said, once everything is restored."""
         if self.storage.journal is not None:
-            ends = (v.until for v in self.storage.catalog.stored())
+            ends = (v.until for v in self.storage.relations.stored())
             self.told = max([0, *ends, *self.storage.began.values()])
 
     def reach(self, time: int) -> None:
@@ -82,7 +82,7 @@ class Timeline:
     def settled(self) -> int:
         """The instant up to which nothing more can be committed; a reader knows only what the writer has recorded."""
         if self.storage.is_reader:
-            return max([self.time, *(v.until for v in self.storage.catalog.stored())])
+            return max([self.time, *(v.until for v in self.storage.relations.stored())])
         return max(self.time, self.told)
 
     def own_instant(self) -> int:
@@ -101,4 +101,4 @@ class Timeline:
 
     def reads_clock(self, plan: Relation) -> bool:
         """Whether the answer of a plan changes when time passes."""
-        return CLOCK in influents(plan, self.storage.catalog.definitions())
+        return CLOCK in influents(plan, self.storage.relations.definitions())

@@ -15,9 +15,9 @@ from tidings.engine.run import LIST_LIMIT, Runner
 from tidings.engine.source import Source, Sources
 from tidings.errors import EngineFailed
 from tidings.ir.relation import Version
-from tidings.waves.in_process.lookups import TooFar
-from tidings.waves.in_process.runner import Found, Nearby
-from tidings.waves.planner import Planning
+from tidings.waves.in_process.lookups import LookupTooLarge
+from tidings.waves.in_process.runner import InProcessDeltas, InProcessRunner
+from tidings.waves.planner import Planner
 from tidings.waves.record import WaveRecord
 from tidings.waves.strategy import Strategy
 from tidings.waves.wave import NOTHING, Given, Wave
@@ -33,16 +33,16 @@ Run: TypeAlias = Callable[[Program, Sources, int, int], pa.Table]
 
 
 @dataclass(slots=True)
-class Running:
+class Executor:
     """Runs planned waves."""
 
-    planning: Planning
+    planner: Planner
     records: deque[WaveRecord] = field(default_factory=lambda: deque(maxlen=RECORDS))
 
     @property
     def runner(self) -> Runner:
         """What runs programs on the database's engine."""
-        return self.planning.runner
+        return self.planner.runner
 
     def sources(self, since: int, until: int, given: Given = NOTHING) -> Sources:
         """Where the engine finds the rows of a batch."""
@@ -50,7 +50,7 @@ class Running:
         def source(relation: str, version: Version) -> Source:
             if version is Version.DELTA and relation in given:
                 return given[relation]
-            return self.planning.catalog.rows(relation).source(version, since, until)
+            return self.planner.relations.rows(relation).source(version, since, until)
 
         return source
 
@@ -59,14 +59,17 @@ class Running:
         sources = self.sources(wave.since, wave.until, wave.given)
         if wave.choice.strategy is Strategy.NOTHING:
             return self.runner.deltas(wave.program, sources, wave.since, wave.until)
-        execution, why = self.planning.execution(wave)
+        execution, why = self.planner.execution(wave)
         seconds, rows = {"plan": wave.seconds}, wave.choice.rows
         begun, deltas = perf_counter(), None
         with self.runner.backend.counted() as jobs:
-            if execution == "in-process" and self.planning.nearby is not None:
+            if execution == "in-process" and self.planner.in_process is not None:
                 try:
-                    found = self._run_nearby(self.planning.nearby, wave, sources, wanted)
-                except (TooFar, EngineFailed) as reason:  # if this engine cannot do it, the other one can or says why
+                    found = self._run_nearby(self.planner.in_process, wave, sources, wanted)
+                except (
+                    LookupTooLarge,
+                    EngineFailed,
+                ) as reason:  # if this engine cannot do it, the other one can or says why
                     execution, why = self.runner.backend.name, str(reason).splitlines()[0]
                 else:
                     deltas, rows = found.deltas, found.rows
@@ -80,11 +83,13 @@ class Running:
         self._record(wave, (execution, why), rows, deltas, jobs.number, seconds)
         return deltas
 
-    def _run_nearby(self, nearby: Nearby, wave: Wave, sources: Sources, wanted: frozenset[str]) -> Found:
+    def _run_nearby(
+        self, in_process: InProcessRunner, wave: Wave, sources: Sources, wanted: frozenset[str]
+    ) -> InProcessDeltas:
         if wave.choice.strategy is not Strategy.RECOMPUTE:
-            return nearby.run(wave.program, sources, wave.since, wave.until, wanted)
-        delta = self._recomputed(wave.program, wave.since, wave.ends, nearby.again)
-        return Found({wave.program.view: delta}, wave.choice.rows, 0.0)
+            return in_process.run(wave.program, sources, wave.since, wave.until, wanted)
+        delta = self._recomputed(wave.program, wave.since, wave.ends, in_process.recompute)
+        return InProcessDeltas({wave.program.view: delta}, wave.choice.rows, 0.0)
 
     def _record(
         self,
@@ -124,7 +129,7 @@ class Running:
     def _is_common(self, wave: Wave) -> bool:
         """Whether a wave may run in one job with others."""
         incremental = wave.choice.strategy in (Strategy.DIFFERENTIAL, Strategy.MERGE)
-        return incremental and wave.changes <= LIST_LIMIT and self.planning.execution(wave)[0] != "in-process"
+        return incremental and wave.changes <= LIST_LIMIT and self.planner.execution(wave)[0] != "in-process"
 
     def _run_together(self, waves: list[tuple[Wave, frozenset[str]]]) -> list[dict[str, pa.Table]]:
         first = waves[0][0]
@@ -138,15 +143,15 @@ class Running:
         for (wave, _), deltas in zip(waves, found, strict=True):
             seconds = {"plan": wave.seconds, "run": each}
             self._record(
-                wave, self.planning.execution(wave), wave.choice.rows, deltas, jobs.number, seconds, together=len(waves)
+                wave, self.planner.execution(wave), wave.choice.rows, deltas, jobs.number, seconds, together=len(waves)
             )
         return found
 
     def recomputed(self, program: Program, since: int, ends: tuple[int, ...]) -> pa.Table:
         """What recomputing something beside a wave tells, in this process if it may run there."""
-        near = self.planning.nearby
-        here = near is not None and near.why_not_again(program) is None
-        return self._recomputed(program, since, ends, near.again if near and here else self.runner.run)
+        in_process = self.planner.in_process
+        here = in_process is not None and in_process.recompute_obstacle(program) is None
+        return self._recomputed(program, since, ends, in_process.recompute if in_process and here else self.runner.run)
 
     def _recomputed(self, program: Program, since: int, ends: tuple[int, ...], run: Run) -> pa.Table:
         """What recomputing at one instant after the other tells."""

@@ -22,9 +22,9 @@ from tidings.ir.relation import Aggregate, Filter, Join, Project, Relation, Scan
 from tidings.ir.traverse import walk
 from tidings.rewrite.accumulate import grows_only
 from tidings.rewrite.pipeline import normalise
-from tidings.store.relation.relations import Catalog
+from tidings.store.relation.relations import Relations
 from tidings.store.storage import Storage
-from tidings.waves.in_process.runner import Nearby
+from tidings.waves.in_process.runner import InProcessRunner
 from tidings.waves.strategy import Strategy, choose
 from tidings.waves.wave import NOTHING, Given, Wave
 
@@ -33,29 +33,29 @@ _GROWING = (Scan, Values, Filter, Project, Join, Union, Unnest)
 
 
 @dataclass(slots=True)
-class Planning:
+class Planner:
     """Plans waves over a catalog."""
 
     storage: Storage
     runner: Runner
     only: Strategy | None = None
     """The strategy to use whatever the estimates say: a differential or a recompute."""
-    nearby: Nearby | None = None
+    in_process: InProcessRunner | None = None
     """What runs small waves in this process, if that is wanted."""
     _programs: dict[tuple[object, ...], Program] = field(default_factory=dict)
     _held: dict[int, Relation] = field(default_factory=dict)
     """The plans of programs, which go by their identity and so must not go."""
 
     @property
-    def catalog(self) -> Catalog:
-        return self.storage.catalog
+    def relations(self) -> Relations:
+        return self.storage.relations
 
     def forget(self) -> None:
         """Forget compiled programs: a definition has changed."""
         self._programs.clear()
         self._held.clear()
-        if self.nearby is not None:
-            self.nearby.forget()
+        if self.in_process is not None:
+            self.in_process.forget()
 
     def plan(
         self,
@@ -78,14 +78,14 @@ class Planning:
         """
         kept = dict(groupings or {})
         begun = perf_counter()
-        definitions = self.catalog.definitions(since, until) | kept
+        definitions = self.relations.definitions(since, until) | kept
         leaves = {n: d for n, d in definitions.items() if n not in given}
         tables = influents(plan, definitions)
         moved = self.changed(tables, since, until)
         below = influents(plan, leaves)
         changed = (moved & below) | frozenset(g for g in below if g in given and _size(given[g]))
         merged = frozenset(g for g, node in kept.items() if self._merges(node, definitions, since, until))
-        instants = _distinct([self.catalog.rows(r).instants(since, until) for r in moved - {CLOCK}])
+        instants = _distinct([self.relations.rows(r).instants(since, until) for r in moved - {CLOCK}])
         stored = groupings is not None and len(instants) == 1
         key = (name, id(plan), changed, moved, frozenset(definitions), merged, frozenset(given), stored)
         self._held[id(plan)] = plan
@@ -98,16 +98,16 @@ class Planning:
         differential, recompute = self._programs[key], self._programs[*key, "recompute"]
 
         def changed_rows(r: str) -> int:
-            return _size(given[r]) if r in given else self.catalog.rows(r).change_count(since, until)
+            return _size(given[r]) if r in given else self.relations.rows(r).change_count(since, until)
 
         changes = sum(map(changed_rows, changed - {CLOCK}))
-        near = self.nearby is not None and self.nearby.why_not(differential, changes) is None
+        in_process = self.in_process is not None and self.in_process.obstacle(differential, changes) is None
         sizes = Sizes(
-            lambda r: self.catalog.rows(r).size(since),
+            lambda r: self.relations.rows(r).size(since),
             changed_rows,
             len(instants),
-            lambda r, column: None if r in given else self.storage.fanout(self.catalog.rows(r), column),
-            toll=0 if near or strict else self.runner.backend.toll,
+            lambda r, column: None if r in given else self.storage.fanout(self.relations.rows(r), column),
+            fixed_cost=0 if in_process or strict else self.runner.backend.fixed_cost,
             listed=LIST_LIMIT,
         )
         choice = choose(differential, None if CLOCK in changed else recompute, merged, sizes, net=net, only=self.only)
@@ -130,7 +130,7 @@ class Planning:
         """Those of some relations that changed in a batch; the clock always does."""
         if since >= until:
             return frozenset()
-        return frozenset(r for r in relations if r == CLOCK or self.catalog.rows(r).changed(since, until))
+        return frozenset(r for r in relations if r == CLOCK or self.relations.rows(r).changed(since, until))
 
     def _merges(self, groups: Aggregate, definitions: Mapping[str, Relation], since: int, until: int) -> bool:
         """Whether the changes of a batch can be merged into a kept grouping."""
@@ -139,16 +139,18 @@ class Planning:
         below = normalise(groups.input, definitions)
         tables = influents(below, definitions)
         growing = all(isinstance(n, _GROWING) for n in walk(below)) and CLOCK not in tables
-        return growing and all(self.catalog.rows(t).only_grows(since, until) for t in tables)
+        return growing and all(self.relations.rows(t).only_grows(since, until) for t in tables)
 
     def execution(self, wave: Wave) -> tuple[str, str]:
         """Where a wave runs, and why there."""
         engine = self.runner.backend.name
-        if self.nearby is None:
+        if self.in_process is None:
             return engine, f"execution is {engine}"
         again = wave.choice.strategy is Strategy.RECOMPUTE
         program = wave.program
-        against = self.nearby.why_not_again(program) if again else self.nearby.why_not(program, wave.changes)
+        against = (
+            self.in_process.recompute_obstacle(program) if again else self.in_process.obstacle(program, wave.changes)
+        )
         return ("in-process", "small, and the engines agree on it") if against is None else (engine, against)
 
 

@@ -18,7 +18,7 @@ from tidings.store.relation.view import StoredView, stored
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class SharedQuery:
     """A stored view's query, over the groupings that are kept for it."""
 
     over: Relation
@@ -63,7 +63,7 @@ def _height(name: str, definitions: Mapping[str, Relation]) -> int:
     return 1 + max((_height(b, definitions) for b in reads(definitions[name]) if b in definitions), default=0)
 
 
-def over_shared(view: StoredView, definitions: Mapping[str, Relation], given: frozenset[str]) -> Query | None:
+def over_shared(view: StoredView, definitions: Mapping[str, Relation], given: frozenset[str]) -> SharedQuery | None:
     """A stored view's query that reads given views as they are; None if its groupings would be others then."""
     normal = normalise(view.plan, definitions, keep=given)
     made = stored(view.view, normal, 0, strict=False)
@@ -71,7 +71,7 @@ def over_shared(view: StoredView, definitions: Mapping[str, Relation], given: fr
     alike = len(kept) == len(new) and all(_columns(a) == _columns(b) for (_, a), (_, b) in zip(kept, new, strict=True))
     if not alike or any(name != other for (name, _), (other, _) in zip(kept, new, strict=True)):
         return None
-    return Query(made.over, made.groupings)
+    return SharedQuery(made.over, made.groupings)
 
 
 def _columns(groups: Aggregate) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tidings.analysis.influents import CLOCK, influents
 from tidings.errors import HistoryGone
 from tidings.store.fold import TableStatus
-from tidings.waves.scheduler import Waves
+from tidings.waves.scheduler import Scheduler
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +44,21 @@ class Status:
         return next(v for v in self.views if v.name.lower() == name.lower())
 
 
-def status(waves: Waves, time: int, tables: tuple[TableStatus, ...] = ()) -> Status:
+def status(scheduler: Scheduler, time: int, tables: tuple[TableStatus, ...] = ()) -> Status:
     """How the stored views stand at the time of the last commit."""
-    return Status(time, tuple(_of(waves, name, time) for name in [v.name for v in waves.catalog.stored()]), tables)
+    return Status(
+        time, tuple(_of(scheduler, name, time) for name in [v.name for v in scheduler.relations.stored()]), tables
+    )
 
 
-def _of(waves: Waves, name: str, time: int) -> ViewStatus:
-    view = next(v for v in waves.catalog.stored() if v.name == name)
+def _of(scheduler: Scheduler, name: str, time: int) -> ViewStatus:
+    view = next(v for v in scheduler.relations.stored() if v.name == name)
     how = f"{view.refresh} strict" if view.strict else str(view.refresh)
     if view.is_outdated:
         return ViewStatus(name, how, None, max(0, time - view.until), None, view.error)
-    below = influents(view.plan, waves.catalog.definitions()) - {CLOCK}
+    below = influents(view.plan, scheduler.relations.definitions()) - {CLOCK}
     try:
-        pending = sum(waves.catalog.rows(r).change_count(view.until, max(view.until, time)) for r in below)
+        pending = sum(scheduler.relations.rows(r).change_count(view.until, max(view.until, time)) for r in below)
     except HistoryGone:
         return ViewStatus(name, how, view.until, max(0, time - view.until), None, view.error)
     return ViewStatus(name, how, view.until, max(0, time - view.until), pending, view.error)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from tidings.delta.cost import Sizes, estimate, tolls
+from tidings.delta.cost import Sizes, estimate, fixed_costs
 from tidings.delta.plan import Program
 from tidings.errors import RecomputeRefused
 
@@ -65,7 +65,7 @@ def choose(
     reason = f"about {rows:,} rows to read"
     if recompute is not None:
         whole = estimate(recompute, sizes) * (1 if net else max(1, sizes.instants))
-        if only is Strategy.RECOMPUTE or (rows + tolls(differential, sizes) > whole and only is None):
+        if only is Strategy.RECOMPUTE or (rows + fixed_costs(differential, sizes) > whole and only is None):
             forced_by = " and ".join(keyless) or "the size of the change"
             reason = f"about {whole:,} rows to read; a differential would read {rows:,}, because of {forced_by}"
             return Choice(Strategy.RECOMPUTE, reason, whole, forced_by)

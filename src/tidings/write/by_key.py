@@ -34,7 +34,7 @@ def to_delete(tx: Transaction, table: Table, data: Any) -> pa.Table:
         groups = _grouped(table, groups[0].records, tuples_may_be_keys=True)
     read = [(g, read_rows(table.name, g.columns, g.records)) for g in groups]
     partial = [(g, rows) for g, rows in read if g.columns != table.columns]
-    held = _Held(tx, table, [key for _, rows in partial for key in _keys(table, rows)])
+    held = _HeldRows(tx, table, [key for _, rows in partial for key in _keys(table, rows)])
     found = [rows for g, rows in read if g.columns == table.columns]
     found += [table_of(table.columns, held.agreeing(g.columns, rows)) for g, rows in partial]
     return pa.concat_tables([table.schema.empty_table(), *found])
@@ -50,7 +50,7 @@ def update(tx: Transaction, table: Table, data: Any) -> None:
         rows = read_rows(table.name, group.columns, group.records)
         parts = zip(group.numbers or range(rows.num_rows), _keys(table, rows), values(rows), strict=True)
         steps += [(number, key, group.columns, record) for number, key, record in parts]
-    held = _Held(tx, table, [key for _, key, _, _ in steps])
+    held = _HeldRows(tx, table, [key for _, key, _, _ in steps])
     came, went = [], []
     for _, key, columns, record in sorted(steps, key=lambda step: step[0]):
         old = held.one(key, dict(zip(table.constraints.key, key, strict=True)))
@@ -73,7 +73,7 @@ class _Group:
     numbers: list[int] = field(default_factory=list)
 
 
-class _Held:
+class _HeldRows:
     """The rows with some keys, as they stand in a transaction."""
 
     def __init__(self, tx: Transaction, table: Table, keys: list[Row]) -> None:

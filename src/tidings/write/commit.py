@@ -24,10 +24,10 @@ from tidings.store.relation.history import entries
 from tidings.store.relation.table import Table, span
 from tidings.store.storage import Storage
 from tidings.store.timeline import Timeline
-from tidings.waves.scheduler import Waves
+from tidings.waves.scheduler import Scheduler
 
 
-class LoadWatcher(Protocol):
+class LoadHook(Protocol):
     """Looks on while tables are loaded."""
 
     def before(self, target: Table) -> None:
@@ -49,7 +49,7 @@ class Commits:
 
     storage: Storage
     enforcer: Enforcer
-    waves: Waves
+    scheduler: Scheduler
     timeline: Timeline
     folding: Folding
     _mutex: RLock
@@ -71,7 +71,7 @@ class Commits:
         last = time + any(c.table.role == "event" for c in changes)
 
         def follow() -> None:
-            self.waves.follow(last)
+            self.scheduler.follow(last)
             if also is not None:
                 also(time)
 
@@ -80,7 +80,7 @@ class Commits:
         self.folding.step()
         return time
 
-    def load(self, target: Table, data: Any, sorted_by: str | None, watcher: LoadWatcher | None = None) -> None:
+    def load(self, target: Table, data: Any, sorted_by: str | None, hook: LoadHook | None = None) -> None:
         """Give an empty table its first rows."""
         if target.base is not None or target.times(-1, self.timeline.time):
             raise InvalidRow(row=1, table=target.name, reason="only a table without rows can be loaded")
@@ -89,25 +89,25 @@ class Commits:
         if key is None:
             raise UnknownColumn(None, closest(str(sorted_by), names), name=sorted_by)
         data = _as_declared(target, data)
-        catalog = self.storage.catalog
-        definitions = catalog.definitions()
-        readers = [v for v in catalog.stored() if target.name in influents(v.plan, definitions)]
+        relations = self.storage.relations
+        definitions = relations.definitions()
+        readers = [v for v in relations.stored() if target.name in influents(v.plan, definitions)]
         followed = self.timeline.time or self.timeline.followed
-        if watcher is not None:
-            watcher.before(target)
+        if hook is not None:
+            hook.before(target)
 
         def check() -> None:
             self.enforcer.check_base(target)
-            if watcher is not None:
-                watcher.loaded(target)
+            if hook is not None:
+                hook.loaded(target)
 
         with self.timeline.beginning_anew([target.name]) if followed else nullcontext():
-            self.storage.load(target, data, key, readers, check, None if watcher is None else watcher.record)
+            self.storage.load(target, data, key, readers, check, None if hook is None else hook.record)
 
-    def load_history(self, data: Mapping[str, Any], late: str, watcher: LoadWatcher | None = None) -> None:
+    def load_history(self, data: Mapping[str, Any], late: str, hook: LoadHook | None = None) -> None:
         """Log rows at the instants they tell."""
         after = self.timeline.settled()
-        given = [(self.storage.catalog.table(name), rows) for name, rows in data.items()]
+        given = [(self.storage.relations.table(name), rows) for name, rows in data.items()]
         changes = entries(given, after=after, present=self.timeline.next(), late=late)
         for table, entry in changes:
             self.enforcer.check_history(table, entry)
@@ -115,9 +115,9 @@ class Commits:
             last = max(span(entry)[1] for _, entry in changes)
 
             def follow() -> None:
-                self.waves.follow(last)
-                if watcher is not None:
-                    watcher.logged([table for table, _ in changes], after, last)
+                self.scheduler.follow(last)
+                if hook is not None:
+                    hook.logged([table for table, _ in changes], after, last)
 
             with self.timeline.reaching(last):
                 self.storage.record(changes, follow)

@@ -70,7 +70,7 @@ def _held(work: Work, read: Merge, on: Expression) -> pa.Table | None:
     plan = tx.access.bind(query, work.change.text)
     given = [Column(c.name, f.type) for c, f in zip(columns, plan.fields, strict=True)]
     alike = all(types.comparable_as_keys(g.type, c.type) for g, c in zip(given, columns, strict=True))
-    if not alike or table.name in influents(plan, tx.access.catalog.definitions()):
+    if not alike or table.name in influents(plan, tx.access.relations.definitions()):
         return None
     keys = row_keys(work.answer_plan(plan, given))
     if len(keys) > KEYS:

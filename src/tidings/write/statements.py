@@ -17,7 +17,7 @@ from tidings.constraints.agreed import NO_VALUE, agreed, constant
 from tidings.errors import EmptySignal, InvalidExpression, UnknownColumn, UnknownEvent, UnknownRelation, closest
 from tidings.ir.expression import Expression, cast, conjuncts
 from tidings.ir.relation import Column, Item, Project
-from tidings.lang.sql.dml import Change, Delete, Insert, Merge, Update
+from tidings.lang.sql.dml import Delete, Insert, Merge, RowStatement, Update
 from tidings.lang.sql.instant import at
 from tidings.store.relation.net import table_of
 from tidings.store.relation.rows import read_rows
@@ -32,7 +32,7 @@ KEYS = 10_000
 """Up to this many keys are looked up one by one."""
 
 
-def run(tx: Transaction, change: Change) -> None:
+def run(tx: Transaction, change: RowStatement) -> None:
     """Do what a statement says."""
     now = tx.access.instant()
     work = Work(tx, target(tx, change), change, now)
@@ -49,7 +49,7 @@ def run(tx: Transaction, change: Change) -> None:
             assert_never(change)
 
 
-def target(tx: Transaction, change: Change) -> Table:
+def target(tx: Transaction, change: RowStatement) -> Table:
     """The table a statement changes."""
     try:
         return tx.target(change.table)

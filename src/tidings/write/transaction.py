@@ -24,12 +24,12 @@ from tidings.ir.relation import Column, Relation
 from tidings.lang.sql import statement
 from tidings.result import Result
 from tidings.store.relation.net import Net, Row
-from tidings.store.relation.relations import Catalog
+from tidings.store.relation.relations import Relations
 from tidings.store.relation.rows import read_rows
 from tidings.store.relation.table import Table
 from tidings.write import by_key, statements
 
-__all__ = ["Access", "Also", "NetChange", "Transaction", "Watcher", "as_entry"]
+__all__ = ["Access", "CommitHook", "NetChange", "Transaction", "TransactionHook", "as_entry"]
 
 
 class Bind(Protocol):
@@ -38,17 +38,17 @@ class Bind(Protocol):
     def __call__(self, query: Expression, text: str, name: str = "result", own: str | None = None) -> Relation: ...
 
 
-Also: TypeAlias = Callable[[int], None]
+CommitHook: TypeAlias = Callable[[int], None]
 """Records more in the transaction of the catalog that records a commit; it is told the commit's time."""
 
 
-class Watcher(Protocol):
+class TransactionHook(Protocol):
     """Looks on while a transaction is open, and may do something in it."""
 
     def after_statement(self) -> None:
         """A statement has been run."""
 
-    def before_commit(self) -> Also | None:
+    def before_commit(self) -> CommitHook | None:
         """The transaction is about to be committed; what is to be recorded with it."""
 
     def rolled_back(self) -> None:
@@ -59,7 +59,7 @@ class Watcher(Protocol):
 class Access:
     """What a transaction needs of its database."""
 
-    catalog: Catalog
+    relations: Relations
     enforcer: Enforcer
     plan: Callable[[str], Relation]
     """The bound plan of a query's text, or of a relation's name."""
@@ -69,10 +69,10 @@ class Access:
     stand for whole tables."""
     instant: Callable[[], int]
     """The present."""
-    commit: Callable[[list[NetChange], Also | None], int]
+    commit: Callable[[list[NetChange], CommitHook | None], int]
     mutex: RLock
     """Lets one thread in at a time: transactions of several share the engine and what the store keeps in memory."""
-    watch: Callable[[Transaction], Watcher | None] = lambda _: None
+    hook_for: Callable[[Transaction], TransactionHook | None] = lambda _: None
     """Whoever looks on while a transaction is open: the rules, if there are any."""
 
 
@@ -116,29 +116,29 @@ class Transaction:
     """What has been done, in order: rows of tables that came (1) or went (-1)."""
     inside: bool = False
     """Whether this is the part of a transaction that a rule's action has: somebody else ends it."""
-    _watcher: Watcher | None = None
-    _is_watched: bool = False
+    _hook: TransactionHook | None = None
+    _has_hook: bool = False
     _mutex: RLock = field(init=False)
 
     def __post_init__(self) -> None:
         self._mutex = self.access.mutex
 
     @property
-    def watcher(self) -> Watcher | None:
+    def hook(self) -> TransactionHook | None:
         """Who looks on."""
-        if not self._is_watched:
-            self._is_watched, self._watcher = True, self.access.watch(self)
-        return self._watcher
+        if not self._has_hook:
+            self._has_hook, self._hook = True, self.access.hook_for(self)
+        return self._hook
 
     def part(self, access: Access) -> Transaction:
         """The same transaction, for somebody who may change rows in it but not end it."""
-        return Transaction(replace(access, watch=lambda _: None), self._work, done=self.done, inside=True)
+        return Transaction(replace(access, hook_for=lambda _: None), self._work, done=self.done, inside=True)
 
     def statement_done(self) -> None:
         """Say that a statement has been run; those of the ways to change rows here say so themselves."""
-        if self.watcher is not None:
+        if self.hook is not None:
             with self._refusing():
-                self.watcher.after_statement()
+                self.hook.after_statement()
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
@@ -147,8 +147,8 @@ class Transaction:
             yield
         except BaseException:
             self._over = "a rule refused it"
-            if self._watcher is not None:
-                self._watcher.rolled_back()
+            if self._hook is not None:
+                self._hook.rolled_back()
             raise
 
     def signal_rows(self, read: statement.Signal) -> None:
@@ -239,9 +239,9 @@ class Transaction:
         self._require_open()
         self._require_own()
         also = None
-        if self.watcher is not None:
+        if self.hook is not None:
             with self._refusing():
-                also = self.watcher.before_commit()
+                also = self.hook.before_commit()
         self.time = self.access.commit([c for work in self._work.values() if (c := work.change()).weights], also)
         self._over = "it was committed"
         return self.time
@@ -251,15 +251,15 @@ class Transaction:
         self._require_open()
         self._require_own()
         self._over = "it was rolled back"
-        if self._watcher is not None:
-            self._watcher.rolled_back()
+        if self._hook is not None:
+            self._hook.rolled_back()
 
     # what the ways to change rows are made of
 
     def target(self, table: str) -> Table:
         """A table to be changed."""
         self._require_open()
-        found = self.access.catalog.table(table)
+        found = self.access.relations.table(table)
         if found.role == "event":
             raise UnsupportedStatement(None, f"SIGNAL {found.name}", statement=f"a change of the event {found.name}")
         return found
@@ -267,7 +267,7 @@ class Transaction:
     def event(self, name: str) -> Table:
         """An event to be signalled."""
         self._require_open()
-        found = self.access.catalog.find(name)
+        found = self.access.relations.find(name)
         if not isinstance(found, Table) or found.role != "event":
             raise UnknownEvent(None, name=name)
         return found
@@ -297,7 +297,7 @@ class Transaction:
             if net.weights:
                 self.access.enforcer.check_present(net)
                 changes[work.table.name] = as_entry(work.table.columns, net.rows, net.weights)
-        tables = {name: self.access.catalog.table(name) for name in instead or {}}
+        tables = {name: self.access.relations.table(name) for name in instead or {}}
         given = {n: as_entry(tables[n].columns, rows, [1] * rows.num_rows) for n, rows in (instead or {}).items()}
         return self.access.answer(plan, now, changes, given)
 

@@ -12,7 +12,7 @@ from tidings.engine.arrow import arrow_schema
 from tidings.errors import InvalidExpression, UnknownColumn, closest
 from tidings.ir.expression import Expression, cast
 from tidings.ir.relation import Column, Item, Project, Relation
-from tidings.lang.sql.dml import Change, Setting
+from tidings.lang.sql.dml import RowStatement, Setting
 from tidings.lang.sql.instant import at
 from tidings.lang.sql.parse import parsed, place
 from tidings.store.relation.table import Table
@@ -27,7 +27,7 @@ class Work:
 
     tx: Transaction
     table: Table
-    change: Change
+    change: RowStatement
     now: int
 
     def column(self, node: Expression, alias: str) -> Column:

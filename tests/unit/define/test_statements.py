@@ -88,7 +88,7 @@ def test_an_accepted_statement_begins_anew(db: Database, text: str, names: set[s
     assert set(db._storage.began) == names
     assert len(set(db._storage.began.values())) == 1
     assert all(db._storage.began[name] > max(held.values()) for name in names)
-    present = {name for name in held if db._catalog.find(name) is not None}
+    present = {name for name in held if db._relations.find(name) is not None}
     touched = {"t", "v", "m"} if "t" in names else names
     assert {name for name in present if not goes_on(db, name, held[name])} == touched & present
     if db._storage.journal is not None:
@@ -118,9 +118,9 @@ def test_the_name_begins_with_the_definition_or_not_at_all(
         assert set(db._storage.began) == ({name} if done else set())
     with opened(path) as db:
         assert set(db._storage.began) == ({name} if done else set())
-        assert len(db._catalog.table("t").columns) == 1 + (done and at == "redefine")
-        assert (db._catalog.find("m") is None) == (done and at == "undefine")
-        if db._catalog.find(name) is not None:
+        assert len(db._relations.table("t").columns) == 1 + (done and at == "redefine")
+        assert (db._relations.find("m") is None) == (done and at == "undefine")
+        if db._relations.find(name) is not None:
             assert goes_on(db, name, since) is not done
 
 

@@ -37,7 +37,7 @@ class Request:
     counted: bool
 
 
-class Book:
+class RuleRegistry:
     """What came, by case."""
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class Book:
             return known[-1]
 
 
-BOOK = Book()
+BOOK = RuleRegistry()
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -13,9 +13,9 @@ from tests.unit.deliver.help import SECOND, fire
 from tidings.clock import ManualClock
 from tidings.deliver.channel import Arrived, Ended, Failed, Outcome, Refused
 from tidings.deliver.deliverer import Deliverer
-from tidings.deliver.retry_policy import Policy
+from tidings.retry_policy import RetryPolicy
 from tidings.store.catalog.session import Session
-from tidings.store.rules.outbox import Memory, Message, Outbox, State
+from tidings.store.rules.outbox import MemoryCatalog, Message, Outbox, State
 
 
 @dataclass(slots=True)
@@ -34,17 +34,19 @@ class Told:
         return answer
 
 
-PLAIN = Policy(jitter=0)
+PLAIN = RetryPolicy(jitter=0)
 
 
 @pytest.fixture
 def outbox() -> Iterator[Outbox]:
-    memory = Memory()
+    memory = MemoryCatalog()
     yield Outbox(memory)
     memory.close()
 
 
-def made(outbox: Outbox, *answers: Outcome | BaseException, policy: Policy = PLAIN, at_once: bool = False) -> Deliverer:
+def made(
+    outbox: Outbox, *answers: Outcome | BaseException, policy: RetryPolicy = PLAIN, at_once: bool = False
+) -> Deliverer:
     channel = Told(list(answers), at_once=at_once)
     return Deliverer(outbox, {"webhook": channel}, ManualClock(0), policy, workers=1)
 
@@ -67,7 +69,7 @@ def test_what_is_due_is_delivered_once_and_in_order(outbox: Outbox, at_once: boo
 
 def test_waits_grow_and_the_last_failure_is_a_dead_letter(outbox: Outbox) -> None:
     (id,) = fire(outbox, "a")
-    deliverer = made(outbox, *[Failed("500")] * 4, policy=Policy(attempts=4, jitter=0))
+    deliverer = made(outbox, *[Failed("500")] * 4, policy=RetryPolicy(attempts=4, jitter=0))
     for now in range(0, 100 * SECOND, SECOND):
         deliverer.step(now)
     assert seen(deliverer) == [(s * SECOND, id) for s in (0, 5, 20, 65)]
@@ -80,7 +82,7 @@ def test_waits_grow_and_the_last_failure_is_a_dead_letter(outbox: Outbox) -> Non
 
 
 def test_jitter_is_around_the_plain_wait() -> None:
-    policy = Policy()
+    policy = RetryPolicy()
     assert [policy.wait(1, chance) for chance in (0.0, 0.5, 1.0)] == [3_750_000, 5_000_000, 6_250_000]
 
 
@@ -177,7 +179,7 @@ def test_a_message_that_ends_the_process_again_and_again_is_given_up(outbox: Out
     for _ in range(3):
         outbox.recover()
         outbox.claim(0, ["webhook"])
-    deliverer = made(outbox, policy=Policy(attempts=3))
+    deliverer = made(outbox, policy=RetryPolicy(attempts=3))
     deliverer.step(0)
     assert seen(deliverer) == []
     assert outbox.counts()[State.DEAD] == 1
@@ -267,7 +269,9 @@ def test_one_that_was_stopped_can_still_be_asked_and_started_again(outbox: Outbo
 
 def test_what_was_delivered_is_forgotten_after_a_while_and_what_was_not_is_not(outbox: Outbox) -> None:
     fire(outbox, "a", "b", "c")
-    deliverer = made(outbox, Refused("no"), Failed("busy", not_before=1), policy=Policy(kept=100 * SECOND, jitter=0))
+    deliverer = made(
+        outbox, Refused("no"), Failed("busy", not_before=1), policy=RetryPolicy(kept=100 * SECOND, jitter=0)
+    )
     deliverer.step(0)
     assert outbox.counts() == {State.WAITING: 1, State.DELIVERED: 1, State.DEAD: 1, State.DISABLED: 0}
     deliverer.step(3599 * SECOND)

@@ -12,21 +12,21 @@ import pytest
 import tidings
 from tests.unit.deliver.help import fire
 from tidings import Database, ManualClock
-from tidings.deliver.deliveries import COLUMNS, Deliveries, Settings, rows
-from tidings.deliver.retry_policy import Policy
+from tidings.deliver.deliveries import COLUMNS, Deliveries, DeliverySettings, rows
 from tidings.deliver.signature import new_secret
+from tidings.retry_policy import RetryPolicy
 from tidings.store.relation.net import table_of
-from tidings.store.rules.outbox import Memory, State
+from tidings.store.rules.outbox import MemoryCatalog, State
 
 
 @pytest.fixture
-def memory() -> Iterator[Memory]:
-    made = Memory()
+def memory() -> Iterator[MemoryCatalog]:
+    made = MemoryCatalog()
     yield made
     made.close()
 
 
-def test_channels_without_settings_wait(memory: Memory) -> None:
+def test_channels_without_settings_wait(memory: MemoryCatalog) -> None:
     deliveries = Deliveries(memory, ManualClock(0))
     for channel in ("webhook", "file", "mail"):
         fire(deliveries.outbox, "x", channel=channel)
@@ -34,18 +34,20 @@ def test_channels_without_settings_wait(memory: Memory) -> None:
     assert len(deliveries.entries("waiting")) == 3
 
 
-def test_settings_make_channels(memory: Memory, tmp_path: Path) -> None:
+def test_settings_make_channels(memory: MemoryCatalog, tmp_path: Path) -> None:
     secret = new_secret()
-    settings = Settings([secret], allow=["10.0.0.0/8"], files=tmp_path)
+    settings = DeliverySettings([secret], allow=["10.0.0.0/8"], files=tmp_path)
     assert secret not in repr(settings)
     assert set(Deliveries(memory, settings=settings).deliverer.channels) == {"notify", "webhook", "file"}
     with pytest.raises(ValueError, match="does not appear to be"):
-        Deliveries(memory, settings=Settings([secret], allow=["everything"]))
+        Deliveries(memory, settings=DeliverySettings([secret], allow=["everything"]))
 
 
-def test_dead_letters_are_listed_and_redelivered(memory: Memory, tmp_path: Path) -> None:
+def test_dead_letters_are_listed_and_redelivered(memory: MemoryCatalog, tmp_path: Path) -> None:
     clock = ManualClock(0)
-    deliveries = Deliveries(memory, clock, Settings(files=tmp_path / "later", policy=Policy(attempts=1, rest=0)))
+    deliveries = Deliveries(
+        memory, clock, DeliverySettings(files=tmp_path / "later", policy=RetryPolicy(attempts=1, rest=0))
+    )
     ids = fire(deliveries.outbox, "a.jsonl", "b.jsonl", channel="file")
     deliveries.step()
     assert [e.message.id for e in deliveries.dead()] == ids
@@ -57,7 +59,7 @@ def test_dead_letters_are_listed_and_redelivered(memory: Memory, tmp_path: Path)
     assert deliveries.dead() == []
 
 
-def test_targets_are_disabled_and_enabled(memory: Memory) -> None:
+def test_targets_are_disabled_and_enabled(memory: MemoryCatalog) -> None:
     deliveries = Deliveries(memory, ManualClock(0))
     fire(deliveries.outbox, "x", channel="notify")
     deliveries.disable("notify", "x")
@@ -67,7 +69,7 @@ def test_targets_are_disabled_and_enabled(memory: Memory) -> None:
     assert deliveries.step() == 1
 
 
-def test_deliveries_are_a_table(memory: Memory) -> None:
+def test_deliveries_are_a_table(memory: MemoryCatalog) -> None:
     deliveries = Deliveries(memory, ManualClock(0))
     (id,) = fire(deliveries.outbox, "x", channel="notify")
     deliveries.step()
@@ -75,7 +77,7 @@ def test_deliveries_are_a_table(memory: Memory) -> None:
     assert (row["id"], row["state"], row["attempts"], row["target"]) == (id, "delivered", 1, "x")
 
 
-def test_a_thread_tells_listeners(memory: Memory) -> None:
+def test_a_thread_tells_listeners(memory: MemoryCatalog) -> None:
     deliveries = Deliveries(memory)
     listener = deliveries.listen("buyers")
     deliveries.start()
@@ -103,7 +105,7 @@ def low(db: Database, item: int) -> None:
 def test_rules_tell(kept: bool, tmp_path: Path) -> None:
     path = tmp_path / "db" if kept else None
     with tidings.open(path, engine="duckdb", clock=ManualClock(0)) as db:
-        deliveries = Deliveries(db._storage.tables_beside, ManualClock(10), Settings(files=tmp_path))
+        deliveries = Deliveries(db._storage.rule_tables, ManualClock(10), DeliverySettings(files=tmp_path))
         listener = deliveries.listen("buyers")
         db.sql(RULES)
         low(db, 1)
@@ -125,7 +127,7 @@ def test_what_was_not_delivered_is_when_the_database_is_opened_again(tmp_path: P
         db.sql(RULES)
         low(db, 1)
     with tidings.open(tmp_path / "db", engine="duckdb", clock=ManualClock(0)) as db:
-        deliveries = Deliveries(db._storage.tables_beside, ManualClock(10), Settings(files=tmp_path))
+        deliveries = Deliveries(db._storage.rule_tables, ManualClock(10), DeliverySettings(files=tmp_path))
         assert deliveries.step() == 2
         assert len((tmp_path / "low.jsonl").read_text().splitlines()) == 1
         deliveries.close()
@@ -137,12 +139,12 @@ def test_a_transaction_that_is_rolled_back_tells_nothing(tmp_path: Path) -> None
         tx = db.transaction()
         tx.insert("quantity", [(1, 5)])
         tx.rollback()
-        assert Deliveries(db._storage.tables_beside).entries() == []
+        assert Deliveries(db._storage.rule_tables).entries() == []
 
 
 def test_commits_and_deliveries_go_on_side_by_side(tmp_path: Path) -> None:
     with tidings.open(tmp_path / "db", engine="duckdb", clock=ManualClock(0)) as db:
-        deliveries = Deliveries(db._storage.tables_beside, settings=Settings(files=tmp_path))
+        deliveries = Deliveries(db._storage.rule_tables, settings=DeliverySettings(files=tmp_path))
         listener = deliveries.listen("buyers")
         db.sql(RULES)
         deliveries.start()
@@ -153,7 +155,7 @@ def test_commits_and_deliveries_go_on_side_by_side(tmp_path: Path) -> None:
         deliveries.close()
         assert [n.payload["data"]["rows"][0]["item"] for n in heard if n] == list(range(40))
         assert deliveries.deliverer.error is None
-        deliveries = Deliveries(db._storage.tables_beside, settings=Settings(files=tmp_path))
+        deliveries = Deliveries(db._storage.rule_tables, settings=DeliverySettings(files=tmp_path))
         deliveries.step()
         lines = (tmp_path / "low.jsonl").read_text().splitlines()
         assert [json.loads(line)["data"]["rows"][0]["item"] for line in lines] == list(range(40))

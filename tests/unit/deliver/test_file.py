@@ -11,7 +11,7 @@ from threading import Thread
 import pytest
 
 from tidings.deliver.channel import Arrived, Failed, Refused
-from tidings.deliver.file import File
+from tidings.deliver.file import FileChannel
 from tidings.store.rules.outbox import Message
 
 
@@ -25,7 +25,7 @@ def lines(path: Path) -> list[str]:
 
 
 def test_each_message_is_a_line(tmp_path: Path) -> None:
-    channel = File(tmp_path)
+    channel = FileChannel(tmp_path)
     assert [channel.send(message(n), 0) for n in (1, 2)] == [Arrived(), Arrived()]
     first, second = map(json.loads, lines(tmp_path / "out.jsonl"))
     assert first == {"id": "msg_1", "firing": 1, "text": "a\nb ü"}
@@ -34,14 +34,14 @@ def test_each_message_is_a_line(tmp_path: Path) -> None:
 
 def test_what_a_crash_left_unfinished_stays_on_a_line_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "out.jsonl").write_text('{"id": "ms')
-    File(tmp_path).send(message(), 0)
+    FileChannel(tmp_path).send(message(), 0)
     torn, whole = lines(tmp_path / "out.jsonl")
     assert torn == '{"id": "ms'
     assert json.loads(whole)["id"] == "msg_1"
 
 
 def test_a_line_that_does_not_fit_is_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    channel, write = File(tmp_path), os.write
+    channel, write = FileChannel(tmp_path), os.write
     channel.send(message(), 0)
     before = (tmp_path / "out.jsonl").read_bytes()
     room = [10]
@@ -67,21 +67,21 @@ def test_no_path_leads_out_of_the_folder(tmp_path: Path, target: str) -> None:
     root = tmp_path / "root"
     root.mkdir()
     (root / "link").symlink_to(tmp_path)
-    assert isinstance(File(root).send(message(target=target), 0), Refused | Failed)
+    assert isinstance(FileChannel(root).send(message(target=target), 0), Refused | Failed)
     assert not (tmp_path / "out.jsonl").exists()
 
 
 def test_a_folder_that_is_not_there_is_a_failure(tmp_path: Path) -> None:
-    assert isinstance(File(tmp_path).send(message(target="a/out.jsonl"), 0), Failed)
+    assert isinstance(FileChannel(tmp_path).send(message(target="a/out.jsonl"), 0), Failed)
 
 
 def test_what_is_not_a_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    assert isinstance(File(tmp_path).send(message(target="pipe"), 0), Refused)
+    assert isinstance(FileChannel(tmp_path).send(message(target="pipe"), 0), Refused)
 
 
 def test_many_can_append_to_one_file(tmp_path: Path) -> None:
-    threads = [Thread(target=lambda: [File(tmp_path).send(message(n), 0) for n in range(20)]) for _ in range(3)]
+    threads = [Thread(target=lambda: [FileChannel(tmp_path).send(message(n), 0) for n in range(20)]) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:

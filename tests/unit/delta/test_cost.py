@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.unit.schema import bound, program
-from tidings.delta.cost import FANOUT, Reading, Sizes, estimate, readings, tolls
+from tidings.delta.cost import FANOUT, Reading, Sizes, estimate, fixed_costs, readings
 from tidings.delta.recompute import recompute_program
 from tidings.ir.relation import Version
 
@@ -41,9 +41,9 @@ def test_rows_per_key_where_they_are_known() -> None:
 
 def test_an_engine_may_take_a_toll_for_keys_it_does_not_list() -> None:
     found = program(JOIN, "u")
-    few, many = (Sizes(lambda _: 1000, lambda _, n=n: n, 1, toll=500, listed=10) for n in (10, 11))  # type: ignore[misc]
-    assert (tolls(found, few), tolls(found, many), tolls(found, sizes(changes=11))) == (0, 500, 0)
-    assert tolls(program(TOTAL, "u"), many) == 0
+    few, many = (Sizes(lambda _: 1000, lambda _, n=n: n, 1, fixed_cost=500, listed=10) for n in (10, 11))  # type: ignore[misc]
+    assert (fixed_costs(found, few), fixed_costs(found, many), fixed_costs(found, sizes(changes=11))) == (0, 500, 0)
+    assert fixed_costs(program(TOTAL, "u"), many) == 0
 
 
 def test_a_restricted_read_is_never_more_than_the_whole() -> None:

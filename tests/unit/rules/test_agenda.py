@@ -10,8 +10,8 @@ import pytest
 import tidings
 from tidings import Database
 from tidings.errors import CascadeTooLong, RuleRaised, UnknownProcedure, UnknownTransactionState
-from tidings.read import in_transaction as within
-from tidings.waves.scheduler import Waves
+from tidings.read import in_transaction
+from tidings.waves.scheduler import Scheduler
 from tidings.write.transaction import Transaction
 
 LOW = "WHEN SELECT item FROM low"
@@ -197,13 +197,13 @@ def test_an_error_in_an_action_rolls_everything_back(db: Database) -> None:
 
 def test_what_does_not_concern_a_rule_costs_no_wave(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    ask = within.delta
+    ask = in_transaction.delta
 
-    def noted(waves: Waves, name: str, *more: Any) -> Any:
+    def noted(waves: Scheduler, name: str, *more: Any) -> Any:
         asked.append(name)
         return ask(waves, name, *more)
 
-    monkeypatch.setattr(within, "delta", noted)
+    monkeypatch.setattr(in_transaction, "delta", noted)
     db.sql(f"CREATE RULE a {LOW} DO INSERT INTO orders SELECT item, 1 FROM condition {NOW}")
     db.sql("INSERT INTO log VALUES ('x', 1)")
     assert asked == []

@@ -10,7 +10,7 @@ import pytest
 
 import tidings
 from tests.postgresql import schema, server
-from tidings.deliver.deliveries import Settings
+from tidings.deliver.deliveries import DeliverySettings
 from tidings.store.rules.outbox import State
 
 COMMITS, WRITERS = 20, 2
@@ -29,7 +29,7 @@ def catalog(request: pytest.FixtureRequest, kind: str) -> str | None:
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_all_is_committed_and_delivered(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
-    settings = Settings(files=tmp_path / "out")
+    settings = DeliverySettings(files=tmp_path / "out")
     url = catalog(request, kind)
     with tidings.open(tmp_path / "d", engine="duckdb", catalog=url, deliveries=settings) as db:
         db.sql("""

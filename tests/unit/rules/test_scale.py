@@ -76,13 +76,13 @@ def write_rules(db: Database, count: int) -> None:
 def test_rules_of_twenty_shapes_are_twenty_queries(shop: Database, asked: list[str]) -> None:
     count = 60
     write_rules(shop, count)
-    assert len({id(s) for s in shop._book.shapes().values()}) == 20
+    assert len({id(s) for s in shop._registry.shapes().values()}) == 20
     asked.clear()
     with shop.transaction() as tx:
         tx.insert("stock", [(1, "item 3", 4), (3, "item 9", 30)])
     assert len(asked) == 20
     together = sorted(fired(shop))
-    shop._book._shapes = {}
+    shop._registry._shapes = {}
     asked.clear()
     with shop.transaction() as tx:
         tx.insert("stock", [(1, "item 3", 4), (3, "item 9", 30)])

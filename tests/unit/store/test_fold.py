@@ -15,7 +15,7 @@ from tidings import Database, ManualClock
 from tidings.engine.backend import Backend
 from tidings.engine.duckdb import DuckDB
 from tidings.errors import EngineFailed
-from tidings.store.fold import Policy
+from tidings.store.fold import FoldPolicy
 from tidings.store.relation.table import Table
 
 
@@ -28,13 +28,13 @@ def path(tmp_path: Path) -> Path:
 def db(path: Path) -> Iterator[Database]:
     """A table in a folder that is folded when three rows are logged."""
     with tidings.open(path, engine="duckdb", clock=ManualClock(1)) as database:
-        database._folding.policy = Policy(2, 0.0)
+        database._folding.policy = FoldPolicy(2, 0.0)
         database.sql("CREATE TABLE t (x INT, s STRING)")
         yield database
 
 
 def table(db: Database) -> Table:
-    return db._catalog.table("t")
+    return db._relations.table("t")
 
 
 def put(db: Database, *values: int) -> None:
@@ -59,8 +59,8 @@ def test_a_log_that_has_grown_is_folded(db: Database) -> None:
 
 def test_a_share_of_the_base() -> None:
     some = Table("t", (), base="t", base_size=1_000_000)
-    assert Policy().limit(some) == 100_000
-    assert Policy().limit(Table("t", ())) == 20_000
+    assert FoldPolicy().limit(some) == 100_000
+    assert FoldPolicy().limit(Table("t", ())) == 20_000
 
 
 class Slow(DuckDB):
@@ -126,14 +126,14 @@ def test_closing_begins_nothing(db: Database, slow: Slow, path: Path) -> None:
     db.close()
     with tidings.open(path, engine="duckdb") as again:
         assert table(again).base_size == 3
-        assert again._catalog.table("u").since_base() in (0, 5)
+        assert again._relations.table("u").since_base() in (0, 5)
         assert len(again.query("u")) == 5
 
 
 def test_rows_with_maps_and_repeated_rows(path: Path) -> None:
     with tidings.open(path, engine="duckdb", clock=ManualClock(1)) as db:
         db.sql("CREATE TABLE m (x INT, m MAP<STRING, INT>); CREATE TABLE t (x INT, s STRING)")
-        db._folding.policy = Policy(0, 0.0)
+        db._folding.policy = FoldPolicy(0, 0.0)
         for change in (1, -1, 3, -1, 2):
             with db.transaction() as tx:
                 act = tx.insert if change > 0 else tx.delete
@@ -163,7 +163,7 @@ def test_a_view_that_began_anew_has_no_use_for_its_fold(db: Database, slow: Slow
     db.sql("CREATE MATERIALIZED VIEW v AS SELECT x FROM t")
     put(db, 1, 2, 3)
     db.advance()
-    db._waves.fill(db._catalog.stored()[0], db.time)
+    db._scheduler.fill(db._relations.stored()[0], db.time)
     slow.go.set()
     db._folding._settle()
     assert sorted(r["x"] for r in db.query("v").rows()) == [1, 2, 3]
@@ -215,7 +215,7 @@ def test_a_log_of_many_entries_becomes_one(path: Path, at_once: bool) -> None:
         with tidings.open(path, engine="duckdb", read_only=True) as reader:
             for number in range(1, 21):
                 if number == 20 and not at_once:
-                    db._folding.policy = Policy(2, 0.0)
+                    db._folding.policy = FoldPolicy(2, 0.0)
                 clock.set(number)
                 put(db, number)
                 if number == 10:
@@ -242,7 +242,7 @@ def test_rows_come_from_the_catalog_after_opening(path: Path) -> None:
         with db.transaction() as tx:
             tx.delete("t", [(2, "2")])
     with tidings.open(path, engine="duckdb", clock=ManualClock(1)) as db:
-        db._folding.policy = Policy(2, 0.0)
+        db._folding.policy = FoldPolicy(2, 0.0)
         assert numbers(db) == [1, 3]
         db._folding._settle()
         assert (table(db).base_size, table(db).since_base()) == (2, 0)
@@ -250,12 +250,12 @@ def test_rows_come_from_the_catalog_after_opening(path: Path) -> None:
 
 def test_in_memory_folds_are_at_once() -> None:
     with tidings.open(engine="duckdb", clock=ManualClock(1)) as db:
-        db._folding.policy = Policy(2, 0.0)
+        db._folding.policy = FoldPolicy(2, 0.0)
         db.sql("CREATE TABLE t (x INT, s STRING)")
         put(db, 1, 2, 3)
         put(db, 4)
         assert (table(db).base_size, table(db).since_base()) == (3, 1)
-        db._folding.policy = Policy(2, 0.0, in_memory=2)
+        db._folding.policy = FoldPolicy(2, 0.0, in_memory=2)
         put(db, 5, 6, 7)
         assert table(db).since_base() == 4
         assert db.fold() == 1

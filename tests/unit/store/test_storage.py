@@ -202,7 +202,7 @@ def test_a_damaged_log_file_is_named(path: Path, harm: Callable[[Path], None]) -
 def test_a_damaged_snapshot_file_is_named(path: Path, harm: Callable[[Path], None]) -> None:
     with opened(path) as db:
         db.sql("CREATE TABLE t (x INT); CREATE TABLE u (x INT); INSERT INTO u VALUES (1); INSERT INTO t VALUES (1)")
-        db._storage.fold(db._catalog.table("t"))
+        db._storage.fold(db._relations.table("t"))
     file = only_file(path, "base")
     harm(file)
     with opened(path) as db:

@@ -98,7 +98,7 @@ def test_a_strict_stored_view_stays_where_it_is(db: tidings.Database) -> None:
     db.sql("CREATE MATERIALIZED VIEW top WITH (refresh = 'incremental strict') AS SELECT x FROM t ORDER BY x LIMIT 3")
     changed(db)
     assert db.advance() == db.time
-    db._waves.planning.only = Strategy.RECOMPUTE
+    db._scheduler.planner.only = Strategy.RECOMPUTE
     changed(db)
     with pytest.raises(errors.RecomputeRefused):
         db.query("top")

@@ -14,7 +14,7 @@ from tidings.ir.relation import Column, Field
 from tidings.lang.sql.parse import place
 
 
-class Catalog(Protocol):
+class Namespace(Protocol):
     """What the binder asks about relations: their names and columns."""
 
     def names(self) -> list[str]: ...
@@ -46,7 +46,7 @@ class Context:
     """One binding: of one query, from one text."""
 
     text: str
-    catalog: Catalog
+    namespace: Namespace
     analyzer: Analyzer
     used: set[str] = field(default_factory=set)
 

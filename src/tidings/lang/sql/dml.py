@@ -78,7 +78,7 @@ class Merge:
     place: Place | None
 
 
-Change: TypeAlias = Insert | Update | Delete | Merge
+RowStatement: TypeAlias = Insert | Update | Delete | Merge
 
 
 def read_insert(tree: exp.Insert, text: str) -> Insert:

@@ -29,7 +29,7 @@ from tidings.lang.sql.scope import Outer, Scope
 from tidings.lang.sql.select import bind_select, refused_clauses
 from tidings.lang.sql.sources import bind_from
 
-Named = Mapping[str, "Cte"]
+NamedSubscription = Mapping[str, "Cte"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Cte:
     """A common table expression, and those its own text may use."""
 
     tree: exp.CTE
-    visible: Named
+    visible: NamedSubscription
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ class Binder:
 
     ctx: Context
 
-    def query(self, node: Expression, name: str, ctes: Named, outer: Outer | None = None) -> Bound:
+    def query(self, node: Expression, name: str, ctes: NamedSubscription, outer: Outer | None = None) -> Bound:
         """A query expression, whose result goes by ``name``; ``outer`` is the query around a subquery."""
         ctes = self.with_clause(node, ctes)
         match node:
@@ -66,7 +66,7 @@ class Binder:
                 construct = f"a {node.key.upper()} statement"
         raise self.ctx.unsupported(construct, node)
 
-    def with_clause(self, node: Expression, ctes: Named) -> Named:
+    def with_clause(self, node: Expression, ctes: NamedSubscription) -> NamedSubscription:
         clause = node.args.get("with_")
         if clause is None:
             return ctes
@@ -77,7 +77,7 @@ class Binder:
             ctes = {**ctes, cte.alias.lower(): Cte(cte, ctes)}
         return ctes
 
-    def _set_operation(self, node: exp.SetOperation, name: str, ctes: Named, outer: Outer | None) -> Bound:
+    def _set_operation(self, node: exp.SetOperation, name: str, ctes: NamedSubscription, outer: Outer | None) -> Bound:
         left, right = (self.query(side, name, ctes, outer) for side in (node.left, node.right))
         if node.args.get("by_name"):
             right = self._by_name(node, left.names, right)
@@ -155,7 +155,9 @@ class Binder:
             self.ctx.alias(name), tuple(Column(n, c.type) for n, c in zip(names, columns, strict=True)), cells
         )
 
-    def from_clause(self, node: exp.Select, ctes: Named, outer: Outer | None) -> tuple[Scope, Relation, exp.Select]:
+    def from_clause(
+        self, node: exp.Select, ctes: NamedSubscription, outer: Outer | None
+    ) -> tuple[Scope, Relation, exp.Select]:
         """The sources in scope, their join, and the analyzer's stand-in for the clause."""
         return bind_from(self, node, ctes, outer)
 
@@ -171,7 +173,7 @@ class Binder:
             check_reserved(identifier.name, self.ctx.place(identifier))
         return tuple(i.name for i in listed)
 
-    def named(self, node: exp.Table, name: str, ctes: Named) -> Bound:
+    def named(self, node: exp.Table, name: str, ctes: NamedSubscription) -> Bound:
         """A table, a view or a common table expression by its name."""
         if not isinstance(node.this, exp.Identifier):
             raise self.ctx.unsupported("a table function", node)
@@ -180,9 +182,9 @@ class Binder:
         if cte is not None:
             bound = self.query(cte.tree.this, name, cte.visible)
             return Bound(bound.plan, self.renamed(bound.names, cte.tree))
-        found = self.ctx.catalog.columns(".".join(p.name for p in node.parts))
+        found = self.ctx.namespace.columns(".".join(p.name for p in node.parts))
         if found is None:
-            known = [*self.ctx.catalog.names(), *(c.tree.alias for c in ctes.values())]
+            known = [*self.ctx.namespace.names(), *(c.tree.alias for c in ctes.values())]
             raise UnknownRelation(at, closest(node.name, known), name=".".join(p.name for p in node.parts))
         return Bound.of(Scan(found[0], self.ctx.alias(name), found[1]))
 

@@ -15,7 +15,7 @@ from sqlglot import exp
 from tidings.errors import InvalidSyntax, Place
 from tidings.ir.expression import Expression
 from tidings.ir.relation import Column
-from tidings.lang.sql.dml import Change, Insert
+from tidings.lang.sql.dml import Insert, RowStatement
 from tidings.lang.sql.event import Event, read_event
 from tidings.lang.sql.reader import Reader
 
@@ -35,7 +35,7 @@ class Call:
 class Modify:
     """SQL over the condition's rows, which are called ``condition``."""
 
-    change: Change
+    change: RowStatement
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ class Signal:
 
 RuleStatement: TypeAlias = CreateRule | DropRule | SwitchRule | ActivateRule | CreateEvent | DropEvent | Signal
 
-ReadChange = Callable[[Expression, str], Change | None]
+ReadChange = Callable[[Expression, str], RowStatement | None]
 """A statement that changes rows, from its tree; None for others."""
 
 

@@ -12,24 +12,15 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 from sqlalchemy import Connection
 
+from tidings.retry_policy import RetryPolicy
 from tidings.rules.action.run import does, payload
 from tidings.rules.rule import Rule
 from tidings.store.rules import outbox
-from tidings.store.rules.outbox import ACTION, Delivered, Entry, GivenUp, Later, Message, Outbox
+from tidings.store.rules.outbox import ACTION, Delivered, GivenUp, Later, Message, Outbox, OutboxEntry
 from tidings.store.rules.rule_store import Firing, RuleStore, settle
-
-
-class Patience(Protocol):
-    """How often something is tried, and how long to wait in between, in microseconds."""
-
-    @property
-    def attempts(self) -> int: ...
-
-    def wait(self, attempts: int, chance: float) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,24 +28,26 @@ class Retries:
     """The actions of one database that are to be tried again."""
 
     store: RuleStore
-    patience: Patience | None
+    retry_policy: RetryPolicy | None
     """None if nothing is tried twice."""
     chance: Callable[[], float] = random.random
 
     @property
     def outbox(self) -> Outbox:
-        return Outbox(self.store.storage.tables_beside)
+        return Outbox(self.store.storage.rule_tables)
 
-    def due(self, now: int) -> list[Entry]:
+    def due(self, now: int) -> list[OutboxEntry]:
         """What is to be tried now; the attempt is counted."""
         self.outbox.recover(ACTION)
         return self.outbox.claim(now, [ACTION])
 
-    def failed(self, rule: Rule, firing: Firing, entry: Entry | None, error: str, now: int, *, ever: bool) -> None:
+    def failed(
+        self, rule: Rule, firing: Firing, entry: OutboxEntry | None, error: str, now: int, *, ever: bool
+    ) -> None:
         """Note that an action failed, for the first time or again; ``ever`` if it always will."""
         tried = 1 if entry is None else entry.attempts
         due = None if ever else self._due(tried, now)
-        with self.store.storage.tables_beside.writing() as connection:
+        with self.store.storage.rule_tables.writing() as connection:
             if entry is None:
                 text = payload(rule, firing.id, firing.time, firing.rows)
                 message = Message(rule.name, firing.id, ACTION, does(rule), text, now)
@@ -65,16 +58,16 @@ class Retries:
             settle(connection, firing.id, "failed" if due is None else "retrying", now, error)
 
     def _due(self, tried: int, now: int) -> int | None:
-        if self.patience is None or tried >= self.patience.attempts:
+        if self.retry_policy is None or tried >= self.retry_policy.attempts:
             return None
-        return now + self.patience.wait(tried, self.chance())
+        return now + self.retry_policy.wait(tried, self.chance())
 
-    def is_spent(self, entry: Entry) -> bool:
+    def is_spent(self, entry: OutboxEntry) -> bool:
         """Whether there were enough attempts, none of which came to an end."""
-        return entry.attempts > (1 if self.patience is None else self.patience.attempts)
+        return entry.attempts > (1 if self.retry_policy is None else self.retry_policy.attempts)
 
 
-def succeeded(connection: Connection, firing: Firing, entry: Entry | None, at: int) -> None:
+def succeeded(connection: Connection, firing: Firing, entry: OutboxEntry | None, at: int) -> None:
     """Note that an action ran, in the transaction of the catalog that records what it did."""
     settle(connection, firing.id, "done", at)
     if entry is not None:

@@ -24,9 +24,9 @@ from tidings.lang.sql.bind import bind
 from tidings.lang.sql.context import Analyzer
 from tidings.lang.sql.parse import place
 from tidings.lang.sql.rule import Call, Modify, Raise, Send
-from tidings.rules.condition.evaluate import Known
+from tidings.rules.condition.evaluate import ExtendedNamespace
 from tidings.rules.rule import Rule
-from tidings.store.relation.relations import Catalog
+from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
 from tidings.write import statements
 from tidings.write.transaction import Access, Transaction, as_entry
@@ -108,9 +108,9 @@ class Actions:
         plan = access.bind(query, rule.read.text)
         return list(tx.part(access).answer(plan, access.instant()).to_pylist())
 
-    def check(self, rule: Rule, catalog: Catalog) -> None:
+    def check(self, rule: Rule, relations: Relations) -> None:
         """Refuse an action whose names mean nothing, as far as can be told before it runs."""
-        action, known = rule.read.action, Known(catalog, {CONDITION: rule.columns})
+        action, known = rule.read.action, ExtendedNamespace(relations, {CONDITION: rule.columns})
         match action:
             case Call():
                 names = [c.name for c in rule.columns]
@@ -122,7 +122,7 @@ class Actions:
             case Modify():
                 change = action.change
                 if known.columns(change.table) is None:
-                    catalog.table(change.table)
+                    relations.table(change.table)
             case Raise() | Send():
                 pass
             case _:
@@ -130,18 +130,18 @@ class Actions:
 
     def _access(self, rule: Rule, rows: pa.Table, access: Access) -> Access:
         """What a transaction needs, with the instances as one more relation."""
-        catalog = with_condition(access.catalog, rule.columns)
+        relations = with_condition(access.relations, rule.columns)
         entry = as_entry(rule.columns, rows, [1] * rows.num_rows)
 
         def own_bind(query: Expression, text: str, name: str = "result", own: str | None = None) -> Relation:
-            return bind(query, text, catalog, self.analyzer, name, own)
+            return bind(query, text, relations, self.analyzer, name, own)
 
         def own_answer(
             plan: Relation, now: int, changes: Mapping[str, pa.Table], instead: Mapping[str, pa.Table]
         ) -> pa.Table:
             return access.answer(plan, now, changes, {**instead, CONDITION: entry})
 
-        return replace(access, catalog=catalog, bind=own_bind, answer=own_answer)
+        return replace(access, relations=relations, bind=own_bind, answer=own_answer)
 
 
 def refusal(rule: str, action: Raise, rows: pa.Table) -> RuleRaised:
@@ -151,9 +151,9 @@ def refusal(rule: str, action: Raise, rows: pa.Table) -> RuleRaised:
     return RuleRaised(**parameters)
 
 
-def with_condition(catalog: Catalog, columns: tuple[Column, ...]) -> Catalog:
+def with_condition(relations: Relations, columns: tuple[Column, ...]) -> Relations:
     """A catalog in which the instances are a table; a table of that name is hidden by it."""
-    found = catalog.copy()
+    found = relations.copy()
     hidden = found.find(CONDITION)
     if hidden is not None:
         found.remove(hidden)

@@ -16,34 +16,34 @@ import pyarrow.compute as pc
 
 from tidings.ir.expression import TIME, WEIGHT
 from tidings.ir.relation import Version
-from tidings.read import in_transaction as within
+from tidings.read import in_transaction
 from tidings.rules.condition.evaluate import Judge, instances, told
-from tidings.rules.condition.transaction_slice import Entries, Stretch
+from tidings.rules.condition.transaction_slice import NetEntries, TransactionSlice
 from tidings.rules.event.occurrence import instants
 from tidings.rules.rule import Rule
-from tidings.store.relation.relations import Catalog
+from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
-from tidings.waves.scheduler import Waves
+from tidings.waves.scheduler import Scheduler
 
 
-def fired(waves: Waves, rule: Rule, since: int, until: int) -> Iterator[tuple[int, pa.Table]]:
+def fired(scheduler: Scheduler, rule: Rule, since: int, until: int) -> Iterator[tuple[int, pa.Table]]:
     """For what a rule fires in ``(since, until]``, by instant, in order."""
-    catalog, event = waves.catalog, rule.read.event
-    happened = None if event is None else instants(event, catalog, since, until, rule.created)
+    relations, event = scheduler.relations, rule.read.event
+    happened = None if event is None else instants(event, relations, since, until, rule.created)
     if rule.asks:
         for at in happened or ():
-            yield at, within.answer(waves, rule.plan, at)
+            yield at, in_transaction.answer(scheduler, rule.plan, at)
         return
     if happened is not None and not happened:
         return
-    alone = _alone(rule, catalog, since, until)
+    alone = _alone(rule, relations, since, until)
     found: dict[int, pa.Table] = {}
     if rule.changes_of is None:
-        found = by_instant(waves.delta(rule.name, rule.plan, since, until, net=False))
-    wanted = (found.keys() | alone) - _ends(rule, catalog, since, until)
+        found = by_instant(scheduler.delta(rule.name, rule.plan, since, until, net=False))
+    wanted = (found.keys() | alone) - _ends(rule, relations, since, until)
     for at in sorted(wanted if happened is None else wanted.intersection(happened)):
         if at in alone:
-            yield at, instances(waves, rule, _logged(rule, catalog, at), judging(waves))
+            yield at, instances(scheduler, rule, _logged(rule, relations, at), judging(scheduler))
         else:
             yield at, told(rule, found[at])
 
@@ -57,18 +57,18 @@ def by_instant(delta: pa.Table) -> dict[int, pa.Table]:
     return {times[a]: ordered.slice(a, b - a) for a, b in zip(starts, ends[: len(starts)], strict=True)}
 
 
-def _alone(rule: Rule, catalog: Catalog, since: int, until: int) -> set[int]:
+def _alone(rule: Rule, relations: Relations, since: int, until: int) -> set[int]:
     """The instants at which a transaction has to be looked at by itself."""
     if rule.changes_of is not None or (rule.read.options.nervous and rule.read.when == "begins"):
-        return {t for table in _tables(rule, catalog) for t in table.times(since, until)}
+        return {t for table in _tables(rule, relations) for t in table.times(since, until)}
     if rule.activations is not None and not rule.read.options.initial:
-        return set(catalog.table(rule.activations).times(since, until))
+        return set(relations.table(rule.activations).times(since, until))
     return set()
 
 
-def _ends(rule: Rule, catalog: Catalog, since: int, until: int) -> set[int]:
+def _ends(rule: Rule, relations: Relations, since: int, until: int) -> set[int]:
     """The instants at which signals are gone."""
-    signals = [table for table in _tables(rule, catalog) if table.role == "event"]
+    signals = [table for table in _tables(rule, relations) if table.role == "event"]
     return {t for table in signals for t in table.times(since, until) if not _came(table, t)}
 
 
@@ -76,8 +76,8 @@ def _came(table: Table, at: int) -> bool:
     return bool(pc.any(pc.greater(_entry(table, at).column(WEIGHT), 0)).as_py())
 
 
-def _tables(rule: Rule, catalog: Catalog) -> list[Table]:
-    return [catalog.table(name) for name in rule.influents]
+def _tables(rule: Rule, relations: Relations) -> list[Table]:
+    return [relations.table(name) for name in rule.influents]
 
 
 def _entry(table: Table, at: int) -> pa.Table:
@@ -86,16 +86,16 @@ def _entry(table: Table, at: int) -> pa.Table:
     return found
 
 
-def _logged(rule: Rule, catalog: Catalog, at: int) -> Stretch:
+def _logged(rule: Rule, relations: Relations, at: int) -> TransactionSlice:
     """A transaction that is committed, as a stretch."""
-    changes: Entries = {t.name: entry for t in _tables(rule, catalog) if (entry := _entry(t, at)).num_rows}
-    return Stretch((), 0, 0, at - 1, {}, changes)
+    changes: NetEntries = {t.name: entry for t in _tables(rule, relations) if (entry := _entry(t, at)).num_rows}
+    return TransactionSlice((), 0, 0, at - 1, {}, changes)
 
 
-def judging(waves: Waves) -> Judge:
+def judging(scheduler: Scheduler) -> Judge:
     """Judges a stretch of what is committed."""
 
-    def judge(rule: Rule, stretch: Stretch, before: Entries, changes: Entries, came: bool) -> pa.Table:
-        return within.delta(waves, rule.name, rule.plan, stretch.at, before, changes)
+    def judge(rule: Rule, tx_slice: TransactionSlice, before: NetEntries, changes: NetEntries, came: bool) -> pa.Table:
+        return in_transaction.delta(scheduler, rule.name, rule.plan, tx_slice.at, before, changes)
 
     return judge

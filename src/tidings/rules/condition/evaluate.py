@@ -32,31 +32,39 @@ from tidings.lang.sql.bind import bind
 from tidings.lang.sql.context import Analyzer
 from tidings.lang.sql.parse import place
 from tidings.lang.sql.rule import CreateRule
-from tidings.read import in_transaction as within
-from tidings.rules.condition.transaction_slice import Entries, Stretch, consolidated, most, paired, part, repeated
+from tidings.read import in_transaction
+from tidings.rules.condition.transaction_slice import (
+    NetEntries,
+    TransactionSlice,
+    consolidated,
+    most,
+    paired,
+    part,
+    repeated,
+)
 from tidings.rules.rule import CHANGE, ChangesOf, Rule
-from tidings.store.relation.relations import Catalog
+from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
-from tidings.waves.scheduler import Waves
+from tidings.waves.scheduler import Scheduler
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ExtendedNamespace:
     """A catalog, and a few relations that are known here alone."""
 
-    catalog: Catalog
+    relations: Relations
     more: Mapping[str, tuple[Column, ...]]
 
     def names(self) -> list[str]:
-        return [*self.catalog.names(), *self.more]
+        return [*self.relations.names(), *self.more]
 
     def columns(self, relation: str) -> tuple[str, tuple[Column, ...]] | None:
         found = next((n for n in self.more if n.lower() == relation.lower()), None)
-        return self.catalog.columns(relation) if found is None else (found, self.more[found])
+        return self.relations.columns(relation) if found is None else (found, self.more[found])
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class BoundCondition:
     """A bound condition, the table whose changes it looks at, and the table of its parameters."""
 
     plan: Relation
@@ -69,23 +77,23 @@ def activations_of(rule: str) -> str:
     return f"activations_of_{rule}"
 
 
-def bound(read: CreateRule, catalog: Catalog, analyzer: Analyzer) -> Bound:
+def bound(read: CreateRule, relations: Relations, analyzer: Analyzer) -> BoundCondition:
     """The condition of a rule, its names resolved."""
     tree, more = read.query.copy(), dict[str, tuple[Column, ...]]()
-    changes = _changes(tree, read, catalog, analyzer)
+    changes = _changes(tree, read, relations, analyzer)
     if changes is not None:
         more[changes.relation] = changes.side_by_side
     if read.parameters:
         more[activations_of(read.name)] = read.parameters
         _join_activations(tree, read)
-    plan = bind(tree, read.text, Known(catalog, more), analyzer, read.name)
+    plan = bind(tree, read.text, ExtendedNamespace(relations, more), analyzer, read.name)
     names = [f.name for f in plan.fields]
     for key in read.options.key:
         if key.lower() not in {n.lower() for n in names}:
             raise UnknownColumn(read.place, closest(key, names), name=key)
     if any(f.name.lower() == CHANGE for f in plan.fields) and read.when == "changed":
         raise InvalidRule(read.place, name=read.name, reason=f"the rows of WHEN CHANGED have a column {CHANGE} already")
-    return Bound(plan, changes, activations_of(read.name) if read.parameters else None)
+    return BoundCondition(plan, changes, activations_of(read.name) if read.parameters else None)
 
 
 # CHANGES
@@ -95,7 +103,7 @@ def _is_changes(table: exp.Table) -> bool:
     return isinstance(table.this, exp.Anonymous) and str(table.this.this).upper() == "CHANGES"
 
 
-def _changes(tree: Expression, read: CreateRule, catalog: Catalog, analyzer: Analyzer) -> ChangesOf | None:
+def _changes(tree: Expression, read: CreateRule, relations: Relations, analyzer: Analyzer) -> ChangesOf | None:
     """Put a relation in the place of ``CHANGES(relation or query[, key])``; what it is of, if there is one."""
     calls = [n for n in tree.find_all(exp.Table) if _is_changes(n)]
     if not calls:
@@ -103,7 +111,7 @@ def _changes(tree: Expression, read: CreateRule, catalog: Catalog, analyzer: Ana
     at = place(read.text, calls[0])
     if len(calls) > 1:
         raise InvalidRule(at, name=read.name, reason="CHANGES stands more than once in its condition")
-    of = _changes_of(calls[0].this.expressions, at, read, catalog, analyzer)
+    of = _changes_of(calls[0].this.expressions, at, read, relations, analyzer)
     alias = calls[0].alias or "changes"
     name = exp.to_identifier(of.relation, quoted=True)
     if isinstance(calls[0].this.expressions[0], exp.Column):
@@ -118,7 +126,7 @@ def _changes(tree: Expression, read: CreateRule, catalog: Catalog, analyzer: Ana
 
 
 def _changes_of(
-    arguments: list[Expression], at: Place | None, read: CreateRule, catalog: Catalog, analyzer: Analyzer
+    arguments: list[Expression], at: Place | None, read: CreateRule, relations: Relations, analyzer: Analyzer
 ) -> ChangesOf:
     first, *keys = arguments or [exp.Null()]
     query = first.this if isinstance(first, exp.Subquery) else first
@@ -128,12 +136,12 @@ def _changes_of(
     own: tuple[str, ...] = ()
     if isinstance(query, exp.Query):
         name = f"query of {read.name}"
-        plan = bind(query, read.text, catalog, analyzer, name)
+        plan = bind(query, read.text, relations, analyzer, name)
         columns = tuple(Column(f.name, f.type) for f in plan.fields)
     else:
-        found = catalog.find(query.name)
+        found = relations.find(query.name)
         if found is None:
-            hint = closest(query.name, catalog.names())
+            hint = closest(query.name, relations.names())
             raise UnknownRelation(place(read.text, query), hint, name=query.name)
         name, columns, plan = found.name, found.columns, Scan(found.name, found.name, found.columns)
         own = found.constraints.key if isinstance(found, Table) else ()
@@ -217,42 +225,42 @@ def _not_with_parameters(tree: Expression, read: CreateRule) -> None:
 # instances
 
 
-Judge = Callable[[Rule, Stretch, Entries, Entries, bool], pa.Table]
+Judge = Callable[[Rule, TransactionSlice, NetEntries, NetEntries, bool], pa.Table]
 """What some changes on top of others make of the rows of a rule's condition, in a stretch: all that was done, or only
 the rows that came, on top of those that stayed."""
 
 
-def instances(waves: Waves, rule: Rule, stretch: Stretch, judge: Judge) -> pa.Table:
+def instances(scheduler: Scheduler, rule: Rule, tx_slice: TransactionSlice, judge: Judge) -> pa.Table:
     """The rows for which a rule is triggered by a stretch of a transaction, each as often as it is there."""
-    before, changes = _as_seen(waves, rule, stretch)
+    before, changes = _as_seen(scheduler, rule, tx_slice)
     heard = rule.influents | ({rule.changes_of.relation} if rule.changes_of is not None else set())
     if not changes.keys() & heard:
         return arrow_schema(rule.columns).empty_table()
-    found = judge(rule, stretch, before, changes, False)
+    found = judge(rule, tx_slice, before, changes, False)
     if not found.num_rows and not rule.read.options.nervous:
         return found
     if rule.read.options.nervous and rule.read.when == "begins":
         gone = {n: part(e, -1) for n, e in changes.items()}
         common = {n: _together(before.get(n), e) for n, e in gone.items()}
         came = {n: rows for n, e in changes.items() if (rows := part(e, 1)).num_rows}
-        touched = judge(rule, stretch, before | common, came, True)
+        touched = judge(rule, tx_slice, before | common, came, True)
         return most(rule.columns, told(rule, found), repeated(touched, 1))
     return told(rule, found)
 
 
-def _as_seen(waves: Waves, rule: Rule, stretch: Stretch) -> tuple[Entries, Entries]:
+def _as_seen(scheduler: Scheduler, rule: Rule, tx_slice: TransactionSlice) -> tuple[NetEntries, NetEntries]:
     """What was done before a stretch and in it, as a rule sees it."""
-    before, changes = dict(stretch.before), dict(stretch.changes)
+    before, changes = dict(tx_slice.before), dict(tx_slice.changes)
     if rule.activations is not None and not rule.read.options.initial and rule.activations in changes:
         before[rule.activations] = _together(before.get(rule.activations), changes.pop(rule.activations))
     of = rule.changes_of
     if of is not None and changes:
         before[of.relation] = arrow_schema(of.side_by_side, versioned=True).empty_table()
         entry = changes.get(of.name)
-        if not isinstance(waves.catalog.find(of.name), Table):
-            entry = within.delta(waves, of.relation, of.plan, stretch.at, before, changes)
+        if not isinstance(scheduler.relations.find(of.name), Table):
+            entry = in_transaction.delta(scheduler, of.relation, of.plan, tx_slice.at, before, changes)
         if entry is not None and entry.num_rows:
-            changes[of.relation] = changes_entry(of, entry, stretch.at + 1)
+            changes[of.relation] = changes_entry(of, entry, tx_slice.at + 1)
     return before, changes
 
 

@@ -28,10 +28,10 @@ from tidings.ir.relation import Column, Relation
 from tidings.lang.sql.bind import bind
 from tidings.lang.sql.context import Analyzer
 from tidings.lang.sql.rule import CreateRule
-from tidings.rules.condition.evaluate import Known, is_plain
+from tidings.rules.condition.evaluate import ExtendedNamespace, is_plain
 from tidings.rules.rule import Rule
 from tidings.store.relation.net import table_of
-from tidings.store.relation.relations import Catalog
+from tidings.store.relation.relations import Relations
 from tidings.write.transaction import as_entry
 
 CONSTANTS = "constants of rules"
@@ -43,7 +43,7 @@ _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between)
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class RuleShape:
     """What some rules have in common: a query over their constants."""
 
     name: str
@@ -75,31 +75,31 @@ class _Taken:
 
 
 def shapes(
-    rules: Sequence[Rule], catalog: Catalog, analyzer: Analyzer, plans: dict[str, Relation | None]
-) -> dict[int, Shape]:
+    rules: Sequence[Rule], relations: Relations, analyzer: Analyzer, plans: dict[str, Relation | None]
+) -> dict[int, RuleShape]:
     """The shapes that several rules have, by the rules' numbers; ``plans`` has those that were bound before."""
     groups: dict[str, list[tuple[Rule, _Taken]]] = {}
     for rule in rules:
-        taken = _taken(rule.read, catalog)
+        taken = _taken(rule.read, relations)
         if taken is not None and rule.changes_of is None and not rule.asks:
             groups.setdefault(taken.key, []).append((rule, taken))
-    found: dict[int, Shape] = {}
+    found: dict[int, RuleShape] = {}
     for key, group in groups.items():
         if len(group) < 2:
             continue
         name = f"shape {sha256(key.encode()).hexdigest()[:16]}"
         columns = (Column(RULE, "bigint"), *group[0][1].columns)
         if key not in plans:
-            plans[key] = _bound(name, group, columns, catalog, analyzer)
+            plans[key] = _bound(name, group, columns, relations, analyzer)
         plan = plans[key]
         if plan is not None:
             rows = table_of(columns, [(rule.id, *taken.values) for rule, taken in group])
-            shape = Shape(name, plan, as_entry(columns, rows, [1] * rows.num_rows))
+            shape = RuleShape(name, plan, as_entry(columns, rows, [1] * rows.num_rows))
             found |= {rule.id: shape for rule, _ in group}
     return found
 
 
-def _taken(read: CreateRule, catalog: Catalog) -> _Taken | None:
+def _taken(read: CreateRule, relations: Relations) -> _Taken | None:
     """The query of a rule without its constants; None if it has none that can be taken out."""
     tree = read.query.copy()
     if read.parameters or not isinstance(tree, exp.Select) or not is_plain(tree) or not tree.args.get("where"):
@@ -110,7 +110,7 @@ def _taken(read: CreateRule, catalog: Catalog) -> _Taken | None:
     columns: list[Column] = []
     for literal in list(tree.args["where"].find_all(exp.Literal)):
         written = literal.parent if isinstance(literal.parent, exp.Neg) else literal
-        found = _value(written, literal, tree, catalog) if isinstance(written.parent, _COMPARISONS) else None
+        found = _value(written, literal, tree, relations) if isinstance(written.parent, _COMPARISONS) else None
         if found is not None:
             values.append(found[0])
             columns.append(Column(f"c{len(columns)}", found[1]))
@@ -125,11 +125,13 @@ def _taken(read: CreateRule, catalog: Catalog) -> _Taken | None:
     return _Taken(tree, tuple(values), tuple(columns))
 
 
-def _value(written: Expression, literal: exp.Literal, tree: exp.Select, catalog: Catalog) -> tuple[Value, str] | None:
+def _value(
+    written: Expression, literal: exp.Literal, tree: exp.Select, relations: Relations
+) -> tuple[Value, str] | None:
     """What a constant is worth, and of which type it is; None if it has to stay where it is."""
     if literal.is_string:
         others = [node for node in written.parent.iter_expressions() if node is not written] if written.parent else []
-        return (literal.name, "string") if all(_is_text(node, tree, catalog) for node in others) else None
+        return (literal.name, "string") if all(_is_text(node, tree, relations) for node in others) else None
     sign = -1 if written is not literal else 1
     if literal.is_int:
         number = sign * int(literal.name)
@@ -142,7 +144,7 @@ def _value(written: Expression, literal: exp.Literal, tree: exp.Select, catalog:
     return (exact, f"decimal({precision},{len(part)})") if precision <= 38 else None
 
 
-def _is_text(node: Expression, tree: exp.Select, catalog: Catalog) -> bool:
+def _is_text(node: Expression, tree: exp.Select, relations: Relations) -> bool:
     """Whether a tree is a column of texts, or another text."""
     if isinstance(node, exp.Literal):
         return node.is_string
@@ -151,7 +153,9 @@ def _is_text(node: Expression, tree: exp.Select, catalog: Catalog) -> bool:
     types = set()
     for table in tree.find_all(exp.Table):
         known = (
-            catalog.columns(table.name) if not node.table or table.alias_or_name.lower() == node.table.lower() else None
+            relations.columns(table.name)
+            if not node.table or table.alias_or_name.lower() == node.table.lower()
+            else None
         )
         types |= {c.type for c in (known[1] if known else ()) if c.name.lower() == node.name.lower()}
     return types == {"string"}
@@ -166,13 +170,13 @@ def _bound(
     name: str,
     group: list[tuple[Rule, _Taken]],
     columns: tuple[Column, ...],
-    catalog: Catalog,
+    relations: Relations,
     analyzer: Analyzer,
 ) -> Relation | None:
     """The query of a shape; None if it is not that of its rules with columns for constants."""
     first, taken = group[0]
     try:
-        plan = bind(taken.tree, first.read.text, Known(catalog, {CONSTANTS: columns}), analyzer, name)
+        plan = bind(taken.tree, first.read.text, ExtendedNamespace(relations, {CONSTANTS: columns}), analyzer, name)
     except TidingsError:
         return None
     own, expected = plan.fields[:-1], first.plan.fields

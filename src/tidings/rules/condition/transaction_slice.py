@@ -21,12 +21,12 @@ from tidings.write.transaction import as_entry
 Done = Sequence[tuple[Table, pa.Table, int]]
 """What a transaction has done, in order: rows of tables that came (1) or went (-1)."""
 
-Entries = dict[str, pa.Table]
+NetEntries = dict[str, pa.Table]
 """Net changes by table, as they would stand in the log."""
 
 
 @dataclass(slots=True)
-class Stretch:
+class TransactionSlice:
     """What was done from one place in a transaction to another."""
 
     done: Done
@@ -34,32 +34,32 @@ class Stretch:
     end: int
     at: int
     """The last commit before the transaction."""
-    _before: Entries | None = field(default=None)
-    _changes: Entries | None = field(default=None)
+    _before: NetEntries | None = field(default=None)
+    _changes: NetEntries | None = field(default=None)
 
     @property
-    def before(self) -> Entries:
+    def before(self) -> NetEntries:
         """What the transaction had done before."""
         if self._before is None:
             self._before = net(self.done[: self.start], 0)
         return self._before
 
     @property
-    def changes(self) -> Entries:
+    def changes(self) -> NetEntries:
         """What was done in it."""
         if self._changes is None:
             self._changes = net(self.done[self.start : self.end], self.at + 1)
         return self._changes
 
 
-def net(done: Done, time: int) -> Entries:
+def net(done: Done, time: int) -> NetEntries:
     """What has been done adds up to; tables with nothing left are left out."""
     tables: dict[str, Table] = {}
     parts: dict[str, list[tuple[pa.Table, int]]] = {}
     for table, rows, weight in done:
         tables[table.name] = table
         parts.setdefault(table.name, []).append((rows, weight))
-    found: Entries = {}
+    found: NetEntries = {}
     for name, listed in parts.items():
         rows = pa.concat_tables(r for r, _ in listed)
         weights = [w for r, w in listed for _ in range(r.num_rows)]

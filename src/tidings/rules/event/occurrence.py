@@ -25,10 +25,10 @@ from tidings.errors import InvalidRule, UnknownColumn, UnknownEvent, UnknownRela
 from tidings.ir.expression import TIME, WEIGHT
 from tidings.ir.relation import Version
 from tidings.lang.sql.event import And, At, Event, Every, Or, SignalEvent, TableEvent, Then
-from tidings.rules.condition.transaction_slice import Stretch, paired
+from tidings.rules.condition.transaction_slice import TransactionSlice, paired
 from tidings.rules.event.spans import Moment, Plain, reach, spans
 from tidings.rules.rule import is_temporal
-from tidings.store.relation.relations import Catalog
+from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
 
 
@@ -36,8 +36,8 @@ from tidings.store.relation.table import Table
 class Present:
     """A stretch of a transaction, its statements, and the instant that counts as now."""
 
-    catalog: Catalog
-    stretch: Stretch
+    relations: Relations
+    tx_slice: TransactionSlice
     ends: Sequence[int]
     """Where statements and actions ended."""
     now: int
@@ -45,32 +45,32 @@ class Present:
     """What was committed up to this instant does not count: the rule was not there."""
 
 
-def check(event: Event, catalog: Catalog, rule: str) -> None:
+def check(event: Event, relations: Relations, rule: str) -> None:
     """Refuse events of what is not there, and compositions that cannot be."""
     match event:
         case TableEvent():
-            table = catalog.find(event.table)
+            table = relations.find(event.table)
             if not isinstance(table, Table) or table.role != "table":
-                raise UnknownRelation(event.place, closest(event.table, catalog.names()), name=event.table)
+                raise UnknownRelation(event.place, closest(event.table, relations.names()), name=event.table)
             names = {c.name.lower(): c.name for c in table.columns}
             for column in event.columns:
                 if column.lower() not in names:
                     raise UnknownColumn(event.place, closest(column, names.values()), name=column)
         case SignalEvent():
-            found = catalog.find(event.name)
+            found = relations.find(event.name)
             if not isinstance(found, Table) or found.role != "event":
                 raise UnknownEvent(event.place, name=event.name)
         case Every() | At():
             pass
         case Or(parts=parts):
             for one in parts:
-                check(one, catalog, rule)
+                check(one, relations, rule)
         case And(parts=parts) | Then(parts=parts):
             for one in parts:
                 if is_temporal(one):
                     reason = "AND and THEN combine what happens to tables, and signals, not the passing of time"
                     raise InvalidRule(None, name=rule, reason=reason)
-                check(one, catalog, rule)
+                check(one, relations, rule)
         case _:
             assert_never(event)
 
@@ -92,30 +92,32 @@ def tables(event: Event) -> frozenset[str]:
 
 def happened(event: Event, present: Present) -> bool:
     """Whether an event has happened in a transaction, its end in the stretch that is judged."""
-    stretch, now = present.stretch, max(present.now, present.stretch.at + 1)
+    tx_slice, now = present.tx_slice, max(present.now, present.tx_slice.at + 1)
     far = reach(event)
-    starts = sorted({0, stretch.start, *(e for e in present.ends if e < stretch.end)})
+    starts = sorted({0, tx_slice.start, *(e for e in present.ends if e < tx_slice.end)})
     steps = [
-        stretch if (first, last) == (stretch.start, stretch.end) else Stretch(stretch.done, first, last, stretch.at)
-        for first, last in zip(starts, [*starts[1:], stretch.end], strict=True)
+        tx_slice
+        if (first, last) == (tx_slice.start, tx_slice.end)
+        else TransactionSlice(tx_slice.done, first, last, tx_slice.at)
+        for first, last in zip(starts, [*starts[1:], tx_slice.end], strict=True)
         if first < last
     ]
-    before = Stretch(stretch.done, 0, stretch.start, stretch.at)
+    before = TransactionSlice(tx_slice.done, 0, tx_slice.start, tx_slice.at)
 
     def find(one: Plain, stepwise: bool) -> list[Moment]:
         if isinstance(one, Every | At):
             return []
         first = max(now - far - 1, present.since)
-        past = [(t, 0) for t in _instants(one, present.catalog, first, stretch.at)] if far else []
-        here = steps if stepwise else [before, stretch]
-        return past + [(now, part.end) for part in here if _in(one, present.catalog, part.changes)]
+        committed = [(t, 0) for t in _instants(one, present.relations, first, tx_slice.at)] if far else []
+        here = steps if stepwise else [before, tx_slice]
+        return committed + [(now, part.end) for part in here if _in(one, present.relations, part.changes)]
 
-    return any(end[0] == now and end[1] > stretch.start for end in spans(event, find))
+    return any(end[0] == now and end[1] > tx_slice.start for end in spans(event, find))
 
 
-def _in(event: TableEvent | SignalEvent, catalog: Catalog, changes: dict[str, pa.Table]) -> bool:
+def _in(event: TableEvent | SignalEvent, relations: Relations, changes: dict[str, pa.Table]) -> bool:
     name = event.table if isinstance(event, TableEvent) else event.name
-    found = catalog.find(name)
+    found = relations.find(name)
     if not isinstance(found, Table) or found.name not in changes:
         return False
     return isinstance(event, SignalEvent) or _is(event, found, changes[found.name])
@@ -140,7 +142,7 @@ def _is(event: TableEvent, table: Table, entry: pa.Table) -> bool:
             return any(old[p] != new[p] for old, new in both for p in places)
 
 
-def instants(event: Event, catalog: Catalog, since: int, until: int, created: int = 0) -> list[int]:
+def instants(event: Event, relations: Relations, since: int, until: int, created: int = 0) -> list[int]:
     """The instants in ``(since, until]`` at which an event happened in what is committed, in order.
 
     All of it is after the rule that waits for it was ``created``.
@@ -148,15 +150,15 @@ def instants(event: Event, catalog: Catalog, since: int, until: int, created: in
     first = max(since - reach(event), min(since, created))
 
     def find(one: Plain, stepwise: bool) -> list[Moment]:
-        return [(t, 0) for t in _instants(one, catalog, first, until)]
+        return [(t, 0) for t in _instants(one, relations, first, until)]
 
     return sorted(end[0] for end in spans(event, find) if end[0] > since)
 
 
-def _instants(event: Plain, catalog: Catalog, since: int, until: int) -> list[int]:
+def _instants(event: Plain, relations: Relations, since: int, until: int) -> list[int]:
     match event:
         case TableEvent() | SignalEvent():
-            table = catalog.find(event.table if isinstance(event, TableEvent) else event.name)
+            table = relations.find(event.table if isinstance(event, TableEvent) else event.name)
             if not isinstance(table, Table):
                 return []
             start = max(since, table.forgotten)

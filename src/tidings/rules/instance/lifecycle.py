@@ -42,7 +42,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class InstanceChange:
     """At an instant, an instance has so many rows more or less; ``row`` is one that came, or one that went."""
 
     key: str
@@ -84,7 +84,7 @@ class _Life:
                 case _:
                     assert_never(one.phase)
 
-    def change(self, change: Change, begins: bool, ends: bool) -> None:
+    def change(self, change: InstanceChange, begins: bool, ends: bool) -> None:
         """Let rows come or go; whether a beginning or an end at that instant counts."""
         self.until(change.at - 1)
         one = self.one
@@ -100,7 +100,7 @@ class _Life:
         elif one.count:
             self.one = self._ended(now, change.at) if ends and one.phase == "alive" else None
 
-    def _begun(self, change: Change, counts: bool) -> Instance:
+    def _begun(self, change: InstanceChange, counts: bool) -> Instance:
         first = Instance(change.key, "alive", change.count, change.row, change.at, quiet=not counts)
         return replace(first, phase="pending", due=change.at + self.span.hold) if counts else first
 
@@ -109,7 +109,7 @@ class _Life:
 
 
 def lived(
-    known: Iterable[Instance], changes: Iterable[Change], until: int, span: Span, begins: Counts, ends: Counts
+    known: Iterable[Instance], changes: Iterable[InstanceChange], until: int, span: Span, begins: Counts, ends: Counts
 ) -> tuple[list[Told], Mapping[str, Instance | None]]:
     """What is to be told up to an instant, in order, and what became of the instances that something happened to.
 

@@ -22,16 +22,16 @@ from tidings.errors import InvalidRule
 from tidings.ir.expression import TIME, WEIGHT
 from tidings.ir.relation import Column
 from tidings.lang.sql.rule import Send
-from tidings.read import in_transaction as within
+from tidings.read import in_transaction
 from tidings.rules.agenda import Fired
 from tidings.rules.event.occurrence import instants
-from tidings.rules.instance.lifecycle import Change, Counts, Span, Told, lived
+from tidings.rules.instance.lifecycle import Counts, InstanceChange, Span, Told, lived
 from tidings.rules.rule import TIMES, Rule
 from tidings.rules.silence import Silences, parts
 from tidings.store.rules import instances
 from tidings.store.rules.instances import Instance, digest
 from tidings.store.storage import Storage
-from tidings.waves.scheduler import Waves
+from tidings.waves.scheduler import Scheduler
 
 Became = dict[str, Instance | None]
 
@@ -65,16 +65,16 @@ class Followed:
 
 
 @dataclass(frozen=True, slots=True)
-class Following:
+class InstanceTracker:
     """Follows the instances of rules."""
 
     storage: Storage
-    waves: Waves
+    scheduler: Scheduler
 
     def judged(self, rule: Rule, until: int, silences: Silences) -> Followed:
         """Follow a rule from where it has come to, up to an instant."""
         changes = self._changes(rule, rule.until, until)
-        with self.storage.tables_beside.reading() as connection:
+        with self.storage.rule_tables.reading() as connection:
             is_followed = instances.is_followed(connection, rule.id)
             if is_followed:
                 known = instances.concerned(connection, rule.id, (c.key for c in changes), until)
@@ -94,13 +94,13 @@ class Following:
         return [(at, Fired(rule, _rows(some), ran=False, gone=gone)) for (at, gone), some in found.items()]
 
     def _lived(
-        self, rule: Rule, known: list[Instance], changes: list[Change], since: int, until: int
+        self, rule: Rule, known: list[Instance], changes: list[InstanceChange], since: int, until: int
     ) -> tuple[list[Told], Became]:
-        catalog, event, options = self.waves.catalog, rule.read.event, rule.read.options
+        relations, event, options = self.scheduler.relations, rule.read.event, rule.read.options
         silent = set[int]()
         if rule.activations is not None and not options.initial:
-            silent = set(catalog.table(rule.activations).times(since, until))
-        heard = None if event is None else set(instants(event, catalog, since, until, rule.created))
+            silent = set(relations.table(rule.activations).times(since, until))
+        heard = None if event is None else set(instants(event, relations, since, until, rule.created))
 
         def alike(at: int) -> bool:
             return at not in silent
@@ -112,9 +112,9 @@ class Following:
         told, became = lived(known, changes, until, Span(options.hold, options.keep_alive), *counts)
         return told, dict(became)
 
-    def _changes(self, rule: Rule, since: int, until: int) -> list[Change]:
+    def _changes(self, rule: Rule, since: int, until: int) -> list[InstanceChange]:
         """How many rows of each instance came or went at each instant, in order."""
-        delta = self.waves.delta(rule.name, rule.plan, since, until, net=False)
+        delta = self.scheduler.delta(rule.name, rule.plan, since, until, net=False)
         order = pc.sort_indices(delta, [(TIME, "ascending"), (WEIGHT, "ascending")])
         delta = delta.take(order)
         rows, times = delta.drop_columns([TIME, WEIGHT]), delta.column(TIME).to_pylist()
@@ -124,11 +124,11 @@ class Following:
         for place, (at, key, weight) in enumerate(zip(times, _keys(rule, rows), weights, strict=True)):
             counts[at, key] = counts.get((at, key), 0) + weight
             places[at, key] = place
-        return [Change(key, at, n, rows.slice(places[at, key], 1)) for (at, key), n in counts.items()]
+        return [InstanceChange(key, at, n, rows.slice(places[at, key], 1)) for (at, key), n in counts.items()]
 
     def _stock(self, rule: Rule, known: list[Instance]) -> Became:
         """The instances there are where a rule has come to, from those that were known."""
-        rows = within.answer(self.waves, rule.plan, rule.until)
+        rows = in_transaction.answer(self.scheduler, rule.plan, rule.until)
         counts: dict[str, int] = {}
         places: dict[str, int] = {}
         for place, key in enumerate(_keys(rule, rows)):

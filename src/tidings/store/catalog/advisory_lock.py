@@ -1,6 +1,6 @@
 """One writer per catalog, where that is in PostgreSQL.
 
-Two machines may share the catalog and not the lock on the folder (:mod:`tidings.store.catalog.writer_lock`): some
+Two machines may share the catalog and not the lock on the folder (:mod:`tidings.store.relations.writer_lock`): some
 network file systems keep locks to the machine that took them.  So the writer also holds an advisory lock of the
 server, on a connection of its own.  The server lets go of it when the connection ends, however that comes about.
 

@@ -1,7 +1,7 @@
 """The durable record of a database: definitions, commits, log entries, snapshots and cursors.
 
-Each method that writes is one transaction of the catalog (:mod:`tidings.store.catalog.session`), made of single
-writes (:mod:`tidings.store.catalog.writes`).  A large log entry is written to a file first, made durable, and named
+Each method that writes is one transaction of the catalog (:mod:`tidings.store.relations.session`), made of single
+writes (:mod:`tidings.store.relations.writes`).  A large log entry is written to a file first, made durable, and named
 by the catalog after; a file nobody names is litter that a vacuum removes.
 """
 
@@ -22,15 +22,24 @@ from tidings.store.catalog import schema, writes
 from tidings.store.catalog.session import Session
 from tidings.store.fault_points import point
 from tidings.store.files import pack, read_parquet, unpack, write_parquet
-from tidings.store.records import Base, Batch, Cursor, Definition, Entry, File, Named, Replacement
-from tidings.store.relation.log import Facts, Load
+from tidings.store.records import (
+    Batch,
+    Cursor,
+    Definition,
+    LogEntry,
+    NamedSubscription,
+    Replacement,
+    SnapshotFile,
+    SnapshotRecord,
+)
+from tidings.store.relation.log import EntryFacts, Load
 
 INLINE = 64 * 1024
 """Log entries of up to this many bytes are kept in the catalog itself."""
 
 
 @dataclass(slots=True)
-class Beginning:
+class NameBeginning:
     """Names, in small letters, that mean something else from an instant on, by the next definition."""
 
     names: list[str]
@@ -46,7 +55,7 @@ class Journal:
     folder: Path
     url: str = field(repr=False)
     read_only: bool = False
-    beginning: Beginning | None = None
+    beginning: NameBeginning | None = None
     """What relations that are altered or dropped now are recorded with."""
     _session: Session = field(init=False)
 
@@ -77,7 +86,7 @@ class Journal:
             rows = connection.execute(select(schema.relation).order_by(schema.relation.c.id)).all()
         return [Definition(r.id, r.name, r.kind, json.loads(r.definition), r.created) for r in rows]
 
-    def define(self, made: list[Definition], bases: list[Base], view: int | None = None) -> None:
+    def define(self, made: list[Definition], bases: list[SnapshotRecord], view: int | None = None) -> None:
         """Add relations with the rows they begin with; ``view`` is the one among them that is a stored view."""
         with self._session.writing() as connection:
             for one in made:
@@ -160,9 +169,9 @@ class Journal:
             point("commit.written")
         point("commit.done")
 
-    def stored(self, entry: Entry) -> dict[str, Any]:
+    def stored(self, entry: LogEntry) -> dict[str, Any]:
         """A log entry as a row of the catalog; what is large is in a file then, and durable."""
-        known = Facts.of(entry.rows, entry.time if entry.first is None else entry.first, entry.time)
+        known = EntryFacts.of(entry.rows, entry.time if entry.first is None else entry.first, entry.time)
         facts = {
             "relation": entry.relation,
             "time": known.last,
@@ -184,14 +193,14 @@ class Journal:
 
     # the log
 
-    def logged(self, relation: int, after: int = -1) -> list[Facts]:
+    def logged(self, relation: int, after: int = -1) -> list[EntryFacts]:
         """The log entries of a relation that end after an instant, in order, without their rows."""
         entry = schema.entry
         of = entry.c.relation == relation
         wanted = select(entry.c.first, entry.c.time, entry.c.rows, entry.c.growth, entry.c.loses)
         with self._session.reading() as connection:
             rows = connection.execute(wanted.where(of, entry.c.time > after).order_by(entry.c.time)).all()
-        return [Facts(r.first, r.time, r.rows, r.growth, bool(r.loses)) for r in rows]
+        return [EntryFacts(r.first, r.time, r.rows, r.growth, bool(r.loses)) for r in rows]
 
     def entries(self, relation: int, first: int, last: int) -> list[pa.Table]:
         """The rows of the log entries that have some from one instant to another, in order."""
@@ -220,16 +229,16 @@ class Journal:
 
     # snapshots and cursors
 
-    def bases(self) -> dict[int, Base]:
+    def bases(self) -> dict[int, SnapshotRecord]:
         """The snapshots by relation."""
         with self._session.reading() as connection:
             bases = connection.execute(select(schema.base)).all()
-            files: dict[int, list[File]] = {}
+            files: dict[int, list[SnapshotFile]] = {}
             for r in connection.execute(select(schema.base_file).order_by(schema.base_file.c.file)).all():
                 low, high = json.loads(r.bounds)
-                files.setdefault(r.relation, []).append(File(r.file, r.rows, r.bytes, low, high))
+                files.setdefault(r.relation, []).append(SnapshotFile(r.file, r.rows, r.bytes, low, high))
         return {
-            b.relation: Base(
+            b.relation: SnapshotRecord(
                 b.relation, b.time, b.rows, b.folder, tuple(files.get(b.relation, [])), b.forgotten, b.sorted_by
             )
             for b in bases
@@ -237,7 +246,7 @@ class Journal:
 
     def rebase(
         self,
-        base: Base,
+        base: SnapshotRecord,
         outdated: Iterable[int] = (),
         merged: dict[str, Any] | None = None,
         also: Callable[[Connection], None] | None = None,
@@ -265,13 +274,13 @@ class Journal:
 
     # subscriptions
 
-    def subscriptions(self) -> dict[str, Named]:
+    def subscriptions(self) -> dict[str, NamedSubscription]:
         """The named subscriptions."""
         with self._session.reading() as connection:
             found = connection.execute(select(schema.subscription).order_by(schema.subscription.c.name)).all()
-        return {r.name: Named(r.query, r.position) for r in found}
+        return {r.name: NamedSubscription(r.query, r.position) for r in found}
 
-    def subscribe(self, name: str, named: Named | None) -> None:
+    def subscribe(self, name: str, named: NamedSubscription | None) -> None:
         """Make a named subscription, or move it, or with None remove it."""
         with self._session.writing() as connection:
             writes.subscribe(connection, name, named)

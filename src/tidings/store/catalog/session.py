@@ -3,7 +3,7 @@
 A transaction of the writer begins by checking that it is still the writer (the epoch) and ends by raising a number, the
 revision.  By it readers know that there is news, and the writer whether a commit whose answer was lost was taken.
 
-Where connections come from is in :mod:`tidings.store.catalog.connect`.
+Where connections come from is in :mod:`tidings.store.relations.connect`.
 """
 
 from __future__ import annotations

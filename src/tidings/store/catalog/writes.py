@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, 
 
 from tidings.store.catalog import schema
 from tidings.store.fault_points import point
-from tidings.store.records import Base, Definition, Named
+from tidings.store.records import Definition, NamedSubscription, SnapshotRecord
 
 # relations
 
@@ -73,7 +73,7 @@ def merge_entries(connection: Connection, relation: int, merged: dict[str, Any])
 # snapshots
 
 
-def set_base(connection: Connection, base: Base) -> None:
+def set_base(connection: Connection, base: SnapshotRecord) -> None:
     """Give a relation its snapshot, in the place of the one it had."""
     _drop_files(connection, schema.base_file.c.relation == base.relation)
     connection.execute(delete(schema.base).where(schema.base.c.relation == base.relation))
@@ -117,7 +117,7 @@ def outdate(connection: Connection, views: Iterable[int]) -> None:
     connection.execute(update(cursor).where(cursor.c.relation.in_(list(views))).values(since=cursor.c.until + 1))
 
 
-def refill(connection: Connection, view: int, bases: list[Base]) -> None:
+def refill(connection: Connection, view: int, bases: list[SnapshotRecord]) -> None:
     """Let a stored view begin anew with other rows; what was logged of it before does not count any more."""
     for base in bases:
         drop_entries(connection, schema.entry.c.relation == base.relation)
@@ -129,7 +129,7 @@ def refill(connection: Connection, view: int, bases: list[Base]) -> None:
 # subscriptions
 
 
-def subscribe(connection: Connection, name: str, named: Named | None) -> None:
+def subscribe(connection: Connection, name: str, named: NamedSubscription | None) -> None:
     """Make a named subscription, or move it, or with None remove it."""
     connection.execute(delete(schema.subscription).where(schema.subscription.c.name == name))
     if named is not None:

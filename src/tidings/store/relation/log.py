@@ -33,7 +33,7 @@ Place: TypeAlias = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class EntryFacts:
     """What is known of a block without its rows."""
 
     first: int
@@ -45,10 +45,10 @@ class Facts:
     """Whether some row went."""
 
     @staticmethod
-    def of(entry: pa.Table, first: int, last: int) -> Facts:
+    def of(entry: pa.Table, first: int, last: int) -> EntryFacts:
         weights = entry.column(WEIGHT)
         found = pc.min_max(weights).as_py()["min"]
-        return Facts(first, last, entry.num_rows, pc.sum(weights).as_py() or 0, found is not None and found < 0)
+        return EntryFacts(first, last, entry.num_rows, pc.sum(weights).as_py() or 0, found is not None and found < 0)
 
 
 @dataclass(slots=True)
@@ -59,14 +59,14 @@ class Log:
     """Where the rows of blocks are, if they are anywhere but here."""
     forgotten: int = 0
     """The log reaches back to this instant; what was before is gone."""
-    _facts: list[Facts] = field(default_factory=list)
+    _facts: list[EntryFacts] = field(default_factory=list)
     _rows: list[pa.Table | None] = field(default_factory=list)
     _lasts: list[int] = field(default_factory=list)
     _counts: list[int] = field(default_factory=lambda: [0])
     _growth: list[int] = field(default_factory=lambda: [0])
     _losses: list[int] = field(default_factory=lambda: [0])
 
-    def add(self, facts: Facts, rows: pa.Table | None) -> None:
+    def add(self, facts: EntryFacts, rows: pa.Table | None) -> None:
         """Add a block after all others."""
         self._facts.append(facts)
         self._rows.append(rows)
@@ -102,10 +102,10 @@ class Log:
         if high - low > 1:
             old = self._facts[low:high]
             rows, growth = self._counts[high] - self._counts[low], self._growth[high] - self._growth[low]
-            one = Facts(min(f.first for f in old), old[-1].last, rows, growth, any(f.loses for f in old))
+            one = EntryFacts(min(f.first for f in old), old[-1].last, rows, growth, any(f.loses for f in old))
             self._replace(low, high, [one])
 
-    def _replace(self, low: int, high: int, facts: list[Facts]) -> None:
+    def _replace(self, low: int, high: int, facts: list[EntryFacts]) -> None:
         """Put blocks whose rows are not here in the place of others."""
         self._facts[low:high] = facts
         self._rows[low:high] = [None] * len(facts)
@@ -114,7 +114,7 @@ class Log:
         self._growth = [0, *accumulate(f.growth for f in self._facts)]
         self._losses = [0, *accumulate(int(f.loses) for f in self._facts)]
 
-    def learn(self, facts: Facts) -> None:
+    def learn(self, facts: EntryFacts) -> None:
         """Know of a block that another process has written; it may stand for several that are known."""
         self.cut(bisect_left(self._lasts, facts.first))
         self.add(facts, None)
@@ -188,7 +188,7 @@ class Log:
         if whole <= end[0] and self._losses[whole] < self._losses[end[0]]:
             return False
         cut = {number for number, offset in (start, end) if offset and self._facts[number].loses}
-        return not any(Facts.of(self._part(n, start, end), 0, 0).loses for n in cut)
+        return not any(EntryFacts.of(self._part(n, start, end), 0, 0).loses for n in cut)
 
     def instants(self, start: Place, end: Place) -> pa.Array:
         """The instants at which something changed, in order."""
@@ -225,7 +225,7 @@ class Log:
             self._rows[low : high + 1] = _by_block(found, self._facts[low : high + 1])
 
 
-def _by_block(found: list[pa.Table], wanted: list[Facts]) -> list[pa.Table]:
+def _by_block(found: list[pa.Table], wanted: list[EntryFacts]) -> list[pa.Table]:
     """The rows of each block; the writer may have made one of several since a reader came to know of them."""
     if [t.num_rows for t in found] == [f.rows for f in wanted]:
         return found

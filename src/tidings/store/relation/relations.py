@@ -12,12 +12,12 @@ from tidings.store.relation.view import StoredView, View
 
 
 @dataclass(slots=True)
-class Catalog:
-    """Tables and views; see :class:`tidings.lang.sql.bind.Catalog` for what the binder asks of it."""
+class Relations:
+    """Tables and views; see :class:`tidings.lang.sql.bind.Relations` for what the binder asks of it."""
 
     _tables: dict[str, Table] = field(default_factory=dict)
     _views: dict[str, View | StoredView] = field(default_factory=dict)
-    beside: dict[str, tuple[Column, ...]] = field(default_factory=dict)
+    system_tables: dict[str, tuple[Column, ...]] = field(default_factory=dict)
     """Tables that show what the database knows of itself; queries may read them, views may not."""
 
     def names(self) -> list[str]:
@@ -25,8 +25,8 @@ class Catalog:
 
     def columns(self, relation: str) -> tuple[str, tuple[Column, ...]] | None:
         found = self.find(relation)
-        if found is None and relation.lower() in self.beside:
-            return relation.lower(), self.beside[relation.lower()]
+        if found is None and relation.lower() in self.system_tables:
+            return relation.lower(), self.system_tables[relation.lower()]
         return None if found is None else (found.name, found.columns)
 
     def find(self, name: str) -> Table | View | StoredView | None:
@@ -75,9 +75,9 @@ class Catalog:
         self._tables.clear()
         self._views.clear()
 
-    def copy(self) -> Catalog:
+    def copy(self) -> Relations:
         """The same relations, to try something."""
-        return Catalog(dict(self._tables), dict(self._views), self.beside)
+        return Relations(dict(self._tables), dict(self._views), self.system_tables)
 
     def replace(self, views: list[View | StoredView]) -> None:
         """Put views in the place of those of the same names; the order is again one in which each follows what it

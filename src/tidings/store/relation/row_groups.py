@@ -52,7 +52,7 @@ class _Column:
 
 
 @dataclass(slots=True)
-class Decoded:
+class DecodedCache:
     """Columns of row groups; those that were not used for the longest time go first."""
 
     limit: int = KEPT_BYTES
@@ -110,7 +110,7 @@ class RowGroups:
     """One file."""
 
     path: Path
-    decoded: Decoded
+    decoded: DecodedCache
     _file: pq.ParquetFile = field(init=False)
     _known: dict[str, _Directory] = field(default_factory=dict)
 

@@ -26,8 +26,8 @@ from tidings.engine.source import Source
 from tidings.ir.relation import Column, Version
 from tidings.store.fault_points import point
 from tidings.store.files import check_file, sync_folder
-from tidings.store.records import Base, File
-from tidings.store.relation.row_groups import Decoded, RowGroups, Sought
+from tidings.store.records import SnapshotFile, SnapshotRecord
+from tidings.store.relation.row_groups import DecodedCache, RowGroups, Sought
 from tidings.store.relation.schema_evolution import completed, reading
 from tidings.store.write_failures import writing
 
@@ -53,7 +53,7 @@ def text_of(backend: Backend, name: str, source: Source) -> str:
     return printed(exp.select(*columns).from_(name), backend.dialect)
 
 
-def written(backend: Backend, target: Target, text: str, at: int) -> Base:
+def written(backend: Backend, target: Target, text: str, at: int) -> SnapshotRecord:
     """The rows of a query as files that are durable, not yet named by the catalog."""
     folder = f"base/{target.relation}/{uuid.uuid4().hex[:12]}"
     point("fold.begun")
@@ -65,19 +65,21 @@ def written(backend: Backend, target: Target, text: str, at: int) -> Base:
     return found
 
 
-def described(relation: int, time: int, root: Path, folder: str, key: str) -> Base:
+def described(relation: int, time: int, root: Path, folder: str, key: str) -> SnapshotRecord:
     """The snapshot that was written into a folder, made durable."""
     path = root / folder
     files = []
     for part in sorted(path.glob("*.parquet")):
         found = pq.ParquetFile(part).metadata
         low, high = _bounds(found, key)
-        files.append(File(str(part.relative_to(root)), found.num_rows, part.stat().st_size, _plain(low), _plain(high)))
+        files.append(
+            SnapshotFile(str(part.relative_to(root)), found.num_rows, part.stat().st_size, _plain(low), _plain(high))
+        )
     for other in path.iterdir():
         if other.suffix != ".parquet":
             other.unlink()
     sync_folder(path)
-    return Base(relation, time, sum(f.rows for f in files), folder, tuple(files), sorted_by=key)
+    return SnapshotRecord(relation, time, sum(f.rows for f in files), folder, tuple(files), sorted_by=key)
 
 
 def _bounds(found: pq.FileMetaData, key: str) -> tuple[Any, Any]:
@@ -108,13 +110,13 @@ class Snapshot:
     """The files of a snapshot, ready to be searched."""
 
     root: Path
-    base: Base
+    base: SnapshotRecord
     columns: tuple[Column, ...]
     key: str
     """The column by which rows are looked up; empty if there is none."""
     fills: Mapping[str, pa.Scalar] = field(default_factory=dict)
     """What its rows have in columns that were added after it was written."""
-    decoded: Decoded = field(default_factory=Decoded)
+    decoded: DecodedCache = field(default_factory=DecodedCache)
     """What has been read of files; all snapshots of a database share it."""
     _open: dict[str, RowGroups] = field(default_factory=dict)
     _whole: pa.Table | None = None
@@ -197,7 +199,7 @@ class Snapshot:
             return [c.name for c in self.columns]
         return self._opened(self.base.files[0]).names
 
-    def _opened(self, file: File) -> RowGroups:
+    def _opened(self, file: SnapshotFile) -> RowGroups:
         if file.path not in self._open:
             self._open[file.path] = RowGroups(self.root / file.path, self.decoded)
         return self._open[file.path]

@@ -20,11 +20,11 @@ from tidings.ir import types
 from tidings.ir.expression import TIME, WEIGHT
 from tidings.ir.relation import Column, Version
 from tidings.store.relation.constraints import NONE, Constraints
-from tidings.store.relation.log import Facts, Load, Log, Place, in_order
+from tidings.store.relation.log import EntryFacts, Load, Log, Place, in_order
 from tidings.store.relation.net import Net
 from tidings.store.relation.schema_evolution import completed, fill
 
-Stretch: TypeAlias = tuple[str, Place, Place]
+LogRange: TypeAlias = tuple[str, Place, Place]
 """A part of the log, as it is (``log``) or undone (``inverted``)."""
 
 CHUNKS = 200
@@ -93,7 +93,7 @@ class Table:
 
     # the log
 
-    def restore(self, logged: Iterable[Facts], load: Load, forgotten: int = 0) -> None:
+    def restore(self, logged: Iterable[EntryFacts], load: Load, forgotten: int = 0) -> None:
         """Know of log entries; their rows are loaded when they are needed."""
 
         def typed(after: int, until: int) -> list[pa.Table]:
@@ -103,7 +103,7 @@ class Table:
         for facts in logged:
             self._log.add(facts, None)
 
-    def learn(self, logged: Iterable[Facts]) -> None:
+    def learn(self, logged: Iterable[EntryFacts]) -> None:
         """Know of more log entries, after all others."""
         for facts in logged:
             self._log.learn(facts)
@@ -149,7 +149,7 @@ class Table:
 
     def log(self, time: int, entry: pa.Table, first: int | None = None) -> None:
         """Log an entry after all others; from ``first`` to ``time`` if it is not of one instant."""
-        self._log.add(Facts.of(entry, time if first is None else first, time), entry)
+        self._log.add(EntryFacts.of(entry, time if first is None else first, time), entry)
         if self._net is not None:
             self._count(self._net, entry)
 
@@ -282,7 +282,7 @@ class Table:
             self._sources[key] = Source(self.columns, None if version is Version.DELTA else self.base, changes)
         return self._sources[key]
 
-    def _wanted(self, version: Version, since: int, until: int) -> list[Stretch]:
+    def _wanted(self, version: Version, since: int, until: int) -> list[LogRange]:
         """The stretches of the log that a version consists of, beside the base."""
         match version:
             case Version.DELTA:
@@ -298,7 +298,7 @@ class Table:
             case _:
                 assert_never(version)
 
-    def _from_base(self, at: int) -> Stretch:
+    def _from_base(self, at: int) -> LogRange:
         """What leads from the base to the state at an instant."""
         here, there = self._at(self.base_time), self._at(at)
         return ("log", here, there) if there >= here else ("inverted", there, here)

@@ -90,7 +90,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class OutboxEntry:
     """A message in the outbox, and what became of it."""
 
     number: int
@@ -123,14 +123,14 @@ class Endpoint:
 class Delivered:
     """It arrived."""
 
-    entry: Entry
+    entry: OutboxEntry
 
 
 @dataclass(frozen=True, slots=True)
 class Later:
     """It did not arrive; it is tried again when it is due.  Its target gets nothing else before ``rests``."""
 
-    entry: Entry
+    entry: OutboxEntry
     due: int
     error: str
     rests: int | None = None
@@ -140,7 +140,7 @@ class Later:
 class GivenUp:
     """It did not arrive, and is not tried again by itself."""
 
-    entry: Entry
+    entry: OutboxEntry
     error: str
     rests: int | None = None
 
@@ -149,7 +149,7 @@ class GivenUp:
 class Gone:
     """Its target is there no more, or wants nothing any more."""
 
-    entry: Entry
+    entry: OutboxEntry
     error: str
 
 
@@ -198,8 +198,8 @@ def acknowledge(connection: Connection, now: int, verdicts: Sequence[Verdict]) -
     point(ACKNOWLEDGED)
 
 
-class Catalog(Protocol):
-    """Where transactions come from: :class:`tidings.store.catalog.session.Session`, or :class:`Memory`."""
+class CatalogTransactions(Protocol):
+    """Where transactions come from: :class:`tidings.store.relations.session.Session`, or :class:`MemoryCatalog`."""
 
     def writing(self) -> AbstractContextManager[Connection]: ...
 
@@ -207,7 +207,7 @@ class Catalog(Protocol):
 
 
 @dataclass(slots=True)
-class Memory:
+class MemoryCatalog:
     """An outbox's tables in memory, for a database that has no catalog."""
 
     _engine: Engine = field(init=False)
@@ -238,11 +238,11 @@ _FREE = _OUT.c.claimed.is_(None)
 class Outbox:
     """The messages of one database."""
 
-    catalog: Catalog
+    relations: CatalogTransactions
 
     def add(self, messages: Sequence[Message]) -> None:
         """Add messages in a transaction of their own."""
-        with self.catalog.writing() as connection:
+        with self.relations.writing() as connection:
             add(connection, messages)
 
     # delivering
@@ -255,13 +255,13 @@ class Outbox:
         stale = and_(_WAITS, _OUT.c.claimed.is_not(None))
         if channels:
             stale = and_(stale, _OUT.c.channel.in_(channels))
-        with self.catalog.reading() as connection:
+        with self.relations.reading() as connection:
             if connection.execute(select(_OUT.c.number).where(stale).limit(1)).first() is None:
                 return 0
-        with self.catalog.writing() as connection:
+        with self.relations.writing() as connection:
             return connection.execute(update(_OUT).where(stale).values(claimed=None)).rowcount
 
-    def claim(self, now: int, channels: Sequence[str], limit: int = 256, each: int = 32) -> list[Entry]:
+    def claim(self, now: int, channels: Sequence[str], limit: int = 256, each: int = 32) -> list[OutboxEntry]:
         """Take messages that are due, in order, up to ``each`` per target; the attempt is counted."""
         ranked = (
             select(
@@ -272,10 +272,10 @@ class Outbox:
             .subquery()
         )
         wanted = select(ranked.c.number).where(ranked.c.n <= each).order_by(ranked.c.number).limit(limit)
-        with self.catalog.reading() as connection:
+        with self.relations.reading() as connection:
             if connection.execute(wanted.limit(1)).first() is None:
                 return []
-        with self.catalog.writing() as connection:
+        with self.relations.writing() as connection:
             these = _OUT.c.number.in_(list(connection.execute(wanted).scalars()))
             connection.execute(update(_OUT).where(these).values(claimed=now, attempts=_OUT.c.attempts + 1))
             found = connection.execute(select(_OUT).where(these).order_by(_OUT.c.number)).all()
@@ -286,16 +286,16 @@ class Outbox:
         """Record what came of attempts, all in one transaction."""
         if not verdicts:
             return
-        with self.catalog.writing() as connection:
+        with self.relations.writing() as connection:
             acknowledge(connection, now, verdicts)
         point(RECORDED)
 
-    def release(self, entries: Sequence[Entry]) -> None:
+    def release(self, entries: Sequence[OutboxEntry]) -> None:
         """Give back what was claimed and not tried."""
         if not entries:
             return
         these = and_(_OUT.c.number.in_([e.number for e in entries]), _OUT.c.claimed.is_not(None))
-        with self.catalog.writing() as connection:
+        with self.relations.writing() as connection:
             connection.execute(update(_OUT).where(these).values(claimed=None, attempts=_OUT.c.attempts - 1))
 
     def next_due(self, channels: Sequence[str]) -> int | None:
@@ -303,35 +303,37 @@ class Outbox:
         at = case((_END.c.rests > _OUT.c.due, _END.c.rests), else_=_OUT.c.due)
         wanted = select(func.min(at)).select_from(_OUT.outerjoin(_END, _same_target()))
         wanted = wanted.where(_WAITS, _FREE, _OUT.c.channel.in_(channels), _END.c.disabled.is_(None))
-        with self.catalog.reading() as connection:
+        with self.relations.reading() as connection:
             return connection.execute(wanted).scalar()
 
     # looking
 
-    def entries(self, *states: State, first: int = 0, last: int | None = None, limit: int | None = None) -> list[Entry]:
+    def entries(
+        self, *states: State, first: int = 0, last: int | None = None, limit: int | None = None
+    ) -> list[OutboxEntry]:
         """Messages in the order they were added: in some states or in any, of a range of numbers."""
         wanted = select(_OUT).where(_within(first, last)).order_by(_OUT.c.number).limit(limit)
         if states:
             wanted = wanted.where(_OUT.c.state.in_(states))
-        with self.catalog.reading() as connection:
+        with self.relations.reading() as connection:
             return [_entry(r) for r in connection.execute(wanted).all()]
 
-    def find(self, id: str) -> Entry | None:
+    def find(self, id: str) -> OutboxEntry | None:
         """The message of an id."""
-        with self.catalog.reading() as connection:
+        with self.relations.reading() as connection:
             found = connection.execute(select(_OUT).where(_OUT.c.id == id)).first()
         return None if found is None else _entry(found)
 
     def counts(self) -> dict[State, int]:
         """How many messages are in each state."""
         wanted = select(_OUT.c.state, func.count()).group_by(_OUT.c.state)
-        with self.catalog.reading() as connection:
+        with self.relations.reading() as connection:
             found = {State(state): int(number) for state, number in connection.execute(wanted).all()}
         return {state: found.get(state, 0) for state in State}
 
     def endpoints(self) -> list[Endpoint]:
         """The targets that are disabled or have had to rest."""
-        with self.catalog.reading() as connection:
+        with self.relations.reading() as connection:
             found = connection.execute(select(_END).order_by(_END.c.channel, _END.c.target)).all()
         return [Endpoint(r.channel, r.target, r.disabled, r.rests, r.error) for r in found]
 
@@ -350,30 +352,30 @@ class Outbox:
 
     def _redeliver(self, now: int, which: ColumnElement[bool]) -> int:
         again = {"state": State.WAITING, "attempts": 0, "due": now, "settled": None}
-        with self.catalog.writing() as connection:
+        with self.relations.writing() as connection:
             return connection.execute(update(_OUT).where(which, _FREE, ~_disabled()).values(**again)).rowcount
 
     def enable(self, now: int, channel: str, target: str) -> int:
         """Let a target have messages again, also those that it missed; how many these are."""
         these = and_(_OUT.c.channel == channel, _OUT.c.target == target, _OUT.c.state == State.DISABLED)
         again = {"state": State.WAITING, "attempts": 0, "due": now, "settled": None}
-        with self.catalog.writing() as connection:
+        with self.relations.writing() as connection:
             connection.execute(delete(_END).where(_END.c.channel == channel, _END.c.target == target))
             return connection.execute(update(_OUT).where(these).values(**again)).rowcount
 
     def disable(self, now: int, channel: str, target: str, reason: str) -> None:
         """Let a target have nothing any more until it is enabled."""
-        with self.catalog.writing() as connection:
+        with self.relations.writing() as connection:
             _disable(connection, now, channel, target, reason)
 
     def forget(self, before: int) -> int:
         """Forget what was delivered before an instant, and pauses that ended by then; how many messages that was."""
         old = and_(_OUT.c.state == State.DELIVERED, _OUT.c.settled < before)
         rested = and_(_END.c.disabled.is_(None), _END.c.rests < before)
-        with self.catalog.reading() as connection:
+        with self.relations.reading() as connection:
             if not connection.execute(select(exists().where(old) | exists().where(rested))).scalar_one():
                 return 0
-        with self.catalog.writing() as connection:
+        with self.relations.writing() as connection:
             connection.execute(delete(_END).where(rested))
             return connection.execute(delete(_OUT).where(old)).rowcount
 
@@ -430,6 +432,6 @@ def _within(first: int, last: int | None) -> ColumnElement[bool]:
     return _OUT.c.number >= first if last is None else _OUT.c.number.between(first, last)
 
 
-def _entry(row: Row[Any]) -> Entry:
+def _entry(row: Row[Any]) -> OutboxEntry:
     message = Message(row.rule, row.firing, row.channel, row.target, row.payload, row.created, row.id)
-    return Entry(row.number, message, State(row.state), row.attempts, row.due, row.settled, row.error)
+    return OutboxEntry(row.number, message, State(row.state), row.attempts, row.due, row.settled, row.error)

@@ -69,7 +69,7 @@ class RuleStore:
 
     def rules(self) -> list[KeptRule]:
         """All rules, in the order they were made."""
-        with self.storage.tables_beside.reading() as connection:
+        with self.storage.rule_tables.reading() as connection:
             found = connection.execute(select(schema.rule).order_by(schema.rule.c.id)).all()
         return [KeptRule(r.id, r.name, r.text, bool(r.enabled), r.created, r.until, r.error) for r in found]
 
@@ -77,7 +77,7 @@ class RuleStore:
         """Keep a rule, in the place of one of the same number."""
         values = {"name": rule.name, "text": rule.text, "enabled": int(rule.enabled)}
         values |= {"created": rule.created, "until": rule.until, "error": None}
-        with self.storage.tables_beside.writing() as connection:
+        with self.storage.rule_tables.writing() as connection:
             connection.execute(delete(schema.rule).where(schema.rule.c.id == rule.id))
             instances.unfollow(connection, [rule.id])
             connection.execute(insert(schema.rule).values(id=rule.id, **values))
@@ -86,7 +86,7 @@ class RuleStore:
         """Forget a rule; what it did stays known, what it had still to do is not done."""
         name = select(schema.rule.c.name).where(schema.rule.c.id == id).scalar_subquery()
         waiting = (schema.firing.c.rule == name) & schema.firing.c.state.in_(("waiting", "retrying", "gathered"))
-        with self.storage.tables_beside.writing() as connection:
+        with self.storage.rule_tables.writing() as connection:
             instances.unfollow(connection, [id])
             gathering.drop(connection, connection.execute(select(name)).scalar_one())
             connection.execute(delete(schema.silence).where(schema.silence.c.rule == name))
@@ -102,14 +102,14 @@ class RuleStore:
     def switch(self, ids: Sequence[int], *, on: bool, until: int) -> None:
         """Enable rules, from an instant on, or disable them."""
         values = {"enabled": 1, "until": until, "error": None} if on else {"enabled": 0}
-        with self.storage.tables_beside.writing() as connection:
+        with self.storage.rule_tables.writing() as connection:
             connection.execute(update(schema.rule).where(schema.rule.c.id.in_(ids)).values(**values))
             if on:
                 instances.unfollow(connection, ids, forget=False)
 
     def fail(self, id: int, error: str | None) -> None:
         """Note what is wrong with a rule, or that nothing is."""
-        with self.storage.tables_beside.writing() as connection:
+        with self.storage.rule_tables.writing() as connection:
             connection.execute(update(schema.rule).where(schema.rule.c.id == id).values(error=error))
 
     # firings
@@ -117,7 +117,7 @@ class RuleStore:
     def next_id(self) -> int:
         """The number of a new firing."""
         if self._last is None:
-            with self.storage.tables_beside.reading() as connection:
+            with self.storage.rule_tables.reading() as connection:
                 self._last = int(connection.execute(select(func.max(schema.firing.c.id))).scalar() or 0)
         self._last += 1
         return self._last
@@ -127,7 +127,7 @@ class RuleStore:
         wanted = select(schema.firing).order_by(schema.firing.c.id)
         if states:
             wanted = wanted.where(schema.firing.c.state.in_(states))
-        with self.storage.tables_beside.reading() as connection:
+        with self.storage.rule_tables.reading() as connection:
             found = connection.execute(wanted).all()
         return [
             Firing(r.id, r.rule, r.time, r.coupling, r.state, unpack(r.inline), r.depth, r.error, r.finished)
@@ -136,7 +136,7 @@ class RuleStore:
 
     def firing(self, id: int) -> Firing | None:
         """The firing of a number."""
-        with self.storage.tables_beside.reading() as connection:
+        with self.storage.rule_tables.reading() as connection:
             r = connection.execute(select(schema.firing).where(schema.firing.c.id == id)).first()
         if r is None:
             return None
@@ -151,7 +151,7 @@ class RuleStore:
         own = and_(firing.state == "done", firing.finished > since, firing.finished <= until)
         wanted = select(firing.finished, firing.time, firing.depth).where(own)
         found: dict[int, int] = {}
-        with self.storage.tables_beside.reading() as connection:
+        with self.storage.rule_tables.reading() as connection:
             for finished, time, depth in connection.execute(wanted).all():
                 found[finished] = max(depth + (finished > time), found.get(finished, 0))
         return found
@@ -167,7 +167,7 @@ class RuleStore:
             "late": select(sent.rule, sent.error).where(sent.state == "waiting", sent.error.is_not(None)),
             "waits": select(firing.rule, firing.error).where(firing.state == "waiting", firing.error.is_not(None)),
         }
-        with self.storage.tables_beside.reading() as connection:
+        with self.storage.rule_tables.reading() as connection:
             found = {name: connection.execute(query).all() for name, query in wanted.items()}
         well: dict[str, int] = {}
         for rule, id in (*found["done"], *found["sent"]):
@@ -182,10 +182,10 @@ class RuleStore:
         again = exists().where(schema.outbox.c.firing == schema.firing.c.id, of_action, ~delivered)
         over = schema.firing.c.state.not_in(("waiting", "retrying", "gathered")) & ~again
         old = (schema.firing.c.time < before) & over & (schema.firing.c.id < last)
-        with self.storage.tables_beside.reading() as connection:
+        with self.storage.rule_tables.reading() as connection:
             if connection.execute(select(schema.firing.c.id).where(old).limit(1)).first() is None:
                 return
-        with self.storage.tables_beside.writing() as connection:
+        with self.storage.rule_tables.writing() as connection:
             connection.execute(delete(schema.firing).where(old))
             settled = schema.outbox.c.settled < before
             connection.execute(delete(schema.outbox).where(of_action, delivered, settled))
@@ -193,7 +193,7 @@ class RuleStore:
 
     def settle(self, id: int, state: State, at: int, error: str | None = None) -> None:
         """Note what became of a firing, in a transaction of its own."""
-        with self.storage.tables_beside.writing() as connection:
+        with self.storage.rule_tables.writing() as connection:
             settle(connection, id, state, at, error)
 
 

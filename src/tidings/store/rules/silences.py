@@ -38,8 +38,8 @@ class SilenceStore:
         """All silences, in the order they were made."""
         if self._known is None:
             self._known = []
-            if self.storage.has_tables_beside:
-                with self.storage.tables_beside.reading() as connection:
+            if self.storage.has_rule_tables:
+                with self.storage.rule_tables.reading() as connection:
                     found = connection.execute(select(_SI).order_by(_SI.c.id)).all()
                 self._known = [Silence(r.id, r.rule, r.condition, r.since, r.until, r.comment) for r in found]
         return self._known
@@ -50,7 +50,7 @@ class SilenceStore:
 
     def add(self, rule: str, condition: str | None, since: int, until: int, comment: str | None) -> Silence:
         """Keep a new one, under a number that none has had."""
-        with self.storage.tables_beside.writing() as connection:
+        with self.storage.rule_tables.writing() as connection:
             last = int(connection.execute(select(func.max(_SI.c.id))).scalar() or 0)
             made = Silence(last + 1, rule, condition, since, until, comment)
             values = {"condition": condition, "since": since, "until": until, "comment": comment}
@@ -63,7 +63,7 @@ class SilenceStore:
         self._end(at, _SI.c.id == id if rule is None else func.lower(_SI.c.rule) == rule.lower())
 
     def _end(self, at: int, which: ColumnElement[bool]) -> None:
-        with self.storage.tables_beside.writing() as connection:
+        with self.storage.rule_tables.writing() as connection:
             connection.execute(update(_SI).where(which, _SI.c.until > at).values(until=at))
         self.reload()
 
@@ -72,6 +72,6 @@ class SilenceStore:
         known = self.silences()
         old = [s.id for s in known[:-1] if s.until < before]
         if old:
-            with self.storage.tables_beside.writing() as connection:
+            with self.storage.rule_tables.writing() as connection:
                 connection.execute(delete(_SI).where(_SI.c.id.in_(old)))
             self.reload()

@@ -26,7 +26,7 @@ from tidings.ir.relation import Column, Relation, Version
 from tidings.store.relation.snapshot import Snapshot
 from tidings.store.relation.table import Table
 from tidings.store.storage import Storage
-from tidings.waves.in_process.snapshot_cache import AtHand
+from tidings.waves.in_process.snapshot_cache import SnapshotCache
 
 WHOLE = 20_000
 """A relation of up to this many rows may be read whole, and is kept then."""
@@ -47,12 +47,12 @@ LISTED = 2_000
 _VERSION = ((TIME, pa.int64()), (WEIGHT, pa.int64()))
 
 
-class TooFar(Exception):
+class LookupTooLarge(Exception):
     """What a wave touches is more than is read in this process."""
 
 
 @dataclass(slots=True)
-class Known:
+class LookupCache:
     """What lookups have in common."""
 
     steps: dict[int, tuple[Lookup, ...]] = field(default_factory=dict)
@@ -84,13 +84,13 @@ class _Wanted(NamedTuple):
 
 
 @dataclass(slots=True)
-class LookingUp:
+class StepLookups:
     """One step: its lookups, then its delta."""
 
     storage: Storage
-    finisher: Runner
-    at_hand: AtHand
-    known: Known
+    second_runner: Runner
+    snapshot_cache: SnapshotCache
+    known: LookupCache
     sources: Sources
     made: dict[str, Source]
     """The deltas of lower steps."""
@@ -135,7 +135,7 @@ class LookingUp:
             elif len(keys) <= LISTED:
                 self._waiting.append(wanted)
             else:
-                raise TooFar(f"{len(keys):,} keys are looked up in {lookup.relation}")
+                raise LookupTooLarge(f"{len(keys):,} keys are looked up in {lookup.relation}")
         self._ask()
 
     def _in_files(self, table: Table, lookup: Lookup) -> Source:
@@ -171,7 +171,7 @@ class LookingUp:
             return pa.nulls(0)
         type = arrow_type(lookup.column.type)
         if lookup.plan is not None:
-            found = self.finisher.rows(lookup.plan, self._source, self.since, self.until).column(0).chunks
+            found = self.second_runner.rows(lookup.plan, self._source, self.since, self.until).column(0).chunks
         else:
             found = [chunk for relation, name in lookup.keys for chunk in self._delta(relation).column(name).chunks]
         return pc.unique(pa.chunked_array([_as(type, chunk) for chunk in found], type))
@@ -203,7 +203,7 @@ class LookingUp:
         base = self._columns(table, snapshot, lookup)
         listed = _before(pa.table({KEY: keys}), pa.schema([(KEY, keys.type), *_VERSION]))
         given = Source((Column(KEY, lookup.column.type),), None, listed) if lookup.column is not None else base
-        return self.finisher.rows(
+        return self.second_runner.rows(
             self.known.plan(lookup),
             lambda relation, _version: given if relation == KEYS else base,
             self.since,
@@ -213,7 +213,7 @@ class LookingUp:
     def _columns(self, table: Table, snapshot: Snapshot, lookup: Lookup) -> Source:
         """The columns of a lookup, all rows of them."""
         of_table = (k.columns for k in self.known.lookups() if kept(self.storage, k.relation) is table)
-        return self.at_hand.columns(table, snapshot, lookup.columns, of_table)
+        return self.snapshot_cache.columns(table, snapshot, lookup.columns, of_table)
 
     def _take(self, wanted: _Wanted, rows: pa.Table) -> None:
         """Let the rows of a lookup be read under its name, with what the log adds to them."""
@@ -234,7 +234,7 @@ class LookingUp:
 def kept(storage: Storage, relation: str) -> Table | None:
     """The table that has the rows of a relation; None if all there is of it are changes that are given."""
     try:
-        return storage.catalog.rows(relation)
+        return storage.relations.rows(relation)
     except UnknownRelation:
         return None
 

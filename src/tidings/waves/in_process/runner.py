@@ -25,8 +25,8 @@ from tidings.engine.run import Runner
 from tidings.engine.source import Source, Sources
 from tidings.store.relation.table import Table
 from tidings.store.storage import Storage
-from tidings.waves.in_process.lookups import SCANNED, WHOLE, Known, LookingUp, kept
-from tidings.waves.in_process.snapshot_cache import AtHand
+from tidings.waves.in_process.lookups import SCANNED, WHOLE, LookupCache, StepLookups, kept
+from tidings.waves.in_process.snapshot_cache import SnapshotCache
 
 if TYPE_CHECKING:
     from tidings.engine.duckdb import DuckDB
@@ -35,7 +35,7 @@ AT_HAND = 3_000_000
 """Up to this many changed rows a batch may run here: they are in this process."""
 
 
-class Found(NamedTuple):
+class InProcessDeltas(NamedTuple):
     """What a wave in this process found, how many rows it looked up for that, and how long the lookups took."""
 
     deltas: dict[str, pa.Table]
@@ -62,24 +62,24 @@ def _prepared(step: Step) -> _Prepared:
 
 
 @dataclass(slots=True)
-class Nearby:
+class InProcessRunner:
     """Runs waves in this process where it may."""
 
     storage: Storage
     runner: Runner
     """Runs steps on the database's own engine."""
     second: DuckDB
-    finisher: Runner = field(init=False)
+    second_runner: Runner = field(init=False)
     """Runs steps on the second engine."""
     _prepared: dict[int, tuple[Program, list[_Prepared]]] = field(default_factory=dict)
     _batch: tuple[int, int] = (0, 0)
-    _known: Known = field(default_factory=Known)
-    _at_hand: AtHand = field(init=False)
+    _known: LookupCache = field(default_factory=LookupCache)
+    _snapshot_cache: SnapshotCache = field(init=False)
 
     def __post_init__(self) -> None:
-        self.finisher, self._at_hand = Runner(self.second), AtHand(self.second)
+        self.second_runner, self._snapshot_cache = Runner(self.second), SnapshotCache(self.second)
 
-    def why_not(self, program: Program, changes: int) -> str | None:
+    def obstacle(self, program: Program, changes: int) -> str | None:
         """What speaks against running a program here; None if nothing does."""
         if changes > AT_HAND:
             return f"{changes:,} changed rows are more than {AT_HAND:,}"
@@ -92,23 +92,23 @@ class Nearby:
                 return f"{lookup.relation} is read whole"
         return None
 
-    def why_not_again(self, program: Program) -> str | None:
+    def recompute_obstacle(self, program: Program) -> str | None:
         """What speaks against a recompute here."""
         disagreed = next((s.disagreed for s in self._prepare(program) if s.disagreed is not None), None)
         if disagreed is not None:
             return f"the engines may not agree on {disagreed}"
-        tables = [self.storage.catalog.rows(r) for r in _relations(program)]
+        tables = [self.storage.relations.rows(r) for r in _relations(program)]
         if any(t.base is not None and t.id not in self.storage.snapshots for t in tables):
             return "not all rows are in files"
         rows = sum(t.base_size for t in tables)
         return f"a recompute of {rows:,} rows" if rows > SCANNED else None
 
-    def again(self, program: Program, sources: Sources, since: int, until: int) -> pa.Table:
+    def recompute(self, program: Program, sources: Sources, since: int, until: int) -> pa.Table:
         """The delta of a recompute, over files."""
-        for table in map(self.storage.catalog.rows, _relations(program)):
+        for table in map(self.storage.relations.rows, _relations(program)):
             if table.base is not None:
-                self._at_hand.rows(table, self.storage.snapshots[table.id])
-        return self.finisher.run(program, sources, since, until)
+                self._snapshot_cache.rows(table, self.storage.snapshots[table.id])
+        return self.second_runner.run(program, sources, since, until)
 
     def _limit(self, table: Table) -> int:
         """Up to how many rows a relation may be read whole; much more from files, which is not all held in memory."""
@@ -125,13 +125,16 @@ class Nearby:
     def forget(self) -> None:
         """Forget programs: a definition has changed."""
         self._prepared.clear()
-        self._known = Known()
-        self._at_hand.forget()
+        self._known = LookupCache()
+        self._snapshot_cache.forget()
 
-    def run(self, program: Program, sources: Sources, since: int, until: int, wanted: frozenset[str]) -> Found:
-        """The deltas of a program's view and of those of its lower steps that are wanted; may be :class:`TooFar`.
+    def run(
+        self, program: Program, sources: Sources, since: int, until: int, wanted: frozenset[str]
+    ) -> InProcessDeltas:
+        """The deltas of a program's view and of those of its lower steps that are wanted.
 
-        Steps on which the engines may not agree are the first engine's, over the deltas of the others.
+        Raises :class:`LookupTooLarge` where that would read too much.  Steps on which the engines may not agree are
+        the first engine's, over the deltas of the others.
         """
         if self._batch != (since, until):
             self._batch = since, until
@@ -140,19 +143,21 @@ class Nearby:
         deltas: dict[str, pa.Table] = {}
         rows, seconds = 0, 0.0
         for step, lookups, disagreed in self._prepare(program):
-            if self.finisher.is_still(program, step, sources, made):
+            if self.second_runner.is_still(program, step, sources, made):
                 delta = arrow_schema(step.columns, versioned=True).empty_table()
             else:
-                work = LookingUp(self.storage, self.finisher, self._at_hand, self._known, sources, made, since, until)
+                work = StepLookups(
+                    self.storage, self.second_runner, self._snapshot_cache, self._known, sources, made, since, until
+                )
                 begun = perf_counter()
                 work.look_up(lookups)
                 seconds += perf_counter() - begun
                 rows += work.rows
-                delta = work.run(step, self.finisher if disagreed is None else self.runner)
+                delta = work.run(step, self.second_runner if disagreed is None else self.runner)
             made[step.name] = Source(step.columns, None, delta)
             if step.name in wanted or step.name == program.view:
                 deltas[step.name] = delta
-        return Found(deltas, rows, seconds)
+        return InProcessDeltas(deltas, rows, seconds)
 
 
 def _relations(program: Program) -> set[str]:

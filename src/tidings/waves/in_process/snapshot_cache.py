@@ -30,7 +30,7 @@ _WIDTHS = {"string": 16, "binary": 16, "int": 4, "date": 4, "boolean": 1, "small
 
 
 @dataclass(slots=True)
-class _Held:
+class _CachedColumns:
     """The columns of a snapshot that are in memory."""
 
     base: str
@@ -48,13 +48,13 @@ class _Held:
 
 
 @dataclass(slots=True)
-class AtHand:
+class SnapshotCache:
     """What the second engine knows of snapshots."""
 
     engine: DuckDB
     _files: dict[int, str] = field(default_factory=dict)
     """Bases that it reads in their files, by table."""
-    _held: dict[int, _Held] = field(default_factory=dict)
+    _held: dict[int, _CachedColumns] = field(default_factory=dict)
     """What it has in memory of them."""
 
     def forget(self) -> None:
@@ -84,7 +84,7 @@ class AtHand:
         if held is None or held.base != table.base:
             if held is not None:
                 self.engine.unload(held.name)
-            held = self._held[table.id] = _Held(table.base or "")
+            held = self._held[table.id] = _CachedColumns(table.base or "")
         held.times += 1
         if held.times > 1 and not held.too_large and not set(wanted) <= set(held.columns):
             known = set(held.columns).union(wanted)
@@ -92,7 +92,7 @@ class AtHand:
                 self._hold(table, held, known)
         return _plain(wanted, held.name) if set(wanted) <= set(held.columns) else in_files
 
-    def _hold(self, table: Table, held: _Held, wanted: set[Column]) -> bool:
+    def _hold(self, table: Table, held: _CachedColumns, wanted: set[Column]) -> bool:
         """Bring columns into memory, if there is room."""
         columns = tuple(c for c in table.columns if c in wanted)
         bytes = sum(_WIDTHS.get(c.type, 8) for c in columns) * table.base_size

@@ -12,11 +12,11 @@ import pytest
 import tidings
 from tests.unit.rules.test_coupling import states
 from tidings import Database, ManualClock
-from tidings.deliver.deliveries import Settings
-from tidings.deliver.retry_policy import SECOND, Policy
+from tidings.deliver.deliveries import DeliverySettings
 from tidings.errors import RuleRaised, UnknownProcedure
+from tidings.retry_policy import SECOND, RetryPolicy
 
-PATIENT = Settings(policy=Policy(attempts=3, first=10 * SECOND, factor=2, jitter=0))
+PATIENT = DeliverySettings(policy=RetryPolicy(attempts=3, first=10 * SECOND, factor=2, jitter=0))
 RULE = "CREATE RULE reorder WHEN SELECT item FROM stock WHERE qty < 10 DO CALL order_item(item)"
 
 
@@ -133,7 +133,7 @@ def test_sql_is_tried_again_too_and_done_once(shop: Database, clock: ManualClock
         INSERT INTO stock VALUES (2, 5)
     """)
     shop.advance()
-    assert [f.state for f in shop._book.store.firings()][1:] == ["retrying"]
+    assert [f.state for f in shop._registry.store.firings()][1:] == ["retrying"]
     with pytest.raises(RuleRaised):
         shop.sql("INSERT INTO orders VALUES (7)")
     shop.sql("DELETE FROM closed")
@@ -169,7 +169,7 @@ def test_what_is_to_be_tried_is_not_forgotten(shop: Database, clock: ManualClock
     shop.sql("INSERT INTO stock VALUES (3, 5)")
     clock.advance(timedelta(days=30))
     shop.advance()
-    assert [f.id for f in shop._book.store.firings()] == [3]
+    assert [f.id for f in shop._registry.store.firings()] == [3]
 
 
 def test_a_deferred_rule_is_shown_as_failing_until_it_works(shop: Database) -> None:

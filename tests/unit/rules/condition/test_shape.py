@@ -8,21 +8,21 @@ import pytest
 
 from tests.unit.rules.test_agenda import NOW, fired, rows
 from tidings import Database
-from tidings.read import in_transaction as within
-from tidings.waves.scheduler import Waves
+from tidings.read import in_transaction
+from tidings.waves.scheduler import Scheduler
 
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of what is judged."""
     names: list[str] = []
-    ask = within.delta
+    ask = in_transaction.delta
 
-    def noted(waves: Waves, name: str, *more: Any) -> Any:
+    def noted(waves: Scheduler, name: str, *more: Any) -> Any:
         names.append(name)
         return ask(waves, name, *more)
 
-    monkeypatch.setattr(within, "delta", noted)
+    monkeypatch.setattr(in_transaction, "delta", noted)
     return names
 
 

@@ -17,7 +17,7 @@ import tidings
 from tests.unit.rules.test_agenda import LOW, rows
 from tidings import Database, ManualClock
 from tidings.errors import InvalidRule, InvalidSyntax
-from tidings.rules.instance.lifecycle import Change, Span, lived
+from tidings.rules.instance.lifecycle import InstanceChange, Span, lived
 from tidings.store.rules.instances import Instance
 from tidings.store.rules.outbox import Outbox
 
@@ -35,7 +35,7 @@ def pass_minutes(db: Database, clock: ManualClock, minutes: float) -> None:
 
 
 def payloads(db: Database) -> list[dict[str, Any]]:
-    return [json.loads(e.message.payload)["data"] for e in Outbox(db._storage.tables_beside).entries()]
+    return [json.loads(e.message.payload)["data"] for e in Outbox(db._storage.rule_tables).entries()]
 
 
 def notices(db: Database) -> list[tuple[str, list[int]]]:
@@ -53,7 +53,7 @@ def outcome(
     known: dict[str, Instance] = {}
     told, since = [], -1
     for end in (*sorted(cuts), until):
-        some = [Change("k", at, count, ROW) for at, count in changes if since < at <= end]
+        some = [InstanceChange("k", at, count, ROW) for at, count in changes if since < at <= end]
         news, became = lived(list(known.values()), some, end, span, lambda _: True, lambda _: True)
         told += [(t.at, t.gone) for t in news]
         known = {k: one for k, one in (known | dict(became)).items() if one is not None}
@@ -142,7 +142,7 @@ def test_gone_is_told_when_the_interval_has_passed_and_not_before(db: Database, 
     assert notices(db) == [("begins", [1]), ("gone", [1])]
     (row,) = payloads(db)[1]["rows"]
     assert row["seconds"] == (ended - began) / 1_000_000
-    last = db._book.store.firings()[-1]
+    last = db._registry.store.firings()[-1]
     assert (last.time, last.state) == (ended + 5 * MINUTE, "sent")
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tidings.errors import ReaderBehind
-from tidings.store.relation.log import Facts, Log, in_order
+from tidings.store.relation.log import EntryFacts, Log, in_order
 
 SCHEMA = pa.schema([("x", pa.int32()), ("__t", pa.int64()), ("__w", pa.int64())])
 Change = tuple[int, int, int]
@@ -39,7 +39,7 @@ def made(blocks: list[list[Change]], *, lazily: bool) -> Log:
 
     log = Log(load if lazily else None)
     for table, changes in zip(tables, blocks, strict=True):
-        log.add(Facts.of(table, changes[0][1], changes[-1][1]), None if lazily else table)
+        log.add(EntryFacts.of(table, changes[0][1], changes[-1][1]), None if lazily else table)
     return log
 
 
@@ -103,7 +103,7 @@ def test_what_another_process_merged(seed: int) -> None:
     one = [c for b in blocks[start:] for c in b]
     log = made(blocks[:known], lazily=True)
     if one[-1][1] > (log.last or 0):
-        log.learn(Facts.of(block(one), one[0][1], one[-1][1]))
+        log.learn(EntryFacts.of(block(one), one[0][1], one[-1][1]))
         log.load = lambda first, last: [
             block(b) for b in (*blocks[:start], one) if b[-1][1] >= first and b[0][1] <= last
         ]

@@ -7,21 +7,21 @@ import pytest
 from tests.unit.schema import bound
 from tidings.errors import DependentObjects, DuplicateRelation, UnknownRelation
 from tidings.ir.relation import Column
-from tidings.store.relation.relations import Catalog
+from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
 from tidings.store.relation.view import View
 
 
 @pytest.fixture
-def catalog() -> Catalog:
-    found = Catalog()
+def catalog() -> Relations:
+    found = Relations()
     found.add(Table("T", (Column("a", "int"),)))
     plan = bound("SELECT a FROM t")
     found.add(View("V", "SELECT a FROM t", plan))
     return found
 
 
-def test_lookup_ignores_case(catalog: Catalog) -> None:
+def test_lookup_ignores_case(catalog: Relations) -> None:
     assert catalog.table("t") is catalog.find("T")
     assert catalog.columns("v") == ("V", (Column("a", "int"),))
     assert catalog.columns("x") is None
@@ -30,20 +30,20 @@ def test_lookup_ignores_case(catalog: Catalog) -> None:
 
 
 @pytest.mark.parametrize("name", ["T", "t", "v"])
-def test_duplicate(catalog: Catalog, name: str) -> None:
+def test_duplicate(catalog: Relations, name: str) -> None:
     with pytest.raises(DuplicateRelation) as refused:
         catalog.add(Table(name, ()))
     assert refused.value.parameters == {"name": name}
     assert catalog.names() == ["T", "V"]
 
 
-def test_a_view_is_no_table(catalog: Catalog) -> None:
+def test_a_view_is_no_table(catalog: Relations) -> None:
     with pytest.raises(UnknownRelation):
         catalog.table("v")
 
 
 def test_drop_what_nobody_reads() -> None:
-    catalog = Catalog()
+    catalog = Relations()
     catalog.add(Table("t", (Column("a", "int"),)))
     catalog.add(View("V", "", bound("SELECT a FROM t")))
     with pytest.raises(DependentObjects) as refused:
@@ -56,7 +56,7 @@ def test_drop_what_nobody_reads() -> None:
 
 
 @pytest.mark.parametrize(("name", "kind"), [("x", "TABLE"), ("V", "TABLE"), ("T", "VIEW")])
-def test_drop_of_what_is_not_there(catalog: Catalog, name: str, kind: str) -> None:
+def test_drop_of_what_is_not_there(catalog: Relations, name: str, kind: str) -> None:
     with pytest.raises(UnknownRelation):
         catalog.drop(name, kind)
     assert catalog.names() == ["T", "V"]

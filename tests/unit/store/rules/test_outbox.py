@@ -13,7 +13,18 @@ from tests.postgresql import server
 from tests.unit.deliver.help import fire
 from tidings.store.catalog import schema
 from tidings.store.catalog.session import Session
-from tidings.store.rules.outbox import Delivered, Entry, GivenUp, Gone, Later, Memory, Message, Outbox, State, add
+from tidings.store.rules.outbox import (
+    Delivered,
+    GivenUp,
+    Gone,
+    Later,
+    MemoryCatalog,
+    Message,
+    Outbox,
+    OutboxEntry,
+    State,
+    add,
+)
 
 HOOK = ("webhook",)
 
@@ -26,10 +37,10 @@ def postgresql() -> Iterator[str]:
 
 @pytest.fixture(params=["memory", "sqlite", "postgresql"])
 def outbox(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Outbox]:
-    catalog: Memory | Session
+    catalog: MemoryCatalog | Session
     match request.param:
         case "memory":
-            catalog = Memory()
+            catalog = MemoryCatalog()
         case "sqlite":
             catalog = Session(f"sqlite:///{tmp_path}/catalog.sqlite")
         case _:
@@ -39,11 +50,11 @@ def outbox(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Outbox]:
     catalog.close()
 
 
-def ids(entries: list[Entry]) -> list[str]:
+def ids(entries: list[OutboxEntry]) -> list[str]:
     return [e.message.id for e in entries]
 
 
-def only(entries: list[Entry]) -> Entry:
+def only(entries: list[OutboxEntry]) -> OutboxEntry:
     (found,) = entries
     return found
 
@@ -61,7 +72,7 @@ def test_messages_come_in_order_and_once(outbox: Outbox) -> None:
 
 def test_firing_and_message_are_one_transaction(outbox: Outbox) -> None:
     def fail() -> None:
-        with outbox.catalog.writing() as connection:
+        with outbox.relations.writing() as connection:
             add(connection, [Message("r", 1, "webhook", "a", "{}", 0)])
             raise KeyError("the firing")
 

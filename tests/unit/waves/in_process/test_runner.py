@@ -11,7 +11,7 @@ import pytest
 import tidings
 from tidings.engine.duckdb import DuckDB
 from tidings.waves.in_process import lookups as looking_up
-from tidings.waves.in_process.runner import Nearby
+from tidings.waves.in_process.runner import InProcessRunner
 from tidings.waves.strategy import Strategy
 
 ROWS = 3_000
@@ -36,8 +36,8 @@ def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tidings.Data
         yield db
 
 
-def near(db: tidings.Database) -> Nearby:
-    found = db._waves.planning.nearby
+def near(db: tidings.Database) -> InProcessRunner:
+    found = db._scheduler.planner.in_process
     assert found is not None
     return found
 
@@ -56,8 +56,8 @@ def rise(db: tidings.Database, part: int, query: str = JOIN) -> int:
 
 def held(db: tidings.Database) -> dict[str, set[str]]:
     """The columns in memory, by table."""
-    tables = {db._catalog.table(name).id: name for name in ("parts", "sales")}
-    found = near(db)._at_hand._held.items()
+    tables = {db._relations.table(name).id: name for name in ("parts", "sales")}
+    found = near(db)._snapshot_cache._held.items()
     return {tables[id]: {c.name for c in kept.columns} for id, kept in found if kept.columns}
 
 
@@ -152,7 +152,7 @@ def test_what_fails_here_is_the_engines(db: tidings.Database, monkeypatch: pytes
     def fails(*_: object, **__: object) -> object:
         raise tidings.errors.EngineFailed(engine="duckdb", reason="out of memory")
 
-    monkeypatch.setattr(looking_up.LookingUp, "look_up", fails)
+    monkeypatch.setattr(looking_up.StepLookups, "look_up", fails)
     before = db.time
     db.sql("UPDATE parts SET price = 7.5 WHERE part = 3")
     assert len(db.changes(JOIN, since=before).additions()) == 6
@@ -163,7 +163,7 @@ def test_what_fails_here_is_the_engines(db: tidings.Database, monkeypatch: pytes
 def test_a_recompute_runs_here_too(db: tidings.Database) -> None:
     db.sql("CREATE MATERIALIZED VIEW least WITH (refresh = 'manual') AS SELECT MIN(price) AS least FROM parts")
     db.sql("UPDATE parts SET price = 0.5 WHERE part = 3; DELETE FROM parts WHERE part = 9")
-    db._waves.planning.only = Strategy.RECOMPUTE
+    db._scheduler.planner.only = Strategy.RECOMPUTE
     db.refresh("least")
     record = db.waves()[-1]
     assert (record.strategy, record.execution) == ("recompute and diff", "in-process")

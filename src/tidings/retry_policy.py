@@ -12,10 +12,10 @@ SECOND = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class RetryPolicy:
     """Waits in microseconds.  As they are, twelve attempts take about a day.
 
-    >>> policy = Policy(jitter=0)
+    >>> policy = RetryPolicy(jitter=0)
     >>> [policy.wait(n, 0.5) // SECOND for n in range(1, 12)]
     [5, 15, 45, 135, 405, 1215, 3645, 10935, 21600, 21600, 21600]
     """
