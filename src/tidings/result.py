@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from rich.console import Console
 from rich.table import Table as Grid
 
 from tidings.clock import instant
-from tidings.delta.zset import ZSet
-from tidings.engine.plain import hashable
+from tidings.engine.changes import added_up, paired, versioned, without_version
 from tidings.ir.expression import TIME, WEIGHT
 
 if TYPE_CHECKING:
@@ -92,25 +92,25 @@ class Delta:
 
     def net(self) -> Delta:
         """The changes with all instants folded into the last one: what lies between two states."""
-        changes = self.rows()
-        last = max((c.time for c in changes), default=0)
-        rows = {hashable(c.row): c.row for c in changes}
-        totals = ZSet((hashable(c.row), c.weight) for c in changes)
-        entries = [{**rows[key], TIME: last, WEIGHT: weight} for key, weight in totals.items()]
-        return Delta(pa.Table.from_pylist(entries, schema=self._table.schema))
+        last = pc.max(self._table.column(TIME)).as_py() if self._table.num_rows else 0
+        rows = without_version(self._table)
+        places, totals = added_up(rows, self._table.column(WEIGHT).to_pylist())
+        return Delta(versioned(rows.take(pa.array(places, pa.int64())), last, totals).cast(self._table.schema))
 
     def paired(self, *key: str) -> list[Pair]:
-        """Old and new values side by side, for rows that agree on the key at one instant."""
-        pairs: dict[Any, tuple[list[Row], list[Row]]] = {}
-        for change in self.rows():
-            at = (change.time, tuple(hashable(change.row[k]) for k in key))
-            old, new = pairs.setdefault(at, ([], []))
-            (new if change.weight > 0 else old).extend([change.row] * abs(change.weight))
-        out = []
-        for (time, _), (old, new) in pairs.items():
-            for n in range(max(len(old), len(new))):
-                out.append(Pair(old[n] if n < len(old) else None, new[n] if n < len(new) else None, time))
-        return out
+        """Old and new values side by side, for rows that agree on the key at one instant; the oldest first."""
+        changes = self.rows()
+        entries = [{**c.row, TIME: c.time, WEIGHT: c.weight} for c in changes]
+        ordered = pa.Table.from_pylist(entries, schema=self._table.schema)
+        pairs = paired(ordered, key or self.columns, per_instant=True)
+        return [
+            Pair(
+                None if old is None else changes[old].row,
+                None if new is None else changes[new].row,
+                changes[new if old is None else old].time,
+            )
+            for old, new in pairs
+        ]
 
     def to_arrow(self) -> pa.Table:
         """The changes with their instants in ``__t`` and their weights in ``__w``."""

@@ -15,12 +15,13 @@ from sqlglot import exp
 
 from tidings.constraints.agreed import ROWS, Agreed, agreed
 from tidings.engine.arrow import arrow_schema, conform
+from tidings.engine.changes import no_changes, versioned
 from tidings.engine.duckdb import DuckDB
 from tidings.engine.run import Runner
 from tidings.engine.scalar import quoted, scalar
 from tidings.engine.source import Source
 from tidings.errors import EngineFailed, InvalidExpression
-from tidings.ir.expression import TIME, WEIGHT, Expression, cast, column, refs
+from tidings.ir.expression import Expression, cast, column, refs
 from tidings.ir.relation import Column, Item, Project, Scan
 from tidings.lang.sql.bind import bind
 from tidings.lang.sql.instant import at, reads_clock
@@ -93,7 +94,7 @@ class Evaluator:
         number = Item(NUMBER, "bigint", column(scan.alias, NUMBER))
         wide = Project(replace(scan, columns=numbered), plan.alias, (*plan.items, number))
         changes = rows.append_column(NUMBER, pa.array(range(rows.num_rows), pa.int64()))
-        source = Source(numbered, None, _versioned(changes))
+        source = Source(numbered, None, versioned(changes))
         answer = self.runner.query(wide, lambda _relation, _version: source).sort_by(NUMBER)
         return list(answer.column(0).to_pylist())
 
@@ -108,7 +109,7 @@ class Evaluator:
         """Some rows of a query over the base of a table."""
         (query,) = statements(text)
         plan = normalise(bind(query, text, _Alone(table.name, table.columns), self.runner.backend), {})
-        source = Source(table.columns, table.base, arrow_schema(table.columns, versioned=True).empty_table())
+        source = Source(table.columns, table.base, no_changes(table.columns))
         return self.runner.query(plan, lambda _relation, _version: source).slice(0, 10)
 
     # values
@@ -163,13 +164,6 @@ _ONE = pa.table({"one": pa.array([1], pa.int32())})
 
 def _is_ascii(column: pa.ChunkedArray) -> bool:
     return not pa.types.is_string(column.type) or pc.all(pc.string_is_ascii(column), min_count=0).as_py() is not False
-
-
-def _versioned(rows: pa.Table) -> pa.Table:
-    """Rows as changes that add each of them once."""
-    count = rows.num_rows
-    changes = rows.append_column(TIME, pa.array([0] * count, pa.int64()))
-    return changes.append_column(WEIGHT, pa.array([1] * count, pa.int64()))
 
 
 def _nothing(_relation: str, _version: object) -> Source:

@@ -24,8 +24,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidings.analysis.influents import CLOCK, influents
+from tidings.engine.changes import versioned
 from tidings.errors import EngineFailed, HistoryGone, MustRefetch, SubscriptionExists
-from tidings.ir.expression import TIME, WEIGHT
+from tidings.ir.expression import TIME
 from tidings.ir.relation import Relation
 from tidings.result import Delta
 from tidings.store.records import NamedSubscription
@@ -82,10 +83,7 @@ class Feed:
 
     def snapshot(self, at: int) -> pa.Table:
         """The rows at an instant, as changes that bring them."""
-        rows = self.rows(self.plan(), at)
-        for name, value in ((TIME, at), (WEIGHT, 1)):
-            rows = rows.append_column(name, pa.repeat(pa.scalar(value, pa.int64()), rows.num_rows))
-        return rows
+        return versioned(self.rows(self.plan(), at), at)
 
     def changes(self, since: int, until: int) -> pa.Table:
         """The changes of every instant."""

@@ -22,12 +22,13 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from tidings.engine.changes import larger_bag
 from tidings.errors import CascadeTooLong, RuleRaised, TidingsError
 from tidings.read import in_transaction
 from tidings.rules.action.run import Actions
 from tidings.rules.condition.evaluate import instances
 from tidings.rules.condition.shape import CONSTANTS, RuleShape
-from tidings.rules.condition.transaction_slice import NetEntries, TransactionSlice, most
+from tidings.rules.condition.transaction_slice import NetEntries, TransactionSlice
 from tidings.rules.event.occurrence import Present, happened
 from tidings.rules.rule import Rule
 from tidings.waves.scheduler import Scheduler
@@ -75,7 +76,7 @@ class Agenda:
     def triggered(self, rule: Rule, *starts: int) -> pa.Table | None:
         """The instances of a rule since one of some places in the transaction; None if there are none."""
         found = [rows for start in dict.fromkeys(starts) if (rows := self._since(rule, start)) is not None]
-        return None if not found else found[0] if len(found) == 1 else most(rule.columns, *found)
+        return None if not found else found[0] if len(found) == 1 else larger_bag(rule.columns, *found)
 
     def _since(self, rule: Rule, start: int) -> pa.Table | None:
         done = self.tx.done

@@ -19,6 +19,7 @@ import pyarrow as pa
 from sqlalchemy import Connection
 
 from tidings.engine.arrow import arrow_schema
+from tidings.engine.changes import as_changes, consolidated, larger_bag, rows_that_came
 from tidings.ir.relation import Column, Scan
 from tidings.lang.sql.rule import Raise
 from tidings.read import in_transaction
@@ -26,7 +27,7 @@ from tidings.rules.action.run import refusal
 from tidings.rules.agenda import Fired
 from tidings.rules.condition import committed
 from tidings.rules.condition.evaluate import instances, told
-from tidings.rules.condition.transaction_slice import TransactionSlice, consolidated, most, repeated
+from tidings.rules.condition.transaction_slice import TransactionSlice
 from tidings.rules.coupling import Kept, firings, keep
 from tidings.rules.detached import Detached
 from tidings.rules.event.occurrence import Present, happened
@@ -34,7 +35,6 @@ from tidings.rules.registry import RuleRegistry
 from tidings.rules.rule import Rule
 from tidings.store.relation.table import Table
 from tidings.store.rules import instances as stored_instances
-from tidings.write.transaction import as_entry
 
 
 @dataclass(slots=True)
@@ -83,7 +83,7 @@ class RuleLoadHook:
         if rule.read.event is None:
             return True
         row = pa.Table.from_pylist([dict.fromkeys(c.name for c in target.columns)], arrow_schema(target.columns))
-        tx_slice = TransactionSlice((), 0, 1, at, {}, {target.name: as_entry(target.columns, row, [1], at + 1)})
+        tx_slice = TransactionSlice((), 0, 1, at, {}, {target.name: as_changes(target.columns, row, [1], at + 1)})
         return happened(rule.read.event, Present(self.registry.scheduler.relations, tx_slice, (), at + 1, rule.created))
 
     def _rows(self, rule: Rule, target: Table) -> pa.Table:
@@ -99,10 +99,10 @@ class RuleLoadHook:
             weights = [1] * now.num_rows + [-1] * before.num_rows
             delta = consolidated(own, both, weights, at + 1)
             nervous = rule.read.options.nervous and rule.read.when == "begins"
-            return most(rule.columns, told(rule, delta), repeated(delta, 1)) if nervous else told(rule, delta)
+            return larger_bag(rule.columns, told(rule, delta), rows_that_came(delta)) if nervous else told(rule, delta)
         scan = Scan(target.name, target.name, target.columns)
         rows = in_transaction.answer(self.registry.scheduler, scan, at)
-        came, gone = (as_entry(target.columns, rows, [w] * rows.num_rows, t) for w, t in ((1, at + 1), (-1, 0)))
+        came, gone = (as_changes(target.columns, rows, [w] * rows.num_rows, t) for w, t in ((1, at + 1), (-1, 0)))
         tx_slice = TransactionSlice((), 0, 0, at, {target.name: gone}, {target.name: came})
         return instances(self.registry.scheduler, rule, tx_slice, committed.judging(self.registry.scheduler))
 

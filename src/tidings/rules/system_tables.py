@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from tidings.clock import instant
+from tidings.engine.changes import as_changes
 from tidings.ir.relation import Column
 from tidings.rules.action.run import as_json, does
 from tidings.rules.registry import RuleRegistry
@@ -17,7 +18,6 @@ from tidings.rules.rule import Rule
 from tidings.store.relation.net import table_of
 from tidings.store.rules.rule_store import Firing, KeptRule
 from tidings.store.rules.silences import Silence
-from tidings.write.transaction import as_entry
 
 RULES, FIRINGS, SILENCES = "tidings.rules", "tidings.firings", "tidings.silences"
 
@@ -61,7 +61,7 @@ def entry(registry: RuleRegistry, name: str) -> pa.Table:
 def as_rows(columns: tuple[Column, ...], rows: list[tuple[Any, ...]]) -> pa.Table:
     """Rows as changes that bring them."""
     found = table_of(columns, rows)
-    return as_entry(columns, found, [1] * found.num_rows)
+    return as_changes(columns, found, [1] * found.num_rows)
 
 
 def _rule(registry: RuleRegistry, kept: KeptRule, rule: Rule | None, error: str | None) -> tuple[Any, ...]:

@@ -15,11 +15,12 @@ import pyarrow.compute as pc
 
 from tidings.delta.key_columns import LISTABLE
 from tidings.engine.arrow import arrow_schema
+from tidings.engine.changes import no_changes, versioned
 from tidings.engine.literals import literals
 from tidings.engine.plain import row_keys
 from tidings.engine.run import Runner
 from tidings.engine.source import Source
-from tidings.ir.expression import TIME, WEIGHT, read, show_name
+from tidings.ir.expression import read, show_name
 from tidings.ir.relation import Column, Filter, Relation, Scan, SemiJoin
 from tidings.store.relation.net import Key, Net, Row, table_of, values
 from tidings.store.relation.table import Table
@@ -78,7 +79,7 @@ class KeyLookup:
 
     def _by_engine(self, table: Table, wanted: pa.Table) -> pa.Table:
         scan = Scan(table.name, "held", table.columns)
-        base = Source(table.columns, table.base, arrow_schema(table.columns, versioned=True).empty_table())
+        base = Source(table.columns, table.base, no_changes(table.columns))
         columns = {c.name: c for c in table.columns if c.name in wanted.column_names}
         by = next((c for c in columns.values() if c.type in LISTABLE), None)
         plan: Relation = scan
@@ -92,7 +93,7 @@ class KeyLookup:
             else:
                 keys = Scan(_WANTED, "wanted", (Column(by.name, by.type),))
                 plan = SemiJoin(scan, keys, (read(f"held.{name} <=> wanted.{name}"),))
-                sources[_WANTED] = Source(keys.columns, None, _added(pa.table({by.name: sought})))
+                sources[_WANTED] = Source(keys.columns, None, versioned(pa.table({by.name: sought})))
         return self.runner.query(plan, lambda relation, _version: sources[relation])
 
 
@@ -102,9 +103,3 @@ def _is_found_by_value(values: pa.ChunkedArray) -> bool:
         doubtful = pc.or_(pc.is_nan(values), pc.equal(values, pa.scalar(0.0, values.type)))
         return not pc.any(doubtful).as_py()
     return not pa.types.is_nested(values.type)
-
-
-def _added(rows: pa.Table) -> pa.Table:
-    """Rows as changes that add each of them once."""
-    zeros = rows.append_column(TIME, pa.array([0] * rows.num_rows, pa.int64()))
-    return zeros.append_column(WEIGHT, pa.array([1] * rows.num_rows, pa.int64()))

@@ -16,11 +16,11 @@ from typing import Any, Protocol, TypeAlias
 import pyarrow as pa
 
 from tidings.constraints.enforce import Enforcer, NetChange
-from tidings.engine.arrow import arrow_schema
+from tidings.engine.changes import as_changes
 from tidings.errors import EmptySignal, UnknownEvent, UnknownTransactionState, UnsupportedStatement
 from tidings.exclusive import exclusive
-from tidings.ir.expression import TIME, WEIGHT, Expression
-from tidings.ir.relation import Column, Relation
+from tidings.ir.expression import Expression
+from tidings.ir.relation import Relation
 from tidings.lang.sql import statement
 from tidings.result import Result
 from tidings.store.relation.net import Net, Row
@@ -29,7 +29,7 @@ from tidings.store.relation.rows import read_rows
 from tidings.store.relation.table import Table
 from tidings.write import by_key, statements
 
-__all__ = ["Access", "CommitHook", "NetChange", "Transaction", "TransactionHook", "as_entry"]
+__all__ = ["Access", "CommitHook", "NetChange", "Transaction", "TransactionHook"]
 
 
 class Bind(Protocol):
@@ -296,9 +296,9 @@ class Transaction:
             net = work.change()
             if net.weights:
                 self.access.enforcer.check_present(net)
-                changes[work.table.name] = as_entry(work.table.columns, net.rows, net.weights)
+                changes[work.table.name] = as_changes(work.table.columns, net.rows, net.weights)
         tables = {name: self.access.relations.table(name) for name in instead or {}}
-        given = {n: as_entry(tables[n].columns, rows, [1] * rows.num_rows) for n, rows in (instead or {}).items()}
+        given = {n: as_changes(tables[n].columns, rows, [1] * rows.num_rows) for n, rows in (instead or {}).items()}
         return self.access.answer(plan, now, changes, given)
 
     def _require_own(self) -> None:
@@ -317,10 +317,3 @@ class Transaction:
     ) -> None:
         if self._over is None:
             self.commit() if kind is None else self.rollback()
-
-
-def as_entry(columns: tuple[Column, ...], rows: pa.Table, weights: list[int], time: int = 0) -> pa.Table:
-    """Rows as they would stand in the log; of no instant unless one is given."""
-    entry = rows.append_column(TIME, pa.array([time] * rows.num_rows, pa.int64()))
-    entry = entry.append_column(WEIGHT, pa.array(weights, pa.int64()))
-    return entry.cast(arrow_schema(columns, versioned=True))

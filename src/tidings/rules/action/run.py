@@ -17,6 +17,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from tidings.clock import instant
+from tidings.engine.changes import as_changes
 from tidings.errors import RuleRaised, TidingsError, UnknownColumn, UnknownProcedure, closest
 from tidings.ir.expression import Expression
 from tidings.ir.relation import Column, Relation
@@ -29,7 +30,7 @@ from tidings.rules.rule import Rule
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
 from tidings.write import statements
-from tidings.write.transaction import Access, Transaction, as_entry
+from tidings.write.transaction import Access, Transaction
 
 CONDITION = "condition"
 """The name of the instances, to the SQL of an action."""
@@ -131,7 +132,7 @@ class Actions:
     def _access(self, rule: Rule, rows: pa.Table, access: Access) -> Access:
         """What a transaction needs, with the instances as one more relation."""
         relations = with_condition(access.relations, rule.columns)
-        entry = as_entry(rule.columns, rows, [1] * rows.num_rows)
+        entry = as_changes(rule.columns, rows, [1] * rows.num_rows)
 
         def own_bind(query: Expression, text: str, name: str = "result", own: str | None = None) -> Relation:
             return bind(query, text, relations, self.analyzer, name, own)

@@ -24,6 +24,17 @@ import pyarrow as pa
 from sqlglot import exp
 
 from tidings.engine.arrow import arrow_schema
+from tidings.engine.changes import (
+    at_instant,
+    came,
+    consolidated,
+    larger_bag,
+    paired,
+    rows_that_came,
+    rows_that_went,
+    went,
+    without_version,
+)
 from tidings.engine.plain import row_keys
 from tidings.errors import InvalidRule, Place, UnknownColumn, UnknownRelation, closest
 from tidings.ir.expression import TIME, WEIGHT, Expression
@@ -33,15 +44,7 @@ from tidings.lang.sql.context import Analyzer
 from tidings.lang.sql.parse import place
 from tidings.lang.sql.rule import CreateRule
 from tidings.read import in_transaction
-from tidings.rules.condition.transaction_slice import (
-    NetEntries,
-    TransactionSlice,
-    consolidated,
-    most,
-    paired,
-    part,
-    repeated,
-)
+from tidings.rules.condition.transaction_slice import NetEntries, TransactionSlice
 from tidings.rules.rule import CHANGE, ChangesOf, Rule
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
@@ -167,8 +170,8 @@ def _old_or_new(column: exp.Column, of: ChangesOf, alias: str, read: CreateRule)
 
 def changes_entry(of: ChangesOf, entry: pa.Table, time: int) -> pa.Table:
     """The rows of ``CHANGES(…)`` for some changes of the table or view."""
-    rows = entry.drop_columns([TIME, WEIGHT])
-    pairs = paired(entry, of.columns, of.key)
+    rows = without_version(entry)
+    pairs = paired(entry, of.key)
     arrays = []
     for side in (0, 1):
         places = pa.array([pair[side] for pair in pairs], pa.int64())
@@ -240,11 +243,11 @@ def instances(scheduler: Scheduler, rule: Rule, tx_slice: TransactionSlice, judg
     if not found.num_rows and not rule.read.options.nervous:
         return found
     if rule.read.options.nervous and rule.read.when == "begins":
-        gone = {n: part(e, -1) for n, e in changes.items()}
+        gone = {n: went(e) for n, e in changes.items()}
         common = {n: _together(before.get(n), e) for n, e in gone.items()}
-        came = {n: rows for n, e in changes.items() if (rows := part(e, 1)).num_rows}
-        touched = judge(rule, tx_slice, before | common, came, True)
-        return most(rule.columns, told(rule, found), repeated(touched, 1))
+        arrived = {n: rows for n, e in changes.items() if (rows := came(e)).num_rows}
+        touched = judge(rule, tx_slice, before | common, arrived, True)
+        return larger_bag(rule.columns, told(rule, found), rows_that_came(touched))
     return told(rule, found)
 
 
@@ -267,8 +270,7 @@ def _as_seen(scheduler: Scheduler, rule: Rule, tx_slice: TransactionSlice) -> tu
 def _together(one: pa.Table | None, other: pa.Table) -> pa.Table:
     """Two log entries as one of no instant."""
     rows = other if one is None else pa.concat_tables([one, other])
-    place = rows.schema.get_field_index(TIME)
-    return rows.set_column(place, rows.schema.field(place), pa.repeat(pa.scalar(0, pa.int64()), rows.num_rows))
+    return at_instant(rows, 0)
 
 
 def identified(rule: Rule, delta: pa.Table) -> pa.Table:
@@ -286,22 +288,22 @@ def told(rule: Rule, delta: pa.Table) -> pa.Table:
     """The rows of a condition's changes that a rule is told of."""
     match rule.read.when:
         case "begins":
-            return repeated(identified(rule, delta), 1)
+            return rows_that_came(identified(rule, delta))
         case "gone":
-            return repeated(identified(rule, delta), -1)
+            return rows_that_went(identified(rule, delta))
         case "changed" if rule.key:
             return _beside(rule, delta)
         case "changed":
-            went, came = repeated(delta, -1), repeated(delta, 1)
-            marks = pa.array(["went"] * went.num_rows + ["came"] * came.num_rows, pa.string())
-            return pa.concat_tables([went, came]).append_column(CHANGE, marks)
+            old, new = rows_that_went(delta), rows_that_came(delta)
+            marks = pa.array(["went"] * old.num_rows + ["came"] * new.num_rows, pa.string())
+            return pa.concat_tables([old, new]).append_column(CHANGE, marks)
 
 
 def _beside(rule: Rule, delta: pa.Table) -> pa.Table:
     """Changes by key, one row each: the values there are now, and what was there before."""
     own = tuple(Column(f.name, f.type) for f in rule.plan.fields)
-    pairs = paired(delta, own, rule.key)
-    rows = delta.drop_columns([TIME, WEIGHT])
+    pairs = paired(delta, rule.key)
+    rows = without_version(delta)
     there = rows.take(pa.array([old if new is None else new for old, new in pairs], pa.int64()))
     before = pa.array([None if new is None else old for old, new in pairs], pa.int64())
     marks = ["came" if old is None else "went" if new is None else "changed" for old, new in pairs]

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
+from tidings.engine.changes import as_changes
 from tidings.errors import TidingsError
 from tidings.ir.dialect import DIALECT
 from tidings.ir.expression import Expression
@@ -32,7 +33,6 @@ from tidings.rules.condition.evaluate import ExtendedNamespace, is_plain
 from tidings.rules.rule import Rule
 from tidings.store.relation.net import table_of
 from tidings.store.relation.relations import Relations
-from tidings.write.transaction import as_entry
 
 CONSTANTS = "constants of rules"
 """The relation with a row per rule of a shape."""
@@ -94,7 +94,7 @@ def shapes(
         plan = plans[key]
         if plan is not None:
             rows = table_of(columns, [(rule.id, *taken.values) for rule, taken in group])
-            shape = RuleShape(name, plan, as_entry(columns, rows, [1] * rows.num_rows))
+            shape = RuleShape(name, plan, as_changes(columns, rows, [1] * rows.num_rows))
             found |= {rule.id: shape for rule, _ in group}
     return found
 

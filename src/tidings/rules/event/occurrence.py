@@ -20,12 +20,13 @@ from typing import assert_never
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidings.engine.changes import paired
 from tidings.engine.plain import row_keys
 from tidings.errors import InvalidRule, UnknownColumn, UnknownEvent, UnknownRelation, closest
 from tidings.ir.expression import TIME, WEIGHT
 from tidings.ir.relation import Version
 from tidings.lang.sql.event import And, At, Event, Every, Or, SignalEvent, TableEvent, Then
-from tidings.rules.condition.transaction_slice import TransactionSlice, paired
+from tidings.rules.condition.transaction_slice import TransactionSlice
 from tidings.rules.event.spans import Moment, Plain, reach, spans
 from tidings.rules.rule import is_temporal
 from tidings.store.relation.relations import Relations
@@ -129,7 +130,7 @@ def _is(event: TableEvent, table: Table, entry: pa.Table) -> bool:
     if not table.constraints.key:
         wanted = {"insert": {True}, "delete": {False}, "update": {True, False}}[event.kind]
         return wanted <= {w > 0 for w in weights}
-    pairs = paired(entry, table.columns, table.constraints.key)
+    pairs = paired(entry, table.constraints.key)
     match event.kind:
         case "insert":
             return any(old is None for old, _ in pairs)

@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 
 from tidings.clock import instant
 from tidings.engine.arrow import arrow_schema
+from tidings.engine.changes import versioned
 from tidings.errors import InvalidRow, LateRow
-from tidings.ir.expression import TIME, WEIGHT
 from tidings.store.relation.rows import read_rows
 from tidings.store.relation.table import Table
 
@@ -53,7 +53,7 @@ def entry(table: Table, data: Any, *, after: int, present: int, late: str) -> pa
             raise LateRow(row=number + 1, table=table.name, time=at.isoformat(" "), last=last.isoformat(" "))
         times = pc.if_else(is_late, pa.scalar(present, pa.int64()), times)
     ones = pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows)
-    return rows.append_column(TIME, times).append_column(WEIGHT, ones)
+    return versioned(rows, times, ones)
 
 
 def typed(table: Table, data: Any) -> pa.Table:

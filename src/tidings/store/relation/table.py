@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidings.engine.arrow import arrow_schema
+from tidings.engine.changes import as_changes, inverted, without_version
 from tidings.engine.source import Source
 from tidings.errors import HistoryGone, TidingsError
 from tidings.ir import types
@@ -138,9 +139,7 @@ class Table:
     def entry(self, time: int, rows: pa.Table, weights: list[int]) -> pa.Table:
         """A log entry of some changes at an instant, not logged yet."""
         self._require_sound()
-        entry = rows.append_column(TIME, pa.array([time] * rows.num_rows, pa.int64()))
-        entry = entry.append_column(WEIGHT, pa.array(weights, pa.int64()))
-        return entry.cast(self._versioned)
+        return as_changes(self.columns, rows, weights, time)
 
     def spanning(self, delta: pa.Table) -> pa.Table:
         """A log entry of changes that carry instants and weights of their own, not logged yet."""
@@ -231,7 +230,7 @@ class Table:
         return self._net
 
     def _count(self, net: Net, entry: pa.Table) -> None:
-        net.add(entry.drop_columns([TIME, WEIGHT]), entry.column(WEIGHT).to_pylist())
+        net.add(without_version(entry), entry.column(WEIGHT).to_pylist())
 
     def _at(self, instant: int) -> Place:
         """Where the log stands at an instant that it must reach back to."""
@@ -305,7 +304,7 @@ class Table:
 
     def _changes(self, kind: str, first: Place, last: Place) -> list[pa.Table]:
         if kind == "inverted":
-            return [_inverted(e) for e in self._log.rows(first, last)]
+            return [inverted(e) for e in self._log.rows(first, last)]
         if first != self._log.place(self.base_time):
             return self._log.rows(first, last)
         return [self._grown(first, last)]
@@ -332,11 +331,3 @@ def span(entry: pa.Table) -> tuple[int, int]:
     """The first and the last instant of changes."""
     found = pc.min_max(entry.column(TIME)).as_py()
     return found["min"], found["max"]
-
-
-def _inverted(entry: pa.Table) -> pa.Table:
-    """An entry undone, as part of a state from before the batch."""
-    place, weight = entry.schema.get_field_index(TIME), entry.schema.get_field_index(WEIGHT)
-    before = pa.repeat(pa.scalar(0, pa.int64()), entry.num_rows)
-    undone = entry.set_column(place, entry.schema.field(place), before)
-    return undone.set_column(weight, entry.schema.field(weight), pc.negate(entry.column(WEIGHT)))

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from tidings.delta.lookups import KEY, KEYS, Lookup
 from tidings.delta.plan import Program, Step
 from tidings.engine.arrow import arrow_schema, arrow_type
+from tidings.engine.changes import versioned
 from tidings.engine.run import Runner
 from tidings.engine.source import Source, Sources
 from tidings.engine.touched import Touched
@@ -258,6 +259,4 @@ def _as(type: pa.DataType, keys: pa.Array) -> pa.Array:
 
 def _before(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """Base rows as changes that were there before any batch."""
-    rows = rows.select([n for n in schema.names if n not in (TIME, WEIGHT)])
-    zeros, ones = (pa.repeat(pa.scalar(n, pa.int64()), rows.num_rows) for n in (0, 1))
-    return rows.append_column(TIME, zeros).append_column(WEIGHT, ones).cast(schema)
+    return versioned(rows.select([n for n in schema.names if n not in (TIME, WEIGHT)])).cast(schema)

@@ -1,0 +1,145 @@
+"""Changes as Arrow tables: the columns of a relation, then ``__t``, the instant, and ``__w``, the weight.
+
+The one place where these two columns are appended, where equal rows are added up, and where old rows are paired with
+new ones.  All functions return new tables; none keeps state.  Consolidation and pairing turn rows into Python values, so
+they are for the changes of a transaction or an answer, not for a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidings.engine.arrow import arrow_schema
+from tidings.engine.plain import row_keys
+from tidings.ir.expression import TIME, WEIGHT
+from tidings.ir.relation import Column
+
+Numbers: TypeAlias = int | Sequence[int] | pa.Array | pa.ChunkedArray
+"""One number for all rows, or one for each."""
+
+Pairing: TypeAlias = tuple[int | None, int | None]
+"""The places of an old row and of the new one in its stead; None where there is none."""
+
+
+def versioned(rows: pa.Table, time: Numbers = 0, weights: Numbers = 1) -> pa.Table:
+    """Rows as changes: with an instant and a weight.
+
+    >>> versioned(pa.table({"a": [1, 2]}), 7, [1, -1]).to_pylist()
+    [{'a': 1, '__t': 7, '__w': 1}, {'a': 2, '__t': 7, '__w': -1}]
+    """
+    changes = rows.append_column(TIME, _numbers(time, rows.num_rows))
+    return changes.append_column(WEIGHT, _numbers(weights, rows.num_rows))
+
+
+def as_changes(columns: Sequence[Column], rows: pa.Table, weights: Numbers = 1, time: Numbers = 0) -> pa.Table:
+    """Rows of a relation as changes in exactly the types of its columns, as they would stand in its log."""
+    return versioned(rows, time, weights).cast(arrow_schema(columns, versioned=True))
+
+
+def no_changes(columns: Sequence[Column]) -> pa.Table:
+    """The changes of a relation that has none."""
+    return arrow_schema(columns, versioned=True).empty_table()
+
+
+def without_version(changes: pa.Table) -> pa.Table:
+    """The rows of changes alone."""
+    return changes.drop_columns([TIME, WEIGHT])
+
+
+def at_instant(changes: pa.Table, time: int) -> pa.Table:
+    """The same changes, all at one instant."""
+    place = changes.schema.get_field_index(TIME)
+    return changes.set_column(place, changes.schema.field(place), _numbers(time, changes.num_rows))
+
+
+def inverted(changes: pa.Table, time: int = 0) -> pa.Table:
+    """Changes that undo others, at one instant."""
+    place = changes.schema.get_field_index(WEIGHT)
+    undone = changes.set_column(place, changes.schema.field(place), pc.negate(changes.column(WEIGHT)))
+    return at_instant(undone, time)
+
+
+def added_up(rows: pa.Table, weights: Sequence[int]) -> tuple[list[int], list[int]]:
+    """The places of rows whose weights do not cancel, each distinct row once, and what its weights add up to.
+
+    >>> added_up(pa.table({"a": [1, 2, 1, 3]}), [1, 1, 1, 0])
+    ([0, 1], [2, 1])
+    """
+    totals: dict[object, int] = {}
+    first: dict[object, int] = {}
+    for place, (row, weight) in enumerate(zip(row_keys(rows), weights, strict=True)):
+        totals[row] = totals.get(row, 0) + weight
+        first.setdefault(row, place)
+    left = [row for row, total in totals.items() if total]
+    return [first[row] for row in left], [totals[row] for row in left]
+
+
+def consolidated(columns: Sequence[Column], rows: pa.Table, weights: Sequence[int], time: int = 0) -> pa.Table:
+    """Rows with weights as changes of one instant: each row once, none whose weights cancel."""
+    places, totals = added_up(rows, weights)
+    return as_changes(columns, rows.take(pa.array(places, pa.int64())), totals, time)
+
+
+def came(changes: pa.Table) -> pa.Table:
+    """The changes in which rows came."""
+    return changes.filter(pc.greater(changes.column(WEIGHT), 0))
+
+
+def went(changes: pa.Table) -> pa.Table:
+    """The changes in which rows went."""
+    return changes.filter(pc.less(changes.column(WEIGHT), 0))
+
+
+def rows_that_came(changes: pa.Table) -> pa.Table:
+    """The rows that came, each as often as it did."""
+    return _repeated(came(changes))
+
+
+def rows_that_went(changes: pa.Table) -> pa.Table:
+    """The rows that went, each as often as it did."""
+    return _repeated(went(changes))
+
+
+def larger_bag(columns: Sequence[Column], one: pa.Table, other: pa.Table) -> pa.Table:
+    """The rows of two bags, each as often as it is in the one that has it more often."""
+    both = pa.concat_tables([other, one])
+    missing = consolidated(columns, both, [1] * other.num_rows + [-1] * one.num_rows)
+    return pa.concat_tables([one, rows_that_came(missing)])
+
+
+def paired(changes: pa.Table, key: Sequence[str] = (), *, per_instant: bool = False) -> list[Pairing]:
+    """What went beside what came in its stead, by key, as places in the changes; without a key, by the whole row.
+
+    Where a key has several rows they are paired in the order of their values, whatever order they came in.  With
+    ``per_instant`` only changes of one instant are paired.
+    """
+    rows = row_keys(without_version(changes))
+    keys = row_keys(changes.select(list(key) or [n for n in changes.column_names if n not in (TIME, WEIGHT)]))
+    if per_instant:
+        keys = list(zip(changes.column(TIME).to_pylist(), keys, strict=True))
+    old: dict[object, list[int]] = {}
+    new: dict[object, list[int]] = {}
+    for place, (value, weight) in enumerate(zip(keys, changes.column(WEIGHT).to_pylist(), strict=True)):
+        (old if weight < 0 else new).setdefault(value, []).extend([place] * abs(weight))
+    pairs: list[Pairing] = []
+    for value in dict.fromkeys([*old, *new]):
+        gone, fresh = (sorted(side.get(value, []), key=lambda place: repr(rows[place])) for side in (old, new))
+        for n in range(max(len(gone), len(fresh))):
+            pairs.append((gone[n] if n < len(gone) else None, fresh[n] if n < len(fresh) else None))
+    return pairs
+
+
+def _repeated(changes: pa.Table) -> pa.Table:
+    weights = changes.column(WEIGHT).to_pylist()
+    places = [place for place, weight in enumerate(weights) for _ in range(abs(weight))]
+    return without_version(changes).take(pa.array(places, pa.int64()))
+
+
+def _numbers(value: Numbers, count: int) -> pa.Array | pa.ChunkedArray:
+    if isinstance(value, int):
+        return pa.repeat(pa.scalar(value, pa.int64()), count)
+    return value if isinstance(value, pa.Array | pa.ChunkedArray) else pa.array(value, pa.int64())
