@@ -103,14 +103,11 @@ class Delta:
         entries = [{**c.row, TIME: c.time, WEIGHT: c.weight} for c in changes]
         ordered = pa.Table.from_pylist(entries, schema=self._table.schema)
         pairs = paired(ordered, key or self.columns, per_instant=True)
-        return [
-            Pair(
-                None if old is None else changes[old].row,
-                None if new is None else changes[new].row,
-                changes[new if old is None else old].time,
-            )
-            for old, new in pairs
-        ]
+        side_by_side = []
+        for old, new in pairs:
+            rows = [None if place is None else changes[place].row for place in (old, new)]
+            side_by_side.append(Pair(*rows, next(changes[place].time for place in (old, new) if place is not None)))
+        return side_by_side
 
     def to_arrow(self) -> pa.Table:
         """The changes with their instants in ``__t`` and their weights in ``__w``."""

@@ -1,8 +1,8 @@
 """Changes as Arrow tables: the columns of a relation, then ``__t``, the instant, and ``__w``, the weight.
 
 The one place where these two columns are appended, where equal rows are added up, and where old rows are paired with
-new ones.  All functions return new tables; none keeps state.  Consolidation and pairing turn rows into Python values, so
-they are for the changes of a transaction or an answer, not for a table.
+new ones.  All functions return new tables; none keeps state.  Consolidation and pairing turn rows into Python values,
+so they are for the changes of a transaction or an answer, not for a table.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def paired(changes: pa.Table, key: Sequence[str] = (), *, per_instant: bool = Fa
     for place, (value, weight) in enumerate(zip(keys, changes.column(WEIGHT).to_pylist(), strict=True)):
         (old if weight < 0 else new).setdefault(value, []).extend([place] * abs(weight))
     pairs: list[Pairing] = []
-    for value in dict.fromkeys([*old, *new]):
+    for value in dict.fromkeys(keys):
         gone, fresh = (sorted(side.get(value, []), key=lambda place: repr(rows[place])) for side in (old, new))
         for n in range(max(len(gone), len(fresh))):
             pairs.append((gone[n] if n < len(gone) else None, fresh[n] if n < len(fresh) else None))
