@@ -103,11 +103,12 @@ class Delta:
         entries = [{**c.row, TIME: c.time, WEIGHT: c.weight} for c in changes]
         ordered = pa.Table.from_pylist(entries, schema=self._table.schema)
         pairs = paired(ordered, key or self.columns, per_instant=True)
-        side_by_side = []
-        for old, new in pairs:
-            rows = [None if place is None else changes[place].row for place in (old, new)]
-            side_by_side.append(Pair(*rows, next(changes[place].time for place in (old, new) if place is not None)))
-        return side_by_side
+
+        def row(place: int | None) -> Row | None:
+            return None if place is None else changes[place].row
+
+        times = (next(changes[place].time for place in pair if place is not None) for pair in pairs)
+        return [Pair(row(old), row(new), time) for (old, new), time in zip(pairs, times, strict=True)]
 
     def to_arrow(self) -> pa.Table:
         """The changes with their instants in ``__t`` and their weights in ``__w``."""
