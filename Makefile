@@ -16,7 +16,7 @@ export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv java demo test quick check bench coverage goldens clean
+.PHONY: help venv java demo test quick check bench coverage lines goldens clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -70,10 +70,14 @@ bench: venv java ## run the benchmarks; one with BENCHMARKS=name
 coverage: venv ## measure TPC-H and TPC-DS and write docs/coverage.md (half an hour)
 	@$(BIN)/python scripts/coverage
 
+lines: venv ## measure which lines of src the tests without Spark run (ten minutes)
+	@$(BIN)/coverage run -m pytest -q -m "not spark and not slow"
+	@$(BIN)/coverage report
+
 goldens: venv ## rewrite the golden files; read the difference before you keep it
 	@TIDINGS_REWRITE_GOLDENS=1 $(BIN)/pytest -q tests/golden
 
 clean: ## remove what tests, tools and Spark leave behind; .venv stays
-	@rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	@rm -rf .coverage .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
 	@rm -rf spark-warehouse metastore_db derby.log benchmarks/scratch
 	@find . -name $(VENV) -prune -o -name .git -prune -o -type d -name __pycache__ -exec rm -rf {} +
