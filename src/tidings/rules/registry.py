@@ -44,7 +44,8 @@ from tidings.store.rules.silences import SilenceStore
 from tidings.store.storage import Storage
 from tidings.store.timeline import Timeline
 from tidings.waves.scheduler import Scheduler
-from tidings.write.transaction import Access, CommitHook, Transaction
+from tidings.write.hooks import CommitHook
+from tidings.write.workspace import Workspace, WriteParts
 
 
 @dataclass(slots=True)
@@ -59,14 +60,14 @@ class RuleRegistry:
     store: RuleStore
     forget: Callable[[], None]
     """Forgets what was compiled under other definitions."""
+    write_parts: WriteParts
+    """What transactions work with."""
     bound: int = BOUND
     """So many actions may run in one check phase."""
     retry_policy: RetryPolicy | None = None
     """How often actions that failed after the commit are tried again; they are not if it is None."""
     sent: Callable[[], None] = lambda: None
     """Is told when there may be something to deliver."""
-    access: Access | None = None
-    """What transactions need; it is given once it is made."""
     _kept: list[KeptRule] | None = None
     _rules: dict[int, Rule] | None = None
     _ready: dict[tuple[int, str], Rule] = field(default_factory=dict)
@@ -267,11 +268,11 @@ class RuleRegistry:
 
     # looking on
 
-    def hook_for(self, tx: Transaction, depth: int = 0, then: CommitHook | None = None) -> RuleHook | None:
+    def hook_for(self, workspace: Workspace, depth: int = 0, then: CommitHook | None = None) -> RuleHook | None:
         """The rules look on while a transaction is open; nobody does if there are none."""
         if not self.kept and then is None:
             return None
-        agenda = Agenda(tx, self.scheduler, self.actions, self.time, self._failed, self.shapes(), self.bound)
+        agenda = Agenda(workspace, self.scheduler, self.actions, self.time, self._failed, self.shapes(), self.bound)
         return RuleHook(agenda, self, self.store, self.time, self.timeline.clock.now, self.sent, depth, then)
 
     def time(self) -> int:
@@ -281,10 +282,9 @@ class RuleRegistry:
     def _failed(self, rule: Rule, error: Exception) -> None:
         self.fail(rule.id, error)
 
-    def transaction(self, depth: int = 0, then: CommitHook | None = None) -> Transaction:
+    def transaction(self, depth: int = 0, then: CommitHook | None = None) -> Workspace:
         """A transaction of the rules' own."""
-        assert self.access is not None
-        return Transaction(replace(self.access, hook_for=lambda tx: self.hook_for(tx, depth, then)))
+        return Workspace(self.write_parts, lambda workspace: self.hook_for(workspace, depth, then))
 
     # what may not go
 
