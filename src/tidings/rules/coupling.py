@@ -24,7 +24,7 @@ from typing import Protocol
 import pyarrow as pa
 from sqlalchemy import Connection
 
-from tidings.lang.sql.rule import Send
+from tidings.lang.sql.statements.rule import Send
 from tidings.rules.action import message_groups
 from tidings.rules.action.run import payload
 from tidings.rules.agenda import Agenda, Fired

@@ -24,9 +24,9 @@ from tidings.errors import (
 )
 from tidings.ir.relation import Relation
 from tidings.lang.sql import statement
-from tidings.lang.sql.event import And, Event, Or, TableEvent, Then
 from tidings.lang.sql.parse import place
-from tidings.lang.sql.rule import CreateRule, Modify
+from tidings.lang.sql.statements.event import And, Event, Or, TableEvent, Then
+from tidings.lang.sql.statements.rule import CreateRule, Modify
 from tidings.retry_policy import RetryPolicy
 from tidings.rules.action import message_groups
 from tidings.rules.action.run import Actions, what_is_wrong
@@ -157,7 +157,7 @@ class RuleRegistry:
             raise UnknownRule(None, closest(text, [k.name for k in self.kept]), name=text)
         if read[0].parameters and self.storage.relations.find(activations_of(read[0].name)) is None:
             raise InvalidRule(read[0].place, name=read[0].name, reason="it has parameters, and no activations yet")
-        rule = self.bind(KeptRule(0, read[0].name, read[0].own, True, 0, 0), read[0])
+        rule = self.bind(KeptRule(0, read[0].name, read[0].definition, True, 0, 0), read[0])
         return self._proposals.setdefault(text, rule)
 
     def forget_plans(self) -> None:

@@ -7,8 +7,8 @@ from datetime import datetime
 
 from tidings.clock import micros
 from tidings.ir.relation import Column, Relation
-from tidings.lang.sql.event import And, At, Event, Every, Or, Then
-from tidings.lang.sql.rule import Coupling, CreateRule
+from tidings.lang.sql.statements.event import And, At, Event, Every, Or, Then
+from tidings.lang.sql.statements.rule import Coupling, CreateRule
 
 CHANGE = "change"
 """What a row of ``WHEN CHANGED`` says of itself, after its own columns: ``came``, ``went`` or, by key, ``changed``."""

@@ -8,8 +8,8 @@ from typing import Any, assert_never
 from tidings.errors import DuplicateRule, InvalidRule, UnknownEvent, UnknownRule
 from tidings.ir.types import is_nested as nested
 from tidings.lang.sql import statement
-from tidings.lang.sql.instant import at
-from tidings.lang.sql.rule import CreateRule, RuleStatement
+from tidings.lang.sql.instant import at_instant
+from tidings.lang.sql.statements.rule import CreateRule, RuleStatement
 from tidings.rules.agenda import Fired
 from tidings.rules.condition.evaluate import activations_of
 from tidings.rules.coupling import RuleHook
@@ -60,7 +60,7 @@ class RuleStatements:
             raise DuplicateRule(read.place, name=read.name)
         id = max((k.id for k in self.registry.kept), default=0) + 1 if before is None else before.id
         now = self.registry.timeline.time
-        kept = KeptRule(id, read.name, read.own, read.options.enabled, now, now)
+        kept = KeptRule(id, read.name, read.definition, read.options.enabled, now, now)
         rule = self.registry.bind(kept, read)
         self._prepare_activations(rule, before)
         self.registry.store.create(kept)
@@ -150,7 +150,7 @@ class RuleStatements:
             raise InvalidRule(read.place, name=kept.name, reason=reason)
         now = self.registry.timeline.now()
         row: dict[str, Any] = {
-            c.name: self.registry.evaluator.constant(at(value, now), c.type, read.text)
+            c.name: self.registry.evaluator.constant(at_instant(value, now), c.type, read.text)
             for c, value in zip(table.columns, read.values, strict=True)
         }
         with self.registry.transaction() as tx:

@@ -24,8 +24,8 @@ from tidings.errors import AmbiguousMerge
 from tidings.ir import types
 from tidings.ir.expression import Expression, conjuncts
 from tidings.ir.relation import Column
-from tidings.lang.sql.dml import Clause, Merge
-from tidings.lang.sql.instant import at
+from tidings.lang.sql.instant import at_instant
+from tidings.lang.sql.statements.dml import Clause, Merge
 from tidings.store.relation.net import table_of
 from tidings.store.relation.rows import read_rows
 from tidings.write.work import Work, named
@@ -36,7 +36,7 @@ KEYS = 10_000
 
 def run(work: Work, read: Merge) -> None:
     """Do what the clauses say, each row by the first one that holds."""
-    target, source, on = work.source(read.alias), at(read.source, work.now), at(read.on, work.now)
+    target, source, on = work.source(read.alias), at_instant(read.source, work.now), at_instant(read.on, work.now)
     held = _held(work, read, on)
     went, came = [], []
     for kind in ("matched", "unmatched by source", "unmatched"):
@@ -66,7 +66,11 @@ def _held(work: Work, read: Merge, on: Expression) -> pa.Table | None:
         return None
     if any(clause.when == "unmatched by source" for clause in read.clauses):
         return None
-    query = exp.select(*named([paired[c.name.lower()] for c in columns])).from_(at(read.source, work.now)).distinct()
+    query = (
+        exp.select(*named([paired[c.name.lower()] for c in columns]))
+        .from_(at_instant(read.source, work.now))
+        .distinct()
+    )
     plan = tx.access.bind(query, work.change.text)
     given = [Column(c.name, f.type) for c, f in zip(columns, plan.fields, strict=True)]
     alike = all(types.comparable_as_keys(g.type, c.type) for g, c in zip(given, columns, strict=True))
@@ -117,7 +121,7 @@ class _Found:
         self.held = held
         self.settings = [self._settings(read, c) for c in clauses]
         own = [] if inserts else work.own(read.alias)
-        conditions = [at(c.condition, work.now) if c.condition is not None else exp.true() for c in clauses]
+        conditions = [at_instant(c.condition, work.now) if c.condition is not None else exp.true() for c in clauses]
         number = exp.Case()
         for n, condition in enumerate(conditions):
             number = number.when(condition.copy(), exp.Literal.number(n))

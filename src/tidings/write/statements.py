@@ -17,8 +17,8 @@ from tidings.constraints.agreed import NO_VALUE, agreed, constant
 from tidings.errors import EmptySignal, InvalidExpression, UnknownColumn, UnknownEvent, UnknownRelation, closest
 from tidings.ir.expression import Expression, cast, conjuncts
 from tidings.ir.relation import Column, Item, Project
-from tidings.lang.sql.dml import Delete, Insert, Merge, RowStatement, Update
-from tidings.lang.sql.instant import at
+from tidings.lang.sql.instant import at_instant
+from tidings.lang.sql.statements.dml import Delete, Insert, Merge, RowStatement, Update
 from tidings.store.relation.net import table_of
 from tidings.store.relation.rows import read_rows
 from tidings.store.relation.table import Table
@@ -138,7 +138,7 @@ def _with_defaults(work: Work, query: Expression, columns: list[Column]) -> Expr
             for node, column in zip(nodes, columns, strict=False):
                 if is_default(node, work.table):
                     node.replace(cast(work.value(node, column), column.type))
-    return at(query, work.now)
+    return at_instant(query, work.now)
 
 
 # update and delete
@@ -146,7 +146,7 @@ def _with_defaults(work: Work, query: Expression, columns: list[Column]) -> Expr
 
 def _update(work: Work, read: Update) -> None:
     settings = work.settings(read.settings, read.alias)
-    where = at(read.where, work.now) if read.where is not None else None
+    where = at_instant(read.where, work.now) if read.where is not None else None
     changed = _update_by_key(work, read, settings, where) or _update_by_query(work, read, settings, where)
     old, new = changed
     work.tx.add(work.table, old, -1)
@@ -181,7 +181,7 @@ def _update_by_query(
 
 
 def _delete(work: Work, read: Delete) -> None:
-    where = at(read.where, work.now) if read.where is not None else None
+    where = at_instant(read.where, work.now) if read.where is not None else None
     old = _by_key(work, read.alias, where)
     if old is None:
         query = exp.select(*named(work.own(read.alias))).from_(work.source(read.alias))

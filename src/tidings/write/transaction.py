@@ -33,9 +33,11 @@ __all__ = ["Access", "CommitHook", "NetChange", "Transaction", "TransactionHook"
 
 
 class Bind(Protocol):
-    """Gives the bound plan of a query; places in it refer to the text, ``own`` is the query's part of it."""
+    """Gives the bound plan of a query; places in it refer to the text, ``query_text`` is the query's part of it."""
 
-    def __call__(self, query: Expression, text: str, name: str = "result", own: str | None = None) -> Relation: ...
+    def __call__(
+        self, query: Expression, text: str, name: str = "result", query_text: str | None = None
+    ) -> Relation: ...
 
 
 CommitHook: TypeAlias = Callable[[int], None]
@@ -218,7 +220,9 @@ class Transaction:
                     self.signal_rows(read)
                 case statement.Query():
                     result = Result(
-                        self.answer(self.access.bind(read.query, read.text, own=read.own), self.access.instant())
+                        self.answer(
+                            self.access.bind(read.query, read.text, query_text=read.query_text), self.access.instant()
+                        )
                     )
                 case _:
                     hint = "define tables and views outside of transactions"

@@ -24,7 +24,7 @@ from tidings.ir.relation import Column, Relation
 from tidings.lang.sql.bind import bind
 from tidings.lang.sql.context import Analyzer
 from tidings.lang.sql.parse import place
-from tidings.lang.sql.rule import Call, Modify, Raise, Send
+from tidings.lang.sql.statements.rule import Call, Modify, Raise, Send
 from tidings.rules.condition.evaluate import ExtendedNamespace
 from tidings.rules.rule import Rule
 from tidings.store.relation.relations import Relations
@@ -134,7 +134,7 @@ class Actions:
         relations = with_condition(access.relations, rule.columns)
         entry = as_changes(rule.columns, rows, [1] * rows.num_rows)
 
-        def own_bind(query: Expression, text: str, name: str = "result", own: str | None = None) -> Relation:
+        def own_bind(query: Expression, text: str, name: str = "result", query_text: str | None = None) -> Relation:
             return bind(query, text, relations, self.analyzer, name, own)
 
         def own_answer(

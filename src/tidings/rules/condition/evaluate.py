@@ -42,7 +42,7 @@ from tidings.ir.relation import Column, Relation, Scan
 from tidings.lang.sql.bind import bind
 from tidings.lang.sql.context import Analyzer
 from tidings.lang.sql.parse import place
-from tidings.lang.sql.rule import CreateRule
+from tidings.lang.sql.statements.rule import CreateRule
 from tidings.read import in_transaction
 from tidings.rules.condition.transaction_slice import NetEntries, TransactionSlice
 from tidings.rules.rule import CHANGE, ChangesOf, Rule

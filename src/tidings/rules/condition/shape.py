@@ -28,7 +28,7 @@ from tidings.ir.expression import Expression
 from tidings.ir.relation import Column, Relation
 from tidings.lang.sql.bind import bind
 from tidings.lang.sql.context import Analyzer
-from tidings.lang.sql.rule import CreateRule
+from tidings.lang.sql.statements.rule import CreateRule
 from tidings.rules.condition.evaluate import ExtendedNamespace, is_plain
 from tidings.rules.rule import Rule
 from tidings.store.relation.net import table_of
