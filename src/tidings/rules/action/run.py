@@ -135,7 +135,7 @@ class Actions:
         entry = as_changes(rule.columns, rows, [1] * rows.num_rows)
 
         def own_bind(query: Expression, text: str, name: str = "result", query_text: str | None = None) -> Relation:
-            return bind(query, text, relations, self.analyzer, name, own)
+            return bind(query, text, relations, self.analyzer, name, query_text)
 
         def own_answer(
             plan: Relation, now: int, changes: Mapping[str, pa.Table], instead: Mapping[str, pa.Table]

@@ -20,7 +20,7 @@ from tidings.lang.sql.statements.token_reader import TokenReader
 
 @dataclass(frozen=True, slots=True)
 class SilenceRule:
-    """``SILENCE RULE``: what the rule has to tell is not told for a while; ``condition_text`` is the condition as written."""
+    """``SILENCE RULE``: for a while the rule sends nothing; ``condition_text`` is the condition as written."""
 
     rule: str
     condition: Expression | None
