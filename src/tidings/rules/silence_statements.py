@@ -8,7 +8,7 @@ from typing import assert_never
 from tidings.errors import UnknownRule, UnknownSilence
 from tidings.lang.sql.statements.silence import SilenceRule, SilenceStatement, UnsilenceRule
 from tidings.rules.registry import RuleRegistry
-from tidings.store.rules.rule_store import KeptRule
+from tidings.store.rules.rule_store import RuleRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class SilenceStatements:
             case _:
                 assert_never(read)
 
-    def _named(self, name: str, read: SilenceStatement) -> KeptRule:
+    def _named(self, name: str, read: SilenceStatement) -> RuleRecord:
         try:
             return self.registry.named(name)
         except UnknownRule as unknown:

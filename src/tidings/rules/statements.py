@@ -18,7 +18,7 @@ from tidings.rules.rule import Rule
 from tidings.store.alter import drop
 from tidings.store.relation.constraints import Constraints
 from tidings.store.relation.table import Table
-from tidings.store.rules.rule_store import KeptRule
+from tidings.store.rules.rule_store import RuleRecord
 from tidings.write.transaction import Transaction
 
 
@@ -60,7 +60,7 @@ class RuleStatements:
             raise DuplicateRule(read.place, name=read.name)
         id = max((k.id for k in self.registry.kept), default=0) + 1 if before is None else before.id
         now = self.registry.timeline.time
-        kept = KeptRule(id, read.name, read.definition, read.options.enabled, now, now)
+        kept = RuleRecord(id, read.name, read.definition, read.options.enabled, now, now)
         rule = self.registry.bind(kept, read)
         self._prepare_activations(rule, before)
         self.registry.store.create(kept)
@@ -71,19 +71,23 @@ class RuleStatements:
         if takes and not read.parameters and kept.enabled and not rule.lives:
             self._take_what_holds(self.registry.ready(self.registry.named(read.name)))
 
-    def _prepare_activations(self, rule: Rule, before: KeptRule | None) -> None:
+    def _prepare_activations(self, rule: Rule, before: RuleRecord | None) -> None:
         """Make the table of parameters, unless the rule that is replaced has the same."""
         relations, name = self.registry.storage.relations, activations_of(rule.name)
         known = relations.find(name)
-        if isinstance(known, Table) and before is not None and known.columns == rule.read.parameters:
+        if isinstance(known, Table) and before is not None and known.columns == rule.statement.parameters:
             return
         if isinstance(known, Table) and known.role == "activations":
             self._drop_table(known)
-        if rule.read.parameters:
-            exact = [c.name for c in rule.read.parameters if c.type not in ("float", "double") and not nested(c.type)]
-            key = tuple(exact) if len(exact) == len(rule.read.parameters) else ()
+        if rule.statement.parameters:
+            exact = [
+                c.name for c in rule.statement.parameters if c.type not in ("float", "double") and not nested(c.type)
+            ]
+            key = tuple(exact) if len(exact) == len(rule.statement.parameters) else ()
             demands = Constraints(key=key, required=key)
-            self.registry.storage.define(Table(name, rule.read.parameters, constraints=demands, role="activations"))
+            self.registry.storage.define(
+                Table(name, rule.statement.parameters, constraints=demands, role="activations")
+            )
             self.registry.forget()
 
     def _take_what_holds(self, rule: Rule) -> None:
@@ -92,7 +96,7 @@ class RuleStatements:
             rows = tx.answer(rule.plan, tx.access.instant())
             watching = tx.hook
             assert isinstance(watching, RuleHook)
-            if not rows.num_rows or rule.read.when != "begins":
+            if not rows.num_rows or rule.when != "begins":
                 return
             if rule.action in ("immediate", "deferred"):
                 watching.agenda.run(rule, rows)
@@ -128,7 +132,7 @@ class RuleStatements:
 
     def _switch(self, read: statement.SwitchRule) -> None:
         if read.group:
-            grouped = [r.id for r in self.registry.rules() if (r.read.options.group or "").lower() == read.name.lower()]
+            grouped = [r.id for r in self.registry.rules() if (r.options.group or "").lower() == read.name.lower()]
             if not grouped:
                 raise UnknownRule(read.place, name=f"in the group {read.name}")
         else:
