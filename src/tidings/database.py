@@ -200,7 +200,7 @@ class Database:
                 case statement.Vacuum():
                     result = Result(self.vacuum().to_arrow())
                 case statement.Query():
-                    result = self._answers.now(self._plans.bind(read.query, read.text, own=read.own))
+                    result = self._answers.now(self._plans.bind(read.query, read.text, query_text=read.query_text))
                 case _:
                     self._registry.check_definition(read)
                     outcomes = self._definitions.run(read)

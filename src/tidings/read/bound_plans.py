@@ -56,12 +56,12 @@ class Plans:
         read = statement.read(text)
         if len(read) != 1 or not isinstance(read[0], statement.Query):
             raise InvalidExpression(reason="one query is expected here, or the name of a table or view")
-        return self.bind(read[0].query, text, own=read[0].own)
+        return self.bind(read[0].query, text, query_text=read[0].query_text)
 
     @exclusive
-    def bind(self, query: Expression, text: str, name: str = "result", own: str | None = None) -> Relation:
-        """The bound plan of a query; places in it refer to the text, ``own`` is the query's part of it."""
-        return bind(query, text, self.relations, self.analyzer, name, own)
+    def bind(self, query: Expression, text: str, name: str = "result", query_text: str | None = None) -> Relation:
+        """The bound plan of a query; places in it refer to the text, ``query_text`` is the query's part of it."""
+        return bind(query, text, self.relations, self.analyzer, name, query_text)
 
     def named(self, text: str) -> str:
         """What the relation is called that a text asks for."""

@@ -98,7 +98,7 @@ class Agenda:
         return self._slices[key]
 
     def _judged(self, rule: Rule, tx_slice: TransactionSlice) -> pa.Table | None:
-        event, now = rule.read.event, self.workspace.now()
+        event, now = rule.event, self.workspace.now()
         try:
             if event is not None:
                 present = Present(self.scheduler.relations, tx_slice, self.ends, now, rule.created)

@@ -24,7 +24,7 @@ from typing import Protocol
 import pyarrow as pa
 from sqlalchemy import Connection
 
-from tidings.lang.sql.rule import Send
+from tidings.lang.sql.statements.rule import Send
 from tidings.rules.action import message_groups
 from tidings.rules.action.run import payload
 from tidings.rules.agenda import Agenda, Fired
@@ -178,7 +178,7 @@ def firings(store: RuleStore, fired: Sequence[Fired], time: int, depth: int, now
     """What is recorded of rules that fired, and what they have to send, from now on."""
     kept = Kept()
     for one in fired:
-        rule, action, id, state = one.rule, one.rule.read.action, store.next_id(), _state(one)
+        rule, action, id, state = one.rule, one.rule.statement.action, store.next_id(), _state(one)
         if state == "gathered":
             kept.gathered.append((rule, message_groups.parted(rule, id, time, one.gone, one.rows)))
         elif state == "sent":
@@ -194,7 +194,7 @@ def _state(fired: Fired) -> State:
     """How a firing stands when it is recorded."""
     if fired.silenced:
         return "silenced"
-    if isinstance(fired.rule.read.action, Send):
+    if isinstance(fired.rule.statement.action, Send):
         return "gathered" if message_groups.gathers(fired.rule) else "sent"
     return "done" if fired.ran else "waiting"
 

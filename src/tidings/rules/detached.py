@@ -180,9 +180,9 @@ class Detached:
 
         What its own action would have changed is not known, nor what others would have done then.
         """
-        if needs_order(rule.read.event):
+        if needs_order(rule.event):
             reason = "the order of what transactions did is not kept"
-            raise InvalidRule(rule.read.place, name=rule.name, reason=reason)
+            raise InvalidRule(rule.statement.place, name=rule.name, reason=reason)
         timeline = self.registry.timeline
         waits = rule.timed or rule.lives or rule.asks
         until = timeline.tell(timeline.now()) if waits else timeline.time

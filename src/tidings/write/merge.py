@@ -24,8 +24,8 @@ from tidings.errors import AmbiguousMerge
 from tidings.ir import types
 from tidings.ir.expression import Expression, conjuncts
 from tidings.ir.relation import Column
-from tidings.lang.sql.dml import Clause, Merge
-from tidings.lang.sql.instant import at
+from tidings.lang.sql.instant import at_instant
+from tidings.lang.sql.statements.dml import Clause, Merge
 from tidings.store.relation.net import table_of
 from tidings.store.relation.rows import read_rows
 from tidings.write.statement_context import StatementContext, named
@@ -36,7 +36,11 @@ KEYS = 10_000
 
 def run(context: StatementContext, read: Merge) -> None:
     """Do what the clauses say, each row by the first one that holds."""
-    target, source, on = context.source(read.alias), at(read.source, context.now), at(read.on, context.now)
+    target, source, on = (
+        context.source(read.alias),
+        at_instant(read.source, context.now),
+        at_instant(read.on, context.now),
+    )
     held = _held(context, read, on)
     went, came = [], []
     for kind in ("matched", "unmatched by source", "unmatched"):
@@ -66,7 +70,11 @@ def _held(context: StatementContext, read: Merge, on: Expression) -> pa.Table | 
         return None
     if any(clause.when == "unmatched by source" for clause in read.clauses):
         return None
-    query = exp.select(*named([paired[c.name.lower()] for c in columns])).from_(at(read.source, context.now)).distinct()
+    query = (
+        exp.select(*named([paired[c.name.lower()] for c in columns]))
+        .from_(at_instant(read.source, context.now))
+        .distinct()
+    )
     plan = workspace.parts.plans.bind(query, context.change.text)
     given = [Column(c.name, f.type) for c, f in zip(columns, plan.fields, strict=True)]
     alike = all(types.comparable_as_keys(g.type, c.type) for g, c in zip(given, columns, strict=True))
@@ -117,7 +125,7 @@ class _Found:
         self.held = held
         self.settings = [self._settings(read, c) for c in clauses]
         own = [] if inserts else context.own(read.alias)
-        conditions = [at(c.condition, context.now) if c.condition is not None else exp.true() for c in clauses]
+        conditions = [at_instant(c.condition, context.now) if c.condition is not None else exp.true() for c in clauses]
         number = exp.Case()
         for n, condition in enumerate(conditions):
             number = number.when(condition.copy(), exp.Literal.number(n))

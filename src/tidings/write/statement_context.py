@@ -11,9 +11,9 @@ from tidings.engine.arrow import arrow_schema
 from tidings.errors import InvalidExpression, UnknownColumn, closest
 from tidings.ir.expression import Expression, cast
 from tidings.ir.relation import Column, Item, Project, Relation
-from tidings.lang.sql.dml import RowStatement, Setting
-from tidings.lang.sql.instant import at
+from tidings.lang.sql.instant import at_instant
 from tidings.lang.sql.parse import parsed, place
+from tidings.lang.sql.statements.dml import RowStatement, Setting
 from tidings.store.relation.table import Table
 from tidings.write.workspace import Workspace
 
@@ -51,7 +51,7 @@ class StatementContext:
         if is_default(value, self.table):
             texts = dict(self.table.constraints.defaults)
             value = parsed(texts[column.name]) if column.name in texts else exp.Null()
-        return at(value, self.now)
+        return at_instant(value, self.now)
 
     def own(self, alias: str) -> list[Expression]:
         """The columns of the table, to be selected."""

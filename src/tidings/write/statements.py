@@ -17,8 +17,8 @@ from tidings.constraints.agreed import NO_VALUE, agreed, constant
 from tidings.errors import EmptySignal, InvalidExpression, UnknownColumn, UnknownEvent, UnknownRelation, closest
 from tidings.ir.expression import Expression, cast, conjuncts
 from tidings.ir.relation import Column, Item, Project
-from tidings.lang.sql.dml import Delete, Insert, Merge, RowStatement, Update
-from tidings.lang.sql.instant import at
+from tidings.lang.sql.instant import at_instant
+from tidings.lang.sql.statements.dml import Delete, Insert, Merge, RowStatement, Update
 from tidings.store.relation.net import table_of
 from tidings.store.relation.rows import read_rows
 from tidings.store.relation.table import Table
@@ -138,7 +138,7 @@ def _with_defaults(context: StatementContext, query: Expression, columns: list[C
             for node, column in zip(nodes, columns, strict=False):
                 if is_default(node, context.table):
                     node.replace(cast(context.value(node, column), column.type))
-    return at(query, context.now)
+    return at_instant(query, context.now)
 
 
 # update and delete
@@ -146,7 +146,7 @@ def _with_defaults(context: StatementContext, query: Expression, columns: list[C
 
 def _update(context: StatementContext, read: Update) -> None:
     settings = context.settings(read.settings, read.alias)
-    where = at(read.where, context.now) if read.where is not None else None
+    where = at_instant(read.where, context.now) if read.where is not None else None
     changed = _update_by_key(context, read, settings, where) or _update_by_query(context, read, settings, where)
     old, new = changed
     context.workspace.add(context.table, old, -1)
@@ -181,7 +181,7 @@ def _update_by_query(
 
 
 def _delete(context: StatementContext, read: Delete) -> None:
-    where = at(read.where, context.now) if read.where is not None else None
+    where = at_instant(read.where, context.now) if read.where is not None else None
     old = _by_key(context, read.alias, where)
     if old is None:
         query = exp.select(*named(context.own(read.alias))).from_(context.source(read.alias))

@@ -98,7 +98,7 @@ class Transaction:
                 case sql.Signal():
                     statements.signal(workspace, statement.insert)
                 case sql.Query():
-                    plan = workspace.parts.plans.bind(statement.query, statement.text, own=statement.own)
+                    plan = workspace.parts.plans.bind(statement.query, statement.text, query_text=statement.query_text)
                     result = Result(workspace.answer(plan, workspace.now()))
                 case _:
                     hint = "define tables and views outside of transactions"

@@ -22,7 +22,7 @@ from tidings.errors import RuleRaised, TidingsError, UnknownColumn, UnknownProce
 from tidings.ir.relation import Column
 from tidings.lang.sql.context import Analyzer
 from tidings.lang.sql.parse import place
-from tidings.lang.sql.rule import Call, Modify, Raise, Send
+from tidings.lang.sql.statements.rule import Call, Modify, Raise, Send
 from tidings.read.bound_plans import Plans
 from tidings.rules.condition.evaluate import ExtendedNamespace
 from tidings.rules.rule import Rule
@@ -74,14 +74,14 @@ class Actions:
 
     def missing(self, rule: Rule) -> UnknownProcedure | None:
         """What is wrong if the procedure of a rule is not registered."""
-        action = rule.read.action
+        action = rule.statement.action
         if not isinstance(action, Call) or action.procedure.lower() in self.procedures:
             return None
         return UnknownProcedure(None, closest(action.procedure, self.procedures), name=action.procedure)
 
     def run(self, rule: Rule, rows: pa.Table, workspace: Workspace) -> None:
         """Do what a rule is to do with its instances, in a transaction."""
-        action = rule.read.action
+        action = rule.statement.action
         match action:
             case Call():
                 procedure = self.procedure(action.procedure)
@@ -105,19 +105,19 @@ class Actions:
             return list(rows.select(list(dict.fromkeys(plain))).to_pylist())
         own = self._with_instances(rule, rows, workspace)
         query = exp.select(*(a.copy() for a in action.arguments)).from_(CONDITION)
-        plan = own.parts.plans.bind(query, rule.read.text)
+        plan = own.parts.plans.bind(query, rule.statement.text)
         return list(own.answer(plan, own.now()).to_pylist())
 
     def check(self, rule: Rule, relations: Relations) -> None:
         """Refuse an action whose names mean nothing, as far as can be told before it runs."""
-        action, known = rule.read.action, ExtendedNamespace(relations, {CONDITION: rule.columns})
+        action, known = rule.statement.action, ExtendedNamespace(relations, {CONDITION: rule.columns})
         match action:
             case Call():
                 names = [c.name for c in rule.columns]
                 for argument in action.arguments:
                     for column in argument.find_all(exp.Column):
                         if column.name.lower() not in {n.lower() for n in names}:
-                            at = place(rule.read.text, column)
+                            at = place(rule.statement.text, column)
                             raise UnknownColumn(at, closest(column.name, names), name=column.name)
             case Modify():
                 change = action.change
@@ -155,7 +155,7 @@ def with_condition(relations: Relations, columns: tuple[Column, ...]) -> Relatio
 
 def does(rule: Rule) -> str:
     """An action in two words."""
-    match rule.read.action:
+    match rule.statement.action:
         case Call(procedure=name):
             return f"call {name}"
         case Modify(change=change):
@@ -175,7 +175,7 @@ def what_is_wrong(error: Exception) -> str:
 
 def payload(rule: Rule, firing: int, time: int, rows: pa.Table, gone: bool = False) -> str:
     """What is sent of a firing: JSON with a type, an instant and the rows."""
-    when = "gone" if gone else rule.read.when
+    when = "gone" if gone else rule.when
     data = {"rule": rule.name, "when": when, "firing": firing, "rows": rows.to_pylist()}
     whole = {"type": f"rule.{rule.name}", "timestamp": instant(time).isoformat(), "data": data}
     return as_json(whole)
