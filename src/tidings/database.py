@@ -24,7 +24,7 @@ from tidings.define.tables import Tables
 from tidings.define.views import Views, as_table
 from tidings.deliver.deliveries import COLUMNS, Deliveries, DeliverySettings
 from tidings.deliver.deliveries import rows as delivered
-from tidings.engine.named import named, second
+from tidings.engine.backends import backend_named, in_process_duckdb
 from tidings.engine.run import Runner
 from tidings.errors import UnknownExecution, UnknownStrategy, UnsupportedStatement
 from tidings.exclusive import exclusive, reading
@@ -102,10 +102,10 @@ def open(
         raise UnknownStrategy(name=strategy)
     if execution not in ("spark", "auto"):
         raise UnknownExecution(name=execution)
-    backend = named(engine, spark)
+    backend = backend_named(engine, spark)
     storage = in_memory(backend) if path is None else opened(backend, Path(path), catalog, read_only=read_only)
     kept = None if retention is None else retention // timedelta(microseconds=1)
-    in_process = InProcessRunner(storage, Runner(backend), second()) if execution == "auto" else None
+    in_process = InProcessRunner(storage, Runner(backend), in_process_duckdb()) if execution == "auto" else None
     made = Database(
         storage, clock or SystemClock(), _STRATEGIES[strategy], in_process, FoldPolicy(retention=kept), deliveries
     )
