@@ -26,7 +26,7 @@ from tidings.deliver.deliveries import COLUMNS, Deliveries, DeliverySettings
 from tidings.deliver.deliveries import rows as delivered
 from tidings.engine.backends import backend_named, in_process_duckdb
 from tidings.engine.run import Runner
-from tidings.errors import UnknownExecution, UnknownStrategy, UnsupportedStatement
+from tidings.errors import UnknownExecution, UnknownStrategy
 from tidings.exclusive import exclusive, reading
 from tidings.lang.sql import statement
 from tidings.read.answers import Answers
@@ -56,6 +56,7 @@ from tidings.waves.status import Status, status
 from tidings.waves.strategy import Strategy
 from tidings.write import statements
 from tidings.write.commit import Commits
+from tidings.write.load import Loader
 from tidings.write.transaction import Transaction
 from tidings.write.workspace import Workspace, WriteParts
 
@@ -283,13 +284,7 @@ class Database:
         Rules fire for what is loaded, and may refuse it.
         """
         hook = RuleLoadHook(self._registry) if self._registry.kept else None
-        for name in [table] if isinstance(table, str) else table:
-            if self._relations.table(name).role == "event":
-                raise UnsupportedStatement(None, f"use db.signal({name!r}, …)", statement=f"a load of the event {name}")
-        if not isinstance(table, str) or self._relations.table(table).constraints.time_column is not None:
-            self._commits.load_history({table: data} if isinstance(table, str) else table, late, hook)
-        else:
-            self._commits.load(self._relations.table(table), data, sorted_by, hook)
+        Loader(self._commits).load(table, data, sorted_by, late, hook)
         if hook is not None:
             hook.act()
 
