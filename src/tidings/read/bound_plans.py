@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from threading import RLock
 
 from tidings.compiled import CompiledPlans
-from tidings.engine.backend import Backend
 from tidings.errors import InvalidExpression
 from tidings.exclusive import exclusive
 from tidings.ir.expression import Expression
 from tidings.ir.relation import Relation, Scan
 from tidings.lang.sql import statement
 from tidings.lang.sql.bind import bind
+from tidings.lang.sql.context import Analyzer
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
 from tidings.store.relation.view import StoredView, View
@@ -23,9 +23,9 @@ class BoundPlans:
     """The bound plans of one database; transactions of other threads ask for them too."""
 
     relations: Relations
-    backend: Backend
-    compiled: CompiledPlans
+    analyzer: Analyzer
     _mutex: RLock
+    compiled: CompiledPlans = field(default_factory=CompiledPlans)
     _plans: dict[str, Relation] = field(init=False)
     """Plans by the text of the query, or the name of the relation."""
 
@@ -46,16 +46,16 @@ class BoundPlans:
         return self._plans[text]
 
     def parse(self, text: str) -> Relation:
-        """The bound plan of a query's text."""
-        parsed = statement.read(text)
-        if len(parsed) != 1 or not isinstance(parsed[0], statement.Query):
+        """The bound plan of a query's text, which is not remembered."""
+        statements = statement.read(text)
+        if len(statements) != 1 or not isinstance(statements[0], statement.Query):
             raise InvalidExpression(reason="one query is expected here, or the name of a table or view")
-        return self.bind(parsed[0].query, text, own=parsed[0].own)
+        return self.bind(statements[0].query, text, query_text=statements[0].query_text)
 
     @exclusive
-    def bind(self, query: Expression, text: str, name: str = "result", own: str | None = None) -> Relation:
-        """The bound plan of a query; places in it refer to the text, ``own`` is the query's part of it."""
-        return bind(query, text, self.relations, self.backend, name, own)
+    def bind(self, query: Expression, text: str, name: str = "result", query_text: str | None = None) -> Relation:
+        """The bound plan of a query; places in it refer to the text, ``query_text`` is the query's part of it."""
+        return bind(query, text, self.relations, self.analyzer, name, query_text)
 
     def relation_name(self, text: str) -> str:
         """The name of the relation that a text asks for; ``result`` for a query."""
