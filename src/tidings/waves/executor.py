@@ -113,9 +113,7 @@ class Executor:
         each = (perf_counter() - begun) / len(waves)
         for (wave, _), deltas in zip(waves, results, strict=True):
             seconds = {"plan": wave.seconds, "run": each}
-            self._record(
-                wave, self.choice(wave), wave.choice.rows, deltas, jobs.number, seconds, together=len(waves)
-            )
+            self._record(wave, self.choice(wave), wave.choice.rows, deltas, jobs.number, seconds, together=len(waves))
         return results
 
     def _record(

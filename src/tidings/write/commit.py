@@ -55,7 +55,7 @@ class Commits:
         last = time + any(c.table.role == "event" for c in changes)
 
         def follow() -> None:
-            self.scheduler.follow(last)
+            self.scheduler.advance_immediate(last)
             if also is not None:
                 also(time)
 
@@ -99,7 +99,7 @@ class Commits:
             last = max(span(entry)[1] for _, entry in changes)
 
             def follow() -> None:
-                self.scheduler.follow(last)
+                self.scheduler.advance_immediate(last)
                 if hook is not None:
                     hook.logged([table for table, _ in changes], after, last)
 
