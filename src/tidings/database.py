@@ -27,7 +27,7 @@ from tidings.deliver.deliveries import COLUMNS, Deliveries, DeliverySettings
 from tidings.deliver.deliveries import rows as delivered
 from tidings.engine.named import named, second
 from tidings.engine.run import Runner
-from tidings.errors import UnknownExecution, UnknownStrategy, UnsupportedStatement
+from tidings.errors import UnknownExecution, UnknownStrategy
 from tidings.exclusive import exclusive, reading
 from tidings.lang.sql import statement
 from tidings.read.answers import Answers
@@ -58,6 +58,7 @@ from tidings.waves.status import Status, status
 from tidings.waves.strategy import Strategy
 from tidings.write import statements
 from tidings.write.commit import Commits
+from tidings.write.load import Loader
 from tidings.write.transaction import Transaction
 from tidings.write.workspace import Workspace, WriteParts
 
@@ -145,7 +146,6 @@ class Database:
         self._runner = Runner(storage.backend, compiled)
         planner = Planner(storage, Engines(self._runner, in_process), compiled, only)
         self._scheduler = Scheduler(planner, line)
-        compiled.on_forget(lambda: self._registry.forget_plans())
         self._answers = Answers(self._scheduler, line, self._mutex)
         self._answer = self._answers.at
         self._views = Views(storage, self._scheduler, lambda: line.time, line.present, line.own_instant)
@@ -160,6 +160,7 @@ class Database:
             *(storage, self._scheduler, line, enforcer.evaluator),
             *(Actions(storage.backend), RuleStore(storage), compiled.forget, self._write_parts),
         )
+        compiled.on_forget(self._registry.forget_plans)
         self._settings = settings
         self._registry.retry_policy = (settings or DeliverySettings()).policy
         self._deliveries: Deliveries | None = None
@@ -285,13 +286,7 @@ class Database:
         Rules fire for what is loaded, and may refuse it.
         """
         hook = RuleLoadHook(self._registry) if self._registry.kept else None
-        for name in [table] if isinstance(table, str) else table:
-            if self._relations.table(name).role == "event":
-                raise UnsupportedStatement(None, f"use db.signal({name!r}, …)", statement=f"a load of the event {name}")
-        if not isinstance(table, str) or self._relations.table(table).constraints.time_column is not None:
-            self._commits.load_history({table: data} if isinstance(table, str) else table, late, hook)
-        else:
-            self._commits.load(self._relations.table(table), data, sorted_by, hook)
+        Loader(self._commits).load(table, data, sorted_by, late, hook)
         if hook is not None:
             hook.act()
 
