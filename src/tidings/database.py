@@ -25,7 +25,7 @@ from tidings.define.tables import Tables
 from tidings.define.views import Views, as_table
 from tidings.deliver.deliveries import COLUMNS, Deliveries, DeliverySettings
 from tidings.deliver.deliveries import rows as delivered
-from tidings.engine.named import named, second
+from tidings.engine.backends import backend_named, in_process_duckdb
 from tidings.engine.run import Runner
 from tidings.errors import UnknownExecution, UnknownStrategy
 from tidings.exclusive import exclusive, reading
@@ -105,12 +105,12 @@ def open(
         raise UnknownStrategy(name=strategy)
     if execution not in ("spark", "auto"):
         raise UnknownExecution(name=execution)
-    backend = named(engine, spark)
+    backend = backend_named(engine, spark)
     storage = in_memory(backend) if path is None else opened(backend, Path(path), catalog, read_only=read_only)
     kept = None if retention is None else retention // timedelta(microseconds=1)
     compiled, in_process = CompiledPlans(), None
     if execution == "auto":
-        in_process = InProcessRunner(storage, Runner(backend, compiled), second(), compiled)
+        in_process = InProcessRunner(storage, Runner(backend, compiled), in_process_duckdb(), compiled)
     only, policy = _STRATEGIES[strategy], FoldPolicy(retention=kept)
     made = Database(storage, clock or SystemClock(), compiled, only, in_process, policy, deliveries)
     made._registry.bound = cascade

@@ -23,9 +23,9 @@ from tidings.delta.key_columns import LISTABLE
 from tidings.delta.plan import Program, Step
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Backend
+from tidings.engine.combined import combined, separated
 from tidings.engine.literals import among, literals, within
-from tidings.engine.lower import KeyList, KeyTest, Statement, lower, source_name
-from tidings.engine.several import apart, in_one
+from tidings.engine.lower import KeyList, KeyTest, PreparedStatement, lower, source_name
 from tidings.engine.source import Rows, Source, Sources
 from tidings.ir.expression import TIME, WEIGHT, read, show_name
 from tidings.ir.relation import VERSION_COLUMNS, Column, Filter, Relation, Scan, Version
@@ -51,7 +51,7 @@ class Runner:
     backend: Backend
     compiled: CompiledPlans = field(default_factory=CompiledPlans)
     """Owns the texts of steps."""
-    _statements: dict[tuple[Identity[Step], frozenset[str], frozenset[str]], Statement] = field(init=False)
+    _statements: dict[tuple[Identity[Step], frozenset[str], frozenset[str]], PreparedStatement] = field(init=False)
     _steps: dict[Identity[Relation], Step] = field(init=False)
     """Plans of rows, as steps."""
     _columns: dict[Identity[Step], Needed] = field(init=False)
@@ -117,8 +117,8 @@ class Runner:
             if run:
                 texts = [self._prepare(s, sources, made[n], read, batch, needed)[0] for n, s in run]
                 columns = [step.columns + VERSION_COLUMNS for _, step in run]
-                rows = self.backend.fetch(in_one(texts, columns, self.backend.dialect.name), small=True)
-                parts = apart(rows, columns, [_schema(step) for _, step in run])
+                rows = self.backend.fetch(combined(texts, columns, self.backend.dialect.name), small=True)
+                parts = separated(rows, columns, [_schema(step) for _, step in run])
                 deltas |= {(n, s.name): part for (n, s), part in zip(run, parts, strict=True)}
             for n, step in each:
                 delta = deltas[n, step.name]
@@ -191,7 +191,7 @@ class Runner:
         text, _, small = self._prepare(step, sources, {}, {}, batch, self._needed([step]))
         return conform(self.backend.fetch(text, step.columns, small=small), arrow_schema(step.columns))
 
-    def statement(self, step: Step, listed: frozenset[str], ranged: frozenset[str] = frozenset()) -> Statement:
+    def statement(self, step: Step, listed: frozenset[str], ranged: frozenset[str] = frozenset()) -> PreparedStatement:
         """The SQL of a step, printed once per choice of listed keys."""
         key = Identity(step), listed, ranged
         if key not in self._statements:

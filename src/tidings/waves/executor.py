@@ -18,7 +18,7 @@ from tidings.store.relation.relations import Relations
 from tidings.waves.engines import IN_PROCESS, EngineChoice, Engines, ProgramRun
 from tidings.waves.record import WaveRecord
 from tidings.waves.strategy import Strategy
-from tidings.waves.wave import KnownDeltas, Wave
+from tidings.waves.wave import PrecomputedDeltas, Wave
 
 RECORDS = 1000
 """So many waves are remembered."""
@@ -40,9 +40,9 @@ class Executor:
         """Runs programs on the database's engine."""
         return self.engines.runner
 
-    def sources(self, since: int, until: int, known_deltas: KnownDeltas | None = None) -> Sources:
+    def sources(self, since: int, until: int, precomputed: PrecomputedDeltas | None = None) -> Sources:
         """Where the engine finds the rows of a batch."""
-        deltas = known_deltas or {}
+        deltas = precomputed or {}
 
         def source(relation: str, version: Version) -> Source:
             if version is Version.DELTA and relation in deltas:
@@ -58,7 +58,7 @@ class Executor:
 
     def run(self, wave: Wave, outputs: frozenset[str] = frozenset()) -> dict[str, pa.Table]:
         """The deltas of a wave's view and of some of its lower steps; what it took is recorded."""
-        sources = partial(self.sources, known_deltas=wave.known_deltas)
+        sources = partial(self.sources, precomputed=wave.precomputed)
         if wave.choice.strategy is Strategy.NOTHING:
             return self.runner.deltas(wave.program, sources(wave.since, wave.until), wave.since, wave.until)
         recompute_at = wave.ends if wave.choice.strategy is Strategy.RECOMPUTE else ()
@@ -104,8 +104,8 @@ class Executor:
 
     def _run_in_one_job(self, waves: list[tuple[Wave, frozenset[str]]]) -> list[dict[str, pa.Table]]:
         first = waves[0][0]
-        known_deltas = next((wave.known_deltas for wave, _ in waves if wave.known_deltas), None)
-        sources = self.sources(first.since, first.until, known_deltas)
+        precomputed = next((wave.precomputed for wave, _ in waves if wave.precomputed), None)
+        sources = self.sources(first.since, first.until, precomputed)
         begun = perf_counter()
         with self.runner.backend.counted() as jobs:
             programs = [(wave.program, outputs) for wave, outputs in waves]

@@ -42,7 +42,7 @@ class _BatchChanges:
     tables: frozenset[str]
     """The tables and stored views that changed."""
     inputs: frozenset[str]
-    """The same for the differential, to which a view with a known delta is like a table."""
+    """The same for the differential, to which a view with a precomputed delta is like a table."""
     merged: frozenset[str]
     """Groupings into which the changes can be merged."""
     instants: pa.Array
@@ -91,7 +91,7 @@ class Planner:
             program = recompute
             ends = ends if request.net else tuple(sorted(batch.instants.to_pylist()))
         seconds = perf_counter() - begun
-        return Wave(choice, program, request.since, request.until, ends, changes, seconds, request.known_deltas)
+        return Wave(choice, program, request.since, request.until, ends, changes, seconds, request.precomputed)
 
     def differential(
         self, name: str, plan: Relation, changed: frozenset[str], definitions: Mapping[str, Relation]
@@ -118,27 +118,33 @@ class Planner:
         return frozenset(r for r in relations if r == CLOCK or self.relations.rows(r).changed(since, until))
 
     def _batch_changes(self, request: WaveRequest) -> _BatchChanges:
-        since, until, known = request.since, request.until, request.known_deltas
+        since, until, precomputed = request.since, request.until, request.precomputed
         groupings = request.groupings or {}
         definitions = self.relations.definitions(since, until) | dict(groupings)
         tables = self.changed(influents(request.plan, definitions), since, until)
-        below = influents(request.plan, {n: d for n, d in definitions.items() if n not in known})
-        inputs = (tables & below) | frozenset(r for r in below if r in known and _size(known[r]))
+        below = influents(request.plan, {n: d for n, d in definitions.items() if n not in precomputed})
+        inputs = (tables & below) | frozenset(r for r in below if r in precomputed and _size(precomputed[r]))
         merged = frozenset(n for n, node in groupings.items() if self._merges(node, definitions, since, until))
         instants = _distinct([self.relations.rows(r).instants(since, until) for r in tables - {CLOCK}])
         return _BatchChanges(definitions, tables, inputs, merged, instants)
 
     def _compiled_programs(self, request: WaveRequest, batch: _BatchChanges) -> tuple[Program, Program]:
         name, plan, definitions = request.name, request.plan, batch.definitions
-        known = frozenset(request.known_deltas)
+        precomputed = frozenset(request.precomputed)
         stored = request.groupings is not None and len(batch.instants) == 1
         changed = (batch.inputs, batch.tables, batch.merged)
-        key = (name, Identity(plan), *changed, frozenset(definitions), known, stored)
+        key = (name, Identity(plan), *changed, frozenset(definitions), precomputed, stored)
         if key not in self._programs:
             groupings = frozenset(request.groupings or {})
             self._programs[key] = (
                 compile_program(
-                    name, plan, batch.inputs, definitions, kept=groupings, merged=batch.merged, given=known
+                    name,
+                    plan,
+                    batch.inputs,
+                    definitions,
+                    stored=groupings,
+                    merged=batch.merged,
+                    precomputed=precomputed,
                 ),
                 recompute_program(name, plan, batch.tables, definitions, stored=stored),
             )
@@ -146,16 +152,17 @@ class Planner:
 
     def _changed_rows(self, request: WaveRequest, relation: str) -> int:
         """The number of changes of a relation in a batch."""
-        if relation in request.known_deltas:
-            return _size(request.known_deltas[relation])
+        if relation in request.precomputed:
+            return _size(request.precomputed[relation])
         return self.relations.rows(relation).change_count(request.since, request.until)
 
     def _sizes(self, request: WaveRequest, batch: _BatchChanges, *, in_process: bool) -> Sizes:
         """What the estimates need to know of the relations of a batch."""
 
         def fanout(relation: str, column: str) -> float | None:
-            known = relation in request.known_deltas
-            return None if known else self.storage.fanout(self.relations.rows(relation), column)
+            if relation in request.precomputed:
+                return None
+            return self.storage.fanout(self.relations.rows(relation), column)
 
         return Sizes(
             lambda relation: self.relations.rows(relation).size(request.since),
@@ -182,5 +189,5 @@ def _distinct(parts: list[pa.Array]) -> pa.Array:
 
 
 def _size(delta: Source) -> int:
-    """The number of changes of a known delta; it is in memory."""
+    """The number of changes of a precomputed delta; it is in memory."""
     return int(delta.changes.num_rows) if isinstance(delta.changes, pa.Table) else 0

@@ -20,7 +20,7 @@ from tidings.waves import shared
 from tidings.waves.executor import Executor
 from tidings.waves.planner import Planner
 from tidings.waves.strategy import Strategy
-from tidings.waves.wave import KnownDeltas, Wave, WaveRequest
+from tidings.waves.wave import PrecomputedDeltas, Wave, WaveRequest
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ class ViewDeltas:
     planner: Planner
     executor: Executor
     _queries: dict[tuple[object, ...], shared.SharedQuery] = field(init=False)
-    """The queries of stored views over views whose deltas are known."""
+    """The queries of stored views over views whose deltas are precomputed."""
 
     def __post_init__(self) -> None:
         self._queries = self.planner.compiled.section()
@@ -50,11 +50,11 @@ class ViewDeltas:
     def of_views(self, views: list[StoredView], until: int) -> dict[str, dict[str, pa.Table]]:
         """The deltas of views that stand at one instant, by view; a strict one that would be recomputed is left out."""
         since = views[0].until
-        known_deltas = self._shared_deltas(views, since, until)
+        precomputed = self._shared_deltas(views, since, until)
         waves: list[tuple[StoredView, Wave]] = []
         for view in views:
-            query = self._query(view, frozenset(known_deltas))
-            wave = self._plan(view, query, since, until, known_deltas if query.over is not view.over else {})
+            query = self._query(view, frozenset(precomputed))
+            wave = self._plan(view, query, since, until, precomputed if query.over is not view.over else {})
             if not (view.strict and wave.choice.strategy is Strategy.RECOMPUTE):
                 waves.append((view, wave))
         results = self.executor.run_all([(wave, frozenset(view.groupings)) for view, wave in waves])
@@ -64,7 +64,7 @@ class ViewDeltas:
         }
 
     def _plan(
-        self, view: StoredView, query: shared.SharedQuery, since: int, until: int, known_deltas: KnownDeltas
+        self, view: StoredView, query: shared.SharedQuery, since: int, until: int, precomputed: PrecomputedDeltas
     ) -> Wave:
         return self.planner.plan(
             WaveRequest(
@@ -73,7 +73,7 @@ class ViewDeltas:
                 since,
                 until,
                 groupings=query.groupings,
-                known_deltas=known_deltas,
+                precomputed=precomputed,
                 strict=view.strict,
             )
         )
@@ -83,18 +83,18 @@ class ViewDeltas:
         definitions = self._relations.definitions(since, until)
         deltas: dict[str, Source] = {}
         for name in shared.in_common([v.plan for v in views], definitions):
-            wave = self.planner.plan(WaveRequest(name, definitions[name], since, until, known_deltas=dict(deltas)))
+            wave = self.planner.plan(WaveRequest(name, definitions[name], since, until, precomputed=dict(deltas)))
             deltas[name] = Source(wave.program.columns, None, self.executor.run(wave)[name])
         return deltas
 
-    def _query(self, view: StoredView, known: frozenset[str]) -> shared.SharedQuery:
-        """A stored view's query over views whose deltas are known; its own where its groupings do not allow that."""
+    def _query(self, view: StoredView, precomputed: frozenset[str]) -> shared.SharedQuery:
+        """A stored view's query over views whose deltas are precomputed; its own where its groupings do not allow that."""
         own = shared.SharedQuery(view.over, view.groupings)
-        if not known:
+        if not precomputed:
             return own
-        key = (view.name, Identity(view.over), known)
+        key = (view.name, Identity(view.over), precomputed)
         if key not in self._queries:
-            self._queries[key] = shared.over_shared(view, self._relations.definitions(), known) or own
+            self._queries[key] = shared.over_shared(view, self._relations.definitions(), precomputed) or own
         return self._queries[key]
 
     def _recomputed_groupings(self, view: StoredView, wave: Wave) -> dict[str, pa.Table]:

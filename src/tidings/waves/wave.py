@@ -11,7 +11,7 @@ from tidings.engine.source import Source
 from tidings.ir.relation import Aggregate, Relation
 from tidings.waves.strategy import Choice
 
-KnownDeltas: TypeAlias = Mapping[str, Source]
+PrecomputedDeltas: TypeAlias = Mapping[str, Source]
 """Deltas of views that were computed before the wave, by name."""
 
 
@@ -27,7 +27,7 @@ class WaveRequest:
     """Whether what lies between the two ends is enough, without the changes at the instants between them."""
     groupings: Mapping[str, Aggregate] | None = None
     """The groupings of a stored view, whose own rows are stored as well; None for any other query."""
-    known_deltas: KnownDeltas = field(default_factory=dict)
+    precomputed: PrecomputedDeltas = field(default_factory=dict)
     """Deltas of views below, computed already for the same batch."""
     strict: bool = False
     """Whether a recompute would be refused; then what only makes one faster is not counted in its favour."""
@@ -47,5 +47,5 @@ class Wave:
     """Changed rows of the tables and stored views it reads."""
     seconds: float
     """How long it took to plan it."""
-    known_deltas: KnownDeltas
+    precomputed: PrecomputedDeltas
     """Deltas of views below, computed already."""

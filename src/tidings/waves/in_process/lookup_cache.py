@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from tidings.compiled import CompiledPlans, Identity
-from tidings.delta.lookups import Lookup
+from tidings.delta.lookups import Lookup, lookup_plan
 from tidings.delta.plan import Program
 from tidings.engine.source import Source
 from tidings.ir.relation import Relation
@@ -43,7 +43,7 @@ class LookupCache:
     def plan(self, lookup: Lookup) -> Relation:
         """The plan that finds the rows of a lookup; made once, since its SQL is remembered too."""
         if lookup.name not in self._plans:
-            self._plans[lookup.name] = lookup.plan_of_rows()
+            self._plans[lookup.name] = lookup_plan(lookup)
         return self._plans[lookup.name]
 
     def begin_batch(self) -> None:

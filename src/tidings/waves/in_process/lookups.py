@@ -16,10 +16,10 @@ import pyarrow.compute as pc
 
 from tidings.delta.lookups import Lookup
 from tidings.engine.arrow import arrow_schema, arrow_type
+from tidings.engine.base_lookup import BaseLookup
 from tidings.engine.changes import as_changes
 from tidings.engine.run import Runner
 from tidings.engine.source import Source, Sources
-from tidings.engine.touched import Touched
 from tidings.ir.relation import Version
 from tidings.store.storage import Storage
 from tidings.waves.in_process.lookup_cache import LookupCache
@@ -59,10 +59,10 @@ class StepInputs:
 
 
 class _PendingLookup(NamedTuple):
-    """A lookup, the rows it asks for, and the changes these depend on."""
+    """A lookup, the base rows it asks for, and the changes that these depend on."""
 
     lookup: Lookup
-    touched: Touched
+    base_lookup: BaseLookup
     changes: list[pa.Table] | None
     """None if it depends on deltas of its own program."""
 
@@ -97,11 +97,11 @@ class StepLookups:
         self._ask_engine()
 
     def _fetch(self, lookup: Lookup, changes: list[pa.Table] | None) -> None:
-        table = self.snapshots.table(lookup.relation)
+        table, batch = self.snapshots.table(lookup.relation), (self.inputs.since, self.inputs.until)
         base = None if table is None else table.base
         keys = self._keys(lookup)
-        touched = Touched(base or "", lookup.columns, lookup.column, keys, lookup.nulls)
-        pending = _PendingLookup(lookup, touched, changes)
+        base_lookup = BaseLookup(base or "", lookup.columns, lookup.column, keys, lookup.nulls)
+        pending = _PendingLookup(lookup, base_lookup, changes)
         without_keys = lookup.column is not None and not lookup.nulls and len(keys) == keys.null_count
         if table is None or base is None or without_keys:
             self._take(pending, arrow_schema(lookup.columns).empty_table())
@@ -109,7 +109,7 @@ class StepLookups:
             source = self.snapshots.in_place(table, lookup)
             log = self.inputs.sources(lookup.relation, lookup.version).changes
             self.inputs.looked_up[lookup.name] = Source(lookup.columns, source.base, log)
-        elif (rows := self.snapshots.rows(table, touched, lookup, (self.inputs.since, self.inputs.until))) is not None:
+        elif (rows := self.snapshots.rows(table, lookup, keys, batch)) is not None:
             self._take(pending, rows)
         elif len(keys) <= KEYS_LIMIT:
             self._pending.append(pending)
@@ -141,20 +141,20 @@ class StepLookups:
         """Let the database's engine make the lookups that wait for it, in one query."""
         pending, self._pending = self._pending, []
         if pending:
-            results = self.storage.backend.touched([p.touched for p in pending])
+            results = self.storage.backend.look_up([p.base_lookup for p in pending])
             for lookup, rows in zip(pending, results, strict=True):
                 self._take(lookup, rows)
 
     def _take(self, pending: _PendingLookup, rows: pa.Table) -> None:
         """Let the rows of a lookup be read under its name, with what the log adds to them."""
         self.rows_read += rows.num_rows
-        lookup, touched, changes = pending
+        lookup, base_lookup, changes = pending
         base = as_changes(lookup.columns, rows.select([c.name for c in lookup.columns]))
         log = self.inputs.log(lookup).select(base.column_names)
-        if touched.column is not None and log.num_rows:
-            values = log.column(touched.column.name)
-            matches = pc.is_in(values, value_set=touched.keys.drop_null())
-            log = log.filter(pc.or_(matches, pc.is_null(values)) if touched.nulls else matches)
+        if base_lookup.column is not None and log.num_rows:
+            values = log.column(base_lookup.column.name)
+            matches = pc.is_in(values, value_set=base_lookup.keys.drop_null())
+            log = log.filter(pc.or_(matches, pc.is_null(values)) if base_lookup.nulls else matches)
         source = Source(lookup.columns, None, pa.concat_tables([base, log]))
         self.inputs.looked_up[lookup.name] = source
         if changes is not None:

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tidings.engine.backends import MEMORY
 from tidings.engine.changes import no_changes
-from tidings.engine.named import MEMORY
 from tidings.engine.source import Source
 from tidings.errors import EngineFailed
 from tidings.ir.relation import Column

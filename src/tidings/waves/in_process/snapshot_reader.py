@@ -17,7 +17,6 @@ from tidings.delta.lookups import KEY, KEYS, Lookup
 from tidings.engine.changes import versioned
 from tidings.engine.run import Runner
 from tidings.engine.source import Source
-from tidings.engine.touched import Touched
 from tidings.errors import UnknownRelation
 from tidings.ir.relation import Column
 from tidings.store.relation.snapshot import Snapshot
@@ -64,20 +63,20 @@ class SnapshotReader:
         """The columns of a lookup, all rows of them, where the second engine has them."""
         return self._columns(table, self.storage.snapshots[table.id], lookup)
 
-    def rows(self, table: Table, touched: Touched, lookup: Lookup, batch: tuple[int, int]) -> pa.Table | None:
+    def rows(self, table: Table, lookup: Lookup, keys: pa.Array, batch: tuple[int, int]) -> pa.Table | None:
         """The base rows of a lookup; None if they are in no snapshot, or would take too long to find there."""
         snapshot = self.storage.snapshots.get(table.id)
         if snapshot is None:
             return None
-        if touched.column is None and self.is_small(table):
+        if lookup.column is None and self.is_small(table):
             return snapshot.rows()
-        if touched.column is not None:
-            keys = touched.keys.drop_null()
-            keys = pa.concat_arrays([keys, pa.nulls(1, keys.type)]) if touched.nulls else keys
-            name = touched.column.name
-            if snapshot.effort(name, keys) <= _row_group_limit(snapshot, name, len(keys)):
-                return snapshot.having(name, keys, touched.columns)
-        return None if table.base_size > SCAN_LIMIT else self._scan(table, snapshot, lookup, touched.keys, batch)
+        if lookup.column is not None:
+            values = keys.drop_null()
+            values = pa.concat_arrays([values, pa.nulls(1, values.type)]) if lookup.nulls else values
+            name = lookup.column.name
+            if snapshot.effort(name, values) <= _row_group_limit(snapshot, name, len(values)):
+                return snapshot.having(name, values, lookup.columns)
+        return None if table.base_size > SCAN_LIMIT else self._scan(table, snapshot, lookup, keys, batch)
 
     def _scan(
         self, table: Table, snapshot: Snapshot, lookup: Lookup, keys: pa.Array, batch: tuple[int, int]
