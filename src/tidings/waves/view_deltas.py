@@ -88,7 +88,7 @@ class ViewDeltas:
         return deltas
 
     def _query(self, view: StoredView, precomputed: frozenset[str]) -> shared.SharedQuery:
-        """A stored view's query over views whose deltas are precomputed; its own where its groupings do not allow that."""
+        """A stored view's query over views with precomputed deltas; its own where its groupings do not allow that."""
         own = shared.SharedQuery(view.over, view.groupings)
         if not precomputed:
             return own
