@@ -37,7 +37,7 @@ class ViewBinder:
         return self.storage.relations
 
     def plan(self, query: Expression, text: str, name: str, query_text: str | None = None) -> Relation:
-        """The bound plan of a view's query; places in it refer to the text, ``query_text`` is the query's part of it."""
+        """The bound plan of a view's query; places refer to the text, ``query_text`` is the query's part of it."""
         return bind(query, text, self.relations, self.storage.backend, name, query_text)
 
     def view(self, name: str, query: str, columns: tuple[str, ...], relations: Relations | None = None) -> View:
