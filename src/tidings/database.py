@@ -56,7 +56,8 @@ from tidings.waves.status import Status, status
 from tidings.waves.strategy import Strategy
 from tidings.write import statements
 from tidings.write.commit import Commits
-from tidings.write.transaction import Access, Transaction
+from tidings.write.transaction import Transaction
+from tidings.write.workspace import Workspace, WriteParts
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -145,16 +146,13 @@ class Database:
         tables = Tables(storage, enforcer.evaluator, self._views, line.now)
         self._definitions = Definitions(storage.relations, tables, self._views, line, self._forget_plans)
         self._commits = commits = Commits(storage, enforcer, self._scheduler, line, self._folding, self._mutex)
-        answer, bind = self._answers.in_transaction, self._plans.bind
+        self._write_parts = WriteParts(
+            storage.relations, self._plans, self._answers, enforcer, line, commits, self._mutex
+        )
         self._registry = RuleRegistry(
             *(storage, self._scheduler, line, enforcer.evaluator),
-            *(Actions(storage.backend), RuleStore(storage), self._forget_plans),
+            *(Actions(storage.backend), RuleStore(storage), self._forget_plans, self._write_parts),
         )
-        self._access = Access(
-            *(storage.relations, enforcer, self._plan, bind, answer, line.now, commits.commit, self._mutex),
-            self._registry.hook_for,
-        )
-        self._registry.access = self._access
         self._settings = settings
         self._registry.retry_policy = (settings or DeliverySettings()).policy
         self._deliveries: Deliveries | None = None
@@ -183,9 +181,8 @@ class Database:
                 self._storage.require_writer()
             match read:
                 case statement.Insert() | statement.Update() | statement.Delete() | statement.Merge():
-                    with self.transaction() as tx:
-                        statements.run(tx, read)
-                        tx.statement_done()
+                    with self._workspace() as workspace:
+                        statements.run(workspace, read)
                 case (
                     statement.CreateRule()
                     | statement.DropRule()
@@ -203,7 +200,7 @@ class Database:
                 case statement.Vacuum():
                     result = Result(self.vacuum().to_arrow())
                 case statement.Query():
-                    result = self._answers.now(self._plans.bind(read.query, read.text, own=read.own))
+                    result = self._answers.now(self._plans.bind(read.query, read.text, query_text=read.query_text))
                 case _:
                     self._registry.check_definition(read)
                     outcomes = self._definitions.run(read)
@@ -264,7 +261,10 @@ class Database:
 
     def transaction(self) -> Transaction:
         """Begin a transaction; use it in a ``with`` block."""
-        return Transaction(self._access)
+        return Transaction(self._workspace())
+
+    def _workspace(self) -> Workspace:
+        return Workspace(self._write_parts, self._registry.hook_for)
 
     @exclusive
     def load(

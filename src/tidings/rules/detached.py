@@ -140,9 +140,9 @@ class Detached:
                 with registry.storage.together() as pending:
                     pending.batch.also.append(kept)
 
-            with registry.transaction(depth + 1, done) as tx:
-                registry.actions.run(rule, one.rows, tx)
-                tx.statement_done()
+            with registry.transaction(depth + 1, done) as workspace:
+                registry.actions.run(rule, one.rows, workspace)
+                workspace.statement_done()
             self._came(rule, at)
 
     def _came(self, rule: Rule, until: int) -> None:
@@ -247,9 +247,9 @@ class Detached:
         try:
             if firing.depth >= registry.bound:
                 raise CascadeTooLong(bound=registry.bound, cycle=f"{firing.rule} → …")
-            with registry.transaction(firing.depth + 1, done) as tx:
-                registry.actions.run(rule, firing.rows, tx)
-                tx.statement_done()
+            with registry.transaction(firing.depth + 1, done) as workspace:
+                registry.actions.run(rule, firing.rows, workspace)
+                workspace.statement_done()
         except StaleWriter:
             raise
         except Exception as error:  # of a procedure, or of whatever the action did

@@ -130,7 +130,7 @@ class RuleRegistry:
         if statement.parameters and self.binder.relations.find(activations_of(statement.name)) is None:
             reason = "it has parameters, and no activations yet"
             raise InvalidRule(statement.place, name=statement.name, reason=reason)
-        rule = self.binder.bind(RuleRecord(0, statement.name, statement.own, True, 0, 0), statement)
+        rule = self.binder.bind(RuleRecord(0, statement.name, statement.definition, True, 0, 0), statement)
         return self._proposals.setdefault(text, rule)
 
     def _bind_all(self) -> dict[int, Rule]:

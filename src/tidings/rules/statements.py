@@ -8,8 +8,8 @@ from typing import Any, assert_never
 from tidings.errors import DuplicateRule, InvalidRule, UnknownEvent, UnknownRule
 from tidings.ir.types import is_nested as nested
 from tidings.lang.sql import statement
-from tidings.lang.sql.instant import at
-from tidings.lang.sql.rule import CreateRule, RuleStatement
+from tidings.lang.sql.instant import at_instant
+from tidings.lang.sql.statements.rule import CreateRule, RuleStatement
 from tidings.rules.agenda import Fired
 from tidings.rules.condition.evaluate import activations_of
 from tidings.rules.coupling import RuleHook
@@ -19,7 +19,9 @@ from tidings.store.alter import drop
 from tidings.store.relation.constraints import Constraints
 from tidings.store.relation.table import Table
 from tidings.store.rules.rule_store import RuleRecord
+from tidings.write import statements
 from tidings.write.transaction import Transaction
+from tidings.write.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,8 @@ class RuleStatements:
             case statement.DropEvent():
                 self._drop_event(read)
             case statement.Signal():
-                with self.registry.transaction() as tx:
-                    tx.signal_rows(read)
+                with self.registry.transaction() as workspace:
+                    statements.signal(workspace, read.insert)
             case _:
                 assert_never(read)
 
@@ -60,7 +62,7 @@ class RuleStatements:
             raise DuplicateRule(read.place, name=read.name)
         id = max((k.id for k in self.registry.kept), default=0) + 1 if before is None else before.id
         now = self.registry.timeline.time
-        kept = RuleRecord(id, read.name, read.own, read.options.enabled, now, now)
+        kept = RuleRecord(id, read.name, read.definition, read.options.enabled, now, now)
         rule = self.registry.bind(kept, read)
         self._prepare_activations(rule, before)
         self.registry.store.create(kept)
@@ -92,9 +94,9 @@ class RuleStatements:
 
     def _take_what_holds(self, rule: Rule) -> None:
         """Let a rule fire for what holds when it is made."""
-        with self.registry.transaction() as tx:
-            rows = tx.answer(rule.plan, tx.access.instant())
-            watching = tx.hook
+        with self.registry.transaction() as workspace:
+            rows = workspace.answer(rule.plan, workspace.now())
+            watching = workspace.hook
             assert isinstance(watching, RuleHook)
             if not rows.num_rows or rule.when != "begins":
                 return
@@ -154,19 +156,19 @@ class RuleStatements:
             raise InvalidRule(read.place, name=kept.name, reason=reason)
         now = self.registry.timeline.now()
         row: dict[str, Any] = {
-            c.name: self.registry.evaluator.constant(at(value, now), c.type, read.text)
+            c.name: self.registry.evaluator.constant(at_instant(value, now), c.type, read.text)
             for c, value in zip(table.columns, read.values, strict=True)
         }
-        with self.registry.transaction() as tx:
-            there = self._is_active(table, row, tx)
+        with self.registry.transaction() as workspace:
+            there = self._is_active(table, row, workspace)
             if read.on and not there:
-                tx.insert(table.name, [row])
+                Transaction(workspace).insert(table.name, [row])
             elif not read.on and there:
-                tx.delete(table.name, [row])
+                Transaction(workspace).delete(table.name, [row])
 
-    def _is_active(self, table: Table, row: dict[str, Any], tx: Transaction) -> bool:
+    def _is_active(self, table: Table, row: dict[str, Any], workspace: Workspace) -> bool:
         """Whether there is such an activation; by key one row is looked up, else all are."""
         if not table.constraints.key:
-            return row in tx.query(table.name).rows()
+            return row in Transaction(workspace).query(table.name).rows()
         value = tuple(row[k] for k in table.constraints.key)
-        return bool(tx.access.enforcer.finder.by_key(table, [value]).get(value))
+        return bool(workspace.parts.enforcer.finder.by_key(table, [value]).get(value))

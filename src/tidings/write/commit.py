@@ -6,14 +6,13 @@ transaction.  A load of history has those that its rows tell.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from threading import RLock
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
-from sqlalchemy import Connection
 
 from tidings.analysis.influents import influents
 from tidings.constraints.enforce import Enforcer, NetChange
@@ -25,22 +24,7 @@ from tidings.store.relation.table import Table, span
 from tidings.store.storage import Storage
 from tidings.store.timeline import Timeline
 from tidings.waves.scheduler import Scheduler
-
-
-class LoadHook(Protocol):
-    """Looks on while tables are loaded."""
-
-    def before(self, target: Table) -> None:
-        """A table is about to be given its first rows."""
-
-    def loaded(self, target: Table) -> None:
-        """They are there; they may be refused."""
-
-    def record(self, connection: Connection) -> None:
-        """Record more in the transaction of the catalog that records the load."""
-
-    def logged(self, tables: Sequence[Table], since: int, until: int) -> None:
-        """Transactions of the past are there; they may be refused, and more be recorded together with them."""
+from tidings.write.hooks import CommitHook, LoadHook
 
 
 @dataclass(slots=True)
@@ -55,7 +39,7 @@ class Commits:
     _mutex: RLock
 
     @exclusive
-    def commit(self, changes: list[NetChange], also: Callable[[int], None] | None = None) -> int:
+    def commit(self, changes: list[NetChange], also: CommitHook | None = None) -> int:
         """Check all changes, then log them all at one instant; which that is.
 
         Signals are gone at the next instant, at which nothing else is committed.  ``also`` records more in the same

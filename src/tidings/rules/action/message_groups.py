@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from tidings.clock import instant
 from tidings.errors import InvalidRule, UnknownColumn, closest
-from tidings.lang.sql.rule import Send
+from tidings.lang.sql.statements.rule import Send
 from tidings.rules.action.run import as_json
 from tidings.rules.rule import Rule
 from tidings.store.rules.message_groups import Compose, Gathered, Pace

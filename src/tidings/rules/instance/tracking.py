@@ -21,7 +21,7 @@ from tidings.engine.plain import row_keys
 from tidings.errors import InvalidRule
 from tidings.ir.expression import TIME, WEIGHT
 from tidings.ir.relation import Column
-from tidings.lang.sql.rule import Send
+from tidings.lang.sql.statements.rule import Send
 from tidings.read import in_transaction
 from tidings.rules.agenda import Fired
 from tidings.rules.event.occurrence import instants

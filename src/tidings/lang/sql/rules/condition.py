@@ -20,7 +20,7 @@ from tidings.ir.relation import Column, Relation, Scan
 from tidings.lang.sql.bind import bind
 from tidings.lang.sql.context import Analyzer, Namespace
 from tidings.lang.sql.parse import place
-from tidings.lang.sql.rule import CreateRule
+from tidings.lang.sql.statements.rule import CreateRule
 
 CHANGE = "change"
 """The column of ``WHEN CHANGED`` that says what happened to a row: ``came``, ``went`` or, by key, ``changed``."""

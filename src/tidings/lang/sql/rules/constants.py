@@ -24,7 +24,7 @@ from tidings.ir.expression import Expression
 from tidings.ir.relation import Column, Relation
 from tidings.lang.sql.bind import bind
 from tidings.lang.sql.context import Analyzer, Namespace
-from tidings.lang.sql.rule import CreateRule
+from tidings.lang.sql.statements.rule import CreateRule
 from tidings.lang.sql.rules.condition import ExtendedNamespace, is_plain
 
 CONSTANTS = "constants of rules"

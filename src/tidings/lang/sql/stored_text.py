@@ -15,19 +15,19 @@ from tidings.ir.expression import Expression
 from tidings.lang.sql.parse import parsed
 
 
-def kept(node: Expression) -> str:
+def expression_text(node: Expression) -> str:
     """The text of an expression.
 
-    >>> kept(parsed("A + 1 /* one more */"))
+    >>> expression_text(parsed("A + 1 /* one more */"))
     'A + 1'
     """
     return str(node.sql(DIALECT, comments=False))
 
 
-def kept_condition(condition: Expression, table: str, columns: Iterable[str]) -> str:
+def condition_text(condition: Expression, table: str, columns: Iterable[str]) -> str:
     """The text of a condition on the rows of a table, whose columns go without its name.
 
-    >>> kept_condition(parsed("T.a > 1 AND u.a > T.b"), "t", ["a"])
+    >>> condition_text(parsed("T.a > 1 AND u.a > T.b"), "t", ["a"])
     'a > 1 AND u.a > T.b'
     """
     names = {c.lower() for c in columns}
@@ -35,13 +35,13 @@ def kept_condition(condition: Expression, table: str, columns: Iterable[str]) ->
     for node in tree.find_all(exp.Column):
         if node.table.lower() == table.lower() and node.name.lower() in names:
             node.set("table", None)
-    return kept(tree)
+    return expression_text(tree)
 
 
-def with_name(condition: str, old: str, new: str) -> str:
+def with_column_renamed(condition: str, old: str, new: str) -> str:
     """A condition that calls a column by another name.
 
-    >>> with_name("a > 1 AND b < A", "a", "x")
+    >>> with_column_renamed("a > 1 AND b < A", "a", "x")
     'x > 1 AND b < x'
     """
     tree = exp.Tuple(expressions=[parsed(condition)])
@@ -49,4 +49,4 @@ def with_name(condition: str, old: str, new: str) -> str:
         if node.name.lower() == old.lower():
             plain = new.isidentifier() and not node.this.args.get("quoted")
             node.set("this", exp.to_identifier(new, quoted=not plain))
-    return kept(tree.expressions[0])
+    return expression_text(tree.expressions[0])

@@ -15,9 +15,9 @@ from sqlglot import exp
 from tidings.errors import InvalidSyntax, Place
 from tidings.ir.expression import Expression
 from tidings.ir.relation import Column
-from tidings.lang.sql.dml import Insert, RowStatement
-from tidings.lang.sql.event import Event, read_event
-from tidings.lang.sql.reader import Reader
+from tidings.lang.sql.statements.dml import Insert, RowStatement
+from tidings.lang.sql.statements.event import Event, read_event
+from tidings.lang.sql.statements.token_reader import TokenReader
 
 When: TypeAlias = Literal["begins", "gone", "changed"]
 Coupling: TypeAlias = Literal["immediate", "deferred", "detached", "detached independent"]
@@ -105,7 +105,7 @@ class CreateRule:
     action: Action
     options: Options
     text: str
-    own: str
+    definition: str
     place: Place | None
     replace: bool = False
     if_absent: bool = False
@@ -174,7 +174,7 @@ ReadChange = Callable[[Expression, str], RowStatement | None]
 """A statement that changes rows, from its tree; None for others."""
 
 
-def is_rule_statement(reader: Reader) -> bool:
+def is_rule_statement(reader: TokenReader) -> bool:
     """Whether a statement is one of those read here."""
     replaced = 2 if (reader.word(1), reader.word(2)) == ("OR", "REPLACE") else 0
     match reader.word():
@@ -188,7 +188,7 @@ def is_rule_statement(reader: Reader) -> bool:
             return word == "SIGNAL"
 
 
-def read_rule_statement(reader: Reader, change: ReadChange) -> RuleStatement:
+def read_rule_statement(reader: TokenReader, change: ReadChange) -> RuleStatement:
     """One of the statements about rules and events."""
     word = reader.word()
     reader.at += 1
@@ -224,7 +224,7 @@ def read_rule_statement(reader: Reader, change: ReadChange) -> RuleStatement:
             return ActivateRule(name, tuple(values), word == "ACTIVATE", reader.text, at)
 
 
-def _create_event(reader: Reader) -> CreateEvent:
+def _create_event(reader: TokenReader) -> CreateEvent:
     if_absent = reader.accept("IF", "NOT", "EXISTS")
     at, name = reader.place(), reader.name("the name of the event")
     columns = reader.columns()
@@ -234,7 +234,7 @@ def _create_event(reader: Reader) -> CreateEvent:
     return CreateEvent(name, columns, if_absent, at)
 
 
-def _signal(reader: Reader) -> Signal:
+def _signal(reader: TokenReader) -> Signal:
     at, name = reader.place(), reader.name("an event")
     stretch = reader.until()
     query = reader.parsed(stretch, "VALUES or a query") if stretch[0] < stretch[1] else None
@@ -243,7 +243,7 @@ def _signal(reader: Reader) -> Signal:
     return Signal(name, Insert(name, (), query, reader.text, at))
 
 
-def _create_rule(reader: Reader, change: ReadChange, replace: bool) -> CreateRule:
+def _create_rule(reader: TokenReader, change: ReadChange, replace: bool) -> CreateRule:
     reader.expect("RULE")
     first = reader.tokens[0].start
     if_absent = reader.accept("IF", "NOT", "EXISTS")
@@ -260,11 +260,13 @@ def _create_rule(reader: Reader, change: ReadChange, replace: bool) -> CreateRul
     action = _action(reader, change)
     options = _options(reader, action) if reader.accept("WITH") else _coupled(Options(), {}, action)
     reader.require_end()
-    own = reader.text[first : reader.end]
-    return CreateRule(name, parameters, event, when, query, action, options, reader.text, own, at, replace, if_absent)
+    definition = reader.text[first : reader.end]
+    return CreateRule(
+        name, parameters, event, when, query, action, options, reader.text, definition, at, replace, if_absent
+    )
 
 
-def _action(reader: Reader, change: ReadChange) -> Action:
+def _action(reader: TokenReader, change: ReadChange) -> Action:
     at = reader.place()
     match reader.word():
         case "CALL":
@@ -306,7 +308,7 @@ _COUPLINGS: dict[str, Coupling] = {
 class _Given:
     """Options as they are written."""
 
-    reader: Reader
+    reader: TokenReader
     values: dict[str, str] = field(default_factory=dict)
     places: dict[str, Place] = field(default_factory=dict)
 
@@ -330,7 +332,7 @@ class _Given:
 _INTERVALS = ("for", "keep_alive", "group_wait", "group_interval")
 
 
-def _options(reader: Reader, action: Action) -> Options:
+def _options(reader: TokenReader, action: Action) -> Options:
     given, intervals = _Given(reader), dict[str, int]()
     reader.expect("(")
     while not reader.accept(")"):

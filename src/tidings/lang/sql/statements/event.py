@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 
 from tidings.clock import micros
 from tidings.errors import Place
-from tidings.lang.sql.reader import Reader
+from tidings.lang.sql.statements.token_reader import TokenReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Then:
 Event: TypeAlias = TableEvent | SignalEvent | Every | At | Or | And | Then
 
 
-def read_event(reader: Reader) -> Event:
+def read_event(reader: TokenReader) -> Event:
     """The events up to where a rule goes on."""
     parts = [_and(reader)]
     while reader.accept("OR"):
@@ -83,25 +83,25 @@ def read_event(reader: Reader) -> Event:
     return parts[0] if len(parts) == 1 else Or(tuple(parts))
 
 
-def _and(reader: Reader) -> Event:
+def _and(reader: TokenReader) -> Event:
     parts = [_then(reader)]
     while reader.accept("AND"):
         parts.append(_then(reader))
     return parts[0] if len(parts) == 1 else And(tuple(parts), _within(reader))
 
 
-def _then(reader: Reader) -> Event:
+def _then(reader: TokenReader) -> Event:
     parts = [_one(reader)]
     while reader.accept("THEN"):
         parts.append(_one(reader))
     return parts[0] if len(parts) == 1 else Then(tuple(parts), _within(reader))
 
 
-def _within(reader: Reader) -> int | None:
+def _within(reader: TokenReader) -> int | None:
     return reader.interval() if reader.accept("WITHIN") else None
 
 
-def _one(reader: Reader) -> Event:
+def _one(reader: TokenReader) -> Event:
     at = reader.place()
     if reader.accept("("):
         found = read_event(reader)

@@ -8,11 +8,11 @@ from sqlglot import exp
 
 from tidings.ir.expression import Expression, aliases, conjuncts, typed_null
 from tidings.ir.relation import Column, Field, Item, Join, OuterJoin, Project, Relation, SemiJoin, Union
-from tidings.lang.sql.clock import held_now, reads_clock
 from tidings.lang.sql.context import Context
-from tidings.lang.sql.expression import bind_condition
-from tidings.lang.sql.scope import Scope
-from tidings.lang.sql.subquery import Subqueries
+from tidings.lang.sql.query.clock import held_now, reads_clock
+from tidings.lang.sql.query.expression import bind_condition
+from tidings.lang.sql.query.scope import Scope
+from tidings.lang.sql.query.subquery import Subqueries
 
 
 def join_sources(

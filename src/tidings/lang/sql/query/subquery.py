@@ -48,13 +48,13 @@ from tidings.ir.relation import (
     SemiJoin,
 )
 from tidings.ir.traverse import rebuild, walk
-from tidings.lang.sql.bound import Bound
-from tidings.lang.sql.comparison import Comparison, quantified, row
 from tidings.lang.sql.context import Context
-from tidings.lang.sql.scope import Outer, Scope
+from tidings.lang.sql.query.bound import Bound
+from tidings.lang.sql.query.comparison import Comparison, quantified, row
+from tidings.lang.sql.query.scope import Outer, Scope
 
 if TYPE_CHECKING:
-    from tidings.lang.sql.query import Binder
+    from tidings.lang.sql.query.binder import Binder
 
 _MARKER = "__subquery_"
 _DOMAIN = "__domain_"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from sqlglot import exp
@@ -12,20 +11,18 @@ from tidings.engine.arrow import arrow_schema
 from tidings.errors import InvalidExpression, UnknownColumn, closest
 from tidings.ir.expression import Expression, cast
 from tidings.ir.relation import Column, Item, Project, Relation
-from tidings.lang.sql.dml import RowStatement, Setting
-from tidings.lang.sql.instant import at
+from tidings.lang.sql.instant import at_instant
 from tidings.lang.sql.parse import parsed, place
+from tidings.lang.sql.statements.dml import RowStatement, Setting
 from tidings.store.relation.table import Table
-
-if TYPE_CHECKING:
-    from tidings.write.transaction import Transaction
+from tidings.write.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class StatementContext:
     """One statement at work on one table."""
 
-    tx: Transaction
+    workspace: Workspace
     table: Table
     change: RowStatement
     now: int
@@ -54,7 +51,7 @@ class Work:
         if is_default(value, self.table):
             texts = dict(self.table.constraints.defaults)
             value = parsed(texts[column.name]) if column.name in texts else exp.Null()
-        return at(value, self.now)
+        return at_instant(value, self.now)
 
     def own(self, alias: str) -> list[Expression]:
         """The columns of the table, to be selected."""
@@ -70,7 +67,7 @@ class Work:
 
         ``held`` are the rows of the table that matter to the query, if they are known.
         """
-        return self.answer_plan(self.tx.access.bind(query, self.change.text), columns, held)
+        return self.answer_plan(self.workspace.parts.plans.bind(query, self.change.text), columns, held)
 
     def answer_plan(self, plan: Relation, columns: list[Column], held: pa.Table | None = None) -> pa.Table:
         """The same of a plan."""
@@ -80,7 +77,7 @@ class Work:
             for name, c, f in zip(names, columns, plan.fields, strict=True)
         )
         instead = {self.table.name: held} if held is not None else {}
-        return self.tx.answer(Project(plan, "changed", tuple(items)), self.now, instead)
+        return self.workspace.answer(Project(plan, "changed", tuple(items)), self.now, instead)
 
     def rows(self, found: pa.Table, new: dict[str, pa.ChunkedArray] | None = None) -> pa.Table:
         """The first columns of an answer as rows of the table, some of them with other values."""

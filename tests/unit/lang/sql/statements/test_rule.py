@@ -7,9 +7,9 @@ import pytest
 from tidings.errors import InvalidSyntax, ReservedName, UnsupportedType
 from tidings.ir.relation import Column
 from tidings.lang.sql import statement
-from tidings.lang.sql.dml import Insert
-from tidings.lang.sql.event import And, At, Every, Or, SignalEvent, TableEvent, Then
-from tidings.lang.sql.rule import Call, CreateRule, Modify, Options, Raise, Send
+from tidings.lang.sql.statements.dml import Insert
+from tidings.lang.sql.statements.event import And, At, Every, Or, SignalEvent, TableEvent, Then
+from tidings.lang.sql.statements.rule import Call, CreateRule, Modify, Options, Raise, Send
 
 
 def rule(text: str) -> CreateRule:
@@ -113,8 +113,8 @@ def test_among_other_statements() -> None:
     ]
     created = found[2]
     assert isinstance(created, CreateRule)
-    assert created.own == "CREATE RULE r WHEN SELECT a FROM t DO RAISE 'a; b'"
-    assert rule(created.own).action == Raise("a; b")
+    assert created.definition == "CREATE RULE r WHEN SELECT a FROM t DO RAISE 'a; b'"
+    assert rule(created.definition).action == Raise("a; b")
 
 
 @pytest.mark.parametrize(

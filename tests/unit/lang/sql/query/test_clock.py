@@ -9,7 +9,7 @@ from tidings.errors import NonDeterministic, TidingsError
 from tidings.ir.expression import read, show
 from tidings.ir.relation import During
 from tidings.ir.traverse import walk
-from tidings.lang.sql import clock
+from tidings.lang.sql.query import clock
 
 
 def timed(condition: str) -> During:

@@ -1,7 +1,7 @@
 """Subqueries in FROM that use more than their own sources: LATERAL, and those in the FROM of a subquery.
 
-Like subqueries in expressions (see :mod:`tidings.lang.sql.subquery`) they are bound with a domain of the values they
-use, and tied to what they use by conditions on those.
+Like subqueries in expressions (see :mod:`tidings.lang.sql.query.subquery`) they are bound with a domain of the
+values they use, and tied to what they use by conditions on those.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from tidings.ir.expression import Expression, column
 from tidings.ir.relation import Aggregate, Field, Item, OuterJoin, Project, Relation
 from tidings.lang.sql.context import Context
 from tidings.lang.sql.names import check_reserved
-from tidings.lang.sql.scope import Outer, Scope, Source
-from tidings.lang.sql.subquery import bind_dependent, with_domain
+from tidings.lang.sql.query.scope import Outer, Scope, Source
+from tidings.lang.sql.query.subquery import bind_dependent, with_domain
 
 if TYPE_CHECKING:
-    from tidings.lang.sql.query import Binder
+    from tidings.lang.sql.query.binder import Binder
 
 
 def lateral(

@@ -59,7 +59,7 @@ def parse_at(text: str, start: int, end: int) -> list[Expression]:
 
 
 @dataclass(slots=True)
-class Reader:
+class TokenReader:
     """A place among the tokens of one statement."""
 
     text: str

@@ -15,16 +15,16 @@ from sqlglot.tokenizer_core import TokenType
 
 from tidings.errors import InvalidSyntax, Place
 from tidings.ir.expression import Expression
-from tidings.lang.sql.reader import Reader
+from tidings.lang.sql.statements.token_reader import TokenReader
 
 
 @dataclass(frozen=True, slots=True)
 class SilenceRule:
-    """``SILENCE RULE``: what the rule has to tell is not told for a while; ``own`` is the condition as written."""
+    """``SILENCE RULE``: for a while the rule sends nothing; ``condition_text`` is the condition as written."""
 
     rule: str
     condition: Expression | None
-    own: str | None
+    condition_text: str | None
     interval: int
     comment: str | None
     text: str
@@ -43,27 +43,27 @@ class UnsilenceRule:
 SilenceStatement: TypeAlias = SilenceRule | UnsilenceRule
 
 
-def is_silence_statement(reader: Reader) -> bool:
+def is_silence_statement(reader: TokenReader) -> bool:
     """Whether a statement is one of those read here."""
     return reader.word() in ("SILENCE", "UNSILENCE")
 
 
-def read_silence_statement(reader: Reader) -> SilenceStatement:
+def read_silence_statement(reader: TokenReader) -> SilenceStatement:
     """One of the statements about silences."""
     if reader.accept("UNSILENCE"):
         return _unsilence(reader)
     reader.expect("SILENCE")
     reader.expect("RULE")
     at, name = reader.place(), reader.name("a rule")
-    condition, own = _condition(reader) if reader.accept("WHERE") else (None, None)
+    condition, condition_text = _condition(reader) if reader.accept("WHERE") else (None, None)
     reader.expect("FOR")
     interval = reader.interval()
     comment = reader.string("a comment") if reader.accept("COMMENT") else None
     reader.require_end()
-    return SilenceRule(name, condition, own, interval, comment, reader.text, at)
+    return SilenceRule(name, condition, condition_text, interval, comment, reader.text, at)
 
 
-def _condition(reader: Reader) -> tuple[Expression, str]:
+def _condition(reader: TokenReader) -> tuple[Expression, str]:
     start, end = reader.until("FOR", before="INTERVAL")
     if start == end:
         reader.refuse("a condition on the columns of the rule is expected here")
@@ -73,7 +73,7 @@ def _condition(reader: Reader) -> tuple[Expression, str]:
     return found, reader.text[start:end]
 
 
-def _unsilence(reader: Reader) -> UnsilenceRule:
+def _unsilence(reader: TokenReader) -> UnsilenceRule:
     at = reader.place()
     if not reader.is_done and reader.tokens[reader.at].token_type is TokenType.NUMBER:
         number = reader.word()

@@ -16,18 +16,18 @@ from tidings.analysis import functions
 from tidings.errors import DuplicateAlias
 from tidings.ir.expression import Expression, conjuncts, refs, show_name, typed_null
 from tidings.ir.relation import Filter, Item, Project, Relation
-from tidings.lang.sql.bound import Bound, one_row
-from tidings.lang.sql.expression import bind_expression, for_analysis
-from tidings.lang.sql.generators import Generator, unnested
-from tidings.lang.sql.joins import join_sources
-from tidings.lang.sql.lateral import derived, lateral
 from tidings.lang.sql.names import check_reserved, kept_apart
-from tidings.lang.sql.pivot import as_select
-from tidings.lang.sql.scope import Outer, Scope, Source
-from tidings.lang.sql.subquery import Subqueries
+from tidings.lang.sql.query.bound import Bound, one_row
+from tidings.lang.sql.query.expression import bind_expression, for_analysis
+from tidings.lang.sql.query.generators import Generator, unnested
+from tidings.lang.sql.query.joins import join_sources
+from tidings.lang.sql.query.lateral import derived, lateral
+from tidings.lang.sql.query.pivot import as_select
+from tidings.lang.sql.query.scope import Outer, Scope, Source
+from tidings.lang.sql.query.subquery import Subqueries
 
 if TYPE_CHECKING:
-    from tidings.lang.sql.query import Binder
+    from tidings.lang.sql.query.binder import Binder
 
 
 @dataclass(slots=True)

@@ -9,9 +9,9 @@ from sqlglot import exp
 from tidings.analysis import functions
 from tidings.errors import NonDeterministic
 from tidings.ir.expression import Expression
-from tidings.lang.sql.clock import refused as clock_refused
 from tidings.lang.sql.context import Context
-from tidings.lang.sql.scope import Scope
+from tidings.lang.sql.query.clock import refused as clock_refused
+from tidings.lang.sql.query.scope import Scope
 
 
 def bind_expression(ctx: Context, node: Expression, scope: Scope, named: Mapping[str, Expression]) -> Expression:

@@ -16,22 +16,22 @@ from tidings.analysis.cardinality import at_most_one_row
 from tidings.errors import UnknownColumn, closest
 from tidings.ir.expression import Expression, Ref, column, conjuncts, equality, ref, refs, substitute
 from tidings.ir.relation import Field, Filter, Item, Join, Project, Relation, Scan, Window
-from tidings.lang.sql import stages
-from tidings.lang.sql.aggregates import in_canonical_order
-from tidings.lang.sql.bound import Bound, distinct_rows
-from tidings.lang.sql.clock import held_now, reads_clock
 from tidings.lang.sql.context import Context
-from tidings.lang.sql.expression import bind_condition, bind_expression, for_analysis
-from tidings.lang.sql.floating import in_fixed_order, window_in_fixed_order
-from tidings.lang.sql.generators import Generator, expanded, generator
-from tidings.lang.sql.grouping import Grouping, aggregated, grouping_sets, grouping_type, listed, plainly_grouped
 from tidings.lang.sql.names import check_reserved, kept_apart
-from tidings.lang.sql.order import count, first_rows, ordinal
-from tidings.lang.sql.scope import Outer, Scope
-from tidings.lang.sql.subquery import Subqueries
+from tidings.lang.sql.query import stages
+from tidings.lang.sql.query.aggregates import in_canonical_order
+from tidings.lang.sql.query.bound import Bound, distinct_rows
+from tidings.lang.sql.query.clock import held_now, reads_clock
+from tidings.lang.sql.query.expression import bind_condition, bind_expression, for_analysis
+from tidings.lang.sql.query.floating import in_fixed_order, window_in_fixed_order
+from tidings.lang.sql.query.generators import Generator, expanded, generator
+from tidings.lang.sql.query.grouping import Grouping, aggregated, grouping_sets, grouping_type, listed, plainly_grouped
+from tidings.lang.sql.query.order import count, first_rows, ordinal
+from tidings.lang.sql.query.scope import Outer, Scope
+from tidings.lang.sql.query.subquery import Subqueries
 
 if TYPE_CHECKING:
-    from tidings.lang.sql.query import Binder
+    from tidings.lang.sql.query.binder import Binder
 
 
 def bind_select(binder: Binder, node: exp.Select, name: str, ctes: Mapping[str, Any], outer: Outer | None) -> Bound:

@@ -20,16 +20,16 @@ from tidings.ir.relation import (
     Union,
     Values,
 )
-from tidings.lang.sql.bound import Bound, distinct_rows
 from tidings.lang.sql.context import Context
-from tidings.lang.sql.expression import bind_expression
 from tidings.lang.sql.names import check_reserved
-from tidings.lang.sql.order import count, first_rows, ordinal
-from tidings.lang.sql.scope import Outer, Scope
-from tidings.lang.sql.select import bind_select, refused_clauses
-from tidings.lang.sql.sources import bind_from
+from tidings.lang.sql.query.bound import Bound, distinct_rows
+from tidings.lang.sql.query.expression import bind_expression
+from tidings.lang.sql.query.order import count, first_rows, ordinal
+from tidings.lang.sql.query.scope import Outer, Scope
+from tidings.lang.sql.query.select import bind_select, refused_clauses
+from tidings.lang.sql.query.sources import bind_from
 
-NamedSubscription = Mapping[str, "Cte"]
+NamedQueries = Mapping[str, "Cte"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Cte:
     """A common table expression, and those its own text may use."""
 
     tree: exp.CTE
-    visible: NamedSubscription
+    visible: NamedQueries
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ class Binder:
 
     ctx: Context
 
-    def query(self, node: Expression, name: str, ctes: NamedSubscription, outer: Outer | None = None) -> Bound:
+    def query(self, node: Expression, name: str, ctes: NamedQueries, outer: Outer | None = None) -> Bound:
         """A query expression, whose result goes by ``name``; ``outer`` is the query around a subquery."""
         ctes = self.with_clause(node, ctes)
         match node:
@@ -66,7 +66,7 @@ class Binder:
                 construct = f"a {node.key.upper()} statement"
         raise self.ctx.unsupported(construct, node)
 
-    def with_clause(self, node: Expression, ctes: NamedSubscription) -> NamedSubscription:
+    def with_clause(self, node: Expression, ctes: NamedQueries) -> NamedQueries:
         clause = node.args.get("with_")
         if clause is None:
             return ctes
@@ -77,7 +77,7 @@ class Binder:
             ctes = {**ctes, cte.alias.lower(): Cte(cte, ctes)}
         return ctes
 
-    def _set_operation(self, node: exp.SetOperation, name: str, ctes: NamedSubscription, outer: Outer | None) -> Bound:
+    def _set_operation(self, node: exp.SetOperation, name: str, ctes: NamedQueries, outer: Outer | None) -> Bound:
         left, right = (self.query(side, name, ctes, outer) for side in (node.left, node.right))
         if node.args.get("by_name"):
             right = self._by_name(node, left.names, right)
@@ -156,7 +156,7 @@ class Binder:
         )
 
     def from_clause(
-        self, node: exp.Select, ctes: NamedSubscription, outer: Outer | None
+        self, node: exp.Select, ctes: NamedQueries, outer: Outer | None
     ) -> tuple[Scope, Relation, exp.Select]:
         """The sources in scope, their join, and the analyzer's stand-in for the clause."""
         return bind_from(self, node, ctes, outer)
@@ -173,7 +173,7 @@ class Binder:
             check_reserved(identifier.name, self.ctx.place(identifier))
         return tuple(i.name for i in listed)
 
-    def named(self, node: exp.Table, name: str, ctes: NamedSubscription) -> Bound:
+    def named(self, node: exp.Table, name: str, ctes: NamedQueries) -> Bound:
         """A table, a view or a common table expression by its name."""
         if not isinstance(node.this, exp.Identifier):
             raise self.ctx.unsupported("a table function", node)
