@@ -12,9 +12,9 @@ from tidings.analysis.influents import CLOCK, influents
 from tidings.errors import InvalidRule
 from tidings.lang.sql import statement as sql
 from tidings.lang.sql.context import Analyzer
+from tidings.lang.sql.rules.condition import BoundCondition, ChangeSource, bind_condition
 from tidings.lang.sql.statements.event import And, Event, Or, TableEvent, Then
 from tidings.lang.sql.statements.rule import CreateRule
-from tidings.lang.sql.rules.condition import BoundCondition, ChangeSource, bind_condition
 from tidings.rules.action import check as actions
 from tidings.rules.action import message_groups
 from tidings.rules.event import occurrence

@@ -49,3 +49,13 @@ class RuleContext:
     @property
     def storage(self) -> Storage:
         return self.registry.store.storage
+
+    def reload(self) -> None:
+        """Read rules and silences from the catalog when they are next needed."""
+        self.registry.reload()
+        self.silences.store.reload()
+
+    def forget_before(self, instant: int) -> None:
+        """Delete the records of what rules did, and of silences, before an instant."""
+        self.store.forget(instant)
+        self.silences.store.forget(instant)

@@ -94,7 +94,7 @@ class RuleStatements:
         rule = registry.binder.bind(record, statement)
         self._prepare_activations(rule, replaced)
         registry.store.create(record)
-        registry.reload()
+        self.transactions.context.reload()
         if replaced is not None:
             registry.compiled.forget()
         takes_present = statement.options.initial and rule.changes_of is None
@@ -123,7 +123,7 @@ class RuleStatements:
         except UnknownRule as unknown:
             raise UnknownRule(statement.place, unknown.hint, name=statement.name) from None
         registry.store.drop(record.id)
-        registry.reload()
+        self.transactions.context.reload()
         registry.compiled.forget()
         self._drop_activations(record.name)
 
@@ -140,7 +140,7 @@ class RuleStatements:
 
     def _set_enabled(self, ids: list[int], on: bool) -> None:
         self._registry.store.switch(ids, on=on, until=self._timeline.time)
-        self._registry.reload()
+        self.transactions.context.reload()
 
     # activations
 

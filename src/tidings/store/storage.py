@@ -36,9 +36,6 @@ from tidings.store.relation.view import Refresh, StoredView, View
 from tidings.store.rules.outbox import MemoryCatalog
 from tidings.store.write_failures import refused
 
-Changes = list[tuple[Table, pa.Table]]
-"""Log entries: for each table one of an instant, with ``__t`` and ``__w``."""
-
 Bind = Callable[[str, str, tuple[str, ...]], View]
 """A view from its name, its query and the names of its columns, if it names them."""
 
@@ -252,23 +249,6 @@ class Storage:
                 pending.batch.entries.append(LogEntry(table.id, last, entry, first))
                 table.log(last, entry, first)
                 self.touched[table.id] = table
-
-    def commit(self, time: int, changes: Changes, follow: Callable[[], None] | None = None) -> None:
-        """Log a transaction: durable when this returns.
-
-        ``follow`` brings stored views along, in the same transaction of the catalog.
-        """
-        self.require_writer()
-        with self.together(time):
-            for table, entry in changes:
-                self.log(table, entry)
-            if follow is not None:
-                follow()
-
-    def record(self, changes: Changes, follow: Callable[[], None] | None = None) -> None:
-        """Log the transactions of a stretch of history, each table's as one entry in the order of instants."""
-        last = max(span(entry)[1] for _, entry in changes)
-        self.commit(last, [(table, table.spanning(entry)) for table, entry in changes], follow)
 
     def load(
         self,

@@ -31,7 +31,7 @@ from tidings.engine.changes import (
     went,
     without_version,
 )
-from tidings.engine.plain import row_keys
+from tidings.engine.row_values import row_keys
 from tidings.ir.expression import TIME, WEIGHT
 from tidings.lang.sql.rules.condition import CHANGE, ChangesOf
 from tidings.read import in_transaction

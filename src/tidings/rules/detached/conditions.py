@@ -82,9 +82,7 @@ class DetachedConditions:
         ]
         return [(at, part) for at, whole in fired for part in self.context.silences.split([whole], at)]
 
-    def _record(
-        self, rule: Rule, until: int, fired: list[tuple[int, Fired]], tracked: TrackedFirings | None
-    ) -> None:
+    def _record(self, rule: Rule, until: int, fired: list[tuple[int, Fired]], tracked: TrackedFirings | None) -> None:
         """Record what a rule fired for, its cursor, and how its instances stand."""
         context, batch = self.context, FiringBatch(self.context.store)
         now = context.timeline.clock.now()

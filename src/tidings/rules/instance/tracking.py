@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidings.engine.arrow import arrow_schema
-from tidings.engine.plain import row_keys
+from tidings.engine.row_values import row_keys
 from tidings.errors import InvalidRule
 from tidings.ir.expression import TIME, WEIGHT
 from tidings.lang.sql.statements.rule import Send
@@ -206,9 +206,7 @@ def _firing_transitions(
     return firing
 
 
-def _fired(
-    rule: Rule, transitions: list[Transition], updates: InstanceUpdates, silences: Silences
-) -> TrackedFirings:
+def _fired(rule: Rule, transitions: list[Transition], updates: InstanceUpdates, silences: Silences) -> TrackedFirings:
     """The firings; silenced rows are firings of their own, also the ends of instances that began in silence."""
     fired: list[tuple[int, Fired]] = []
     muted: dict[str, bool] = {}

@@ -184,7 +184,7 @@ class _ConditionBinder:
         return ChangesOf(name, columns, tuple(names[k.name.lower()] for k in keys) or primary_key, plan)
 
     def _replace_old_or_new(self, column: exp.Column, changes_of: ChangesOf, alias: str) -> None:
-        """Replace ``new.x`` by the column ``new_x``; as a column of the result it is called ``x``, the old ``old_x``."""
+        """Replace ``new.x`` by the column ``new_x``; in the result it is called ``x``, and the old one ``old_x``."""
         age, names = column.table.lower(), {c.name.lower(): c.name for c in changes_of.columns}
         name = names.get(column.name.lower())
         if name is None:
