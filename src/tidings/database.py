@@ -40,12 +40,14 @@ from tidings.rules.registry import RuleRegistry
 from tidings.rules.silence_statements import SilenceStatements
 from tidings.rules.statements import RuleStatements
 from tidings.rules.system_tables import TABLES, as_rows, entry
+from tidings.store.catch_up import catch_up, is_behind
 from tidings.store.fold import Folding, FoldPolicy
-from tidings.store.follow_writer import follow, has_news
 from tidings.store.key_lookup import KeyLookup
+from tidings.store.open import open_folder, open_in_memory
+from tidings.store.restore import restore
 from tidings.store.rules.outbox import Outbox
 from tidings.store.rules.rule_store import RuleStore
-from tidings.store.storage import Storage, in_memory, opened
+from tidings.store.storage import Storage
 from tidings.store.timeline import Timeline
 from tidings.store.vacuum import GRACE, Vacuumed, vacuum
 from tidings.waves.in_process.runner import InProcessRunner
@@ -102,7 +104,9 @@ def open(
     if execution not in ("spark", "auto"):
         raise UnknownExecution(name=execution)
     backend = named(engine, spark)
-    storage = in_memory(backend) if path is None else opened(backend, Path(path), catalog, read_only=read_only)
+    storage = (
+        open_in_memory(backend) if path is None else open_folder(backend, Path(path), catalog, read_only=read_only)
+    )
     kept = None if retention is None else retention // timedelta(microseconds=1)
     in_process = InProcessRunner(storage, Runner(backend), second()) if execution == "auto" else None
     made = Database(
@@ -160,10 +164,9 @@ class Database:
         self._deliveries: Deliveries | None = None
         storage.relations.system_tables |= TABLES | {"tidings.deliveries": COLUMNS}
         self._answers.system_tables = self._system_table
-        if storage.journal is not None:
-            line.begin()
-            storage.restore(self._views.bound, self._views.kept)
-            line.remember()
+        line.begin()
+        restore(storage, self._views.bound, self._views.kept)
+        line.remember()
 
     @property
     def time(self) -> int:
@@ -407,8 +410,8 @@ class Database:
 
         Every question does so by itself.
         """
-        if has_news(self._storage):
-            time, redefined = follow(self._storage, self._views.bound, self._views.kept)
+        if is_behind(self._storage):
+            time, redefined = catch_up(self._storage, self._views.bound, self._views.kept)
             self._timeline.reach(time)
             if redefined:
                 self._forget_plans()

@@ -50,7 +50,7 @@ class Definitions:
                 outcomes = self.views.create(read)
             case statement.AddColumns() | statement.RenameColumn() | statement.RenameTable():
                 names = [read.table, read.new] if isinstance(read, statement.RenameTable) else [read.table]
-                with self.timeline.beginning_anew(names):
+                with self.timeline.redefining(names):
                     self.tables.alter(read)
             case statement.Drop():
                 self._drop(read)
@@ -64,6 +64,6 @@ class Definitions:
             if read.if_exists and self.relations.find(name) is None:
                 continue
             dropped = self.tables.to_drop(name, read.kind, cascade=read.cascade)
-            with self.timeline.beginning_anew([relation.name for relation in dropped]):
+            with self.timeline.redefining([relation.name for relation in dropped]):
                 self.tables.drop(dropped)
             self.forget()

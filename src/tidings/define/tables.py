@@ -30,9 +30,10 @@ from tidings.lang.sql import statement
 from tidings.lang.sql.instant import at
 from tidings.lang.sql.texts import kept, kept_condition, with_name
 from tidings.store.alter import alter, drop
+from tidings.store.define import define
 from tidings.store.relation.constraints import Constraints
 from tidings.store.relation.relations import Relations
-from tidings.store.relation.schema_evolution import noted
+from tidings.store.relation.schema_evolution import value_text
 from tidings.store.relation.table import Table
 from tidings.store.relation.view import StoredView
 from tidings.store.storage import Storage
@@ -69,7 +70,7 @@ class Tables:
             append_only=read.append_only,
             time_column=read.time_column,
         )
-        self.storage.define(Table(read.name, read.columns, constraints=constraints))
+        define(self.storage, Table(read.name, read.columns, constraints=constraints))
 
     # dropping
 
@@ -122,7 +123,7 @@ class Tables:
                 hint = "add it without a default, then UPDATE"
                 raise UnsupportedType(read.place, hint, type=kinds[name])
             if found is not None:
-                added.append((name, noted(found)))
+                added.append((name, value_text(found)))
         lacking = [n for n in read.required if n not in dict(added)]
         if lacking and table.size(self.views.time()):
             reason = f"the rows {table.name} has would have no value for {', '.join(lacking)}"

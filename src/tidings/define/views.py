@@ -29,6 +29,7 @@ from tidings.lang.sql import statement
 from tidings.lang.sql.bind import bind
 from tidings.rewrite.pipeline import normalise
 from tidings.store import replace_view
+from tidings.store.define import define
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
 from tidings.store.relation.view import Refresh, StoredView, View, stored
@@ -108,7 +109,7 @@ class Views:
         if read.stored:
             made = self.kept(view, read.strict, Refresh(read.refresh), {})
             self.scheduler.fill(made, self.present(view.plan))
-        self.storage.define(made)
+        define(self.storage, made)
         return []
 
     # replacing

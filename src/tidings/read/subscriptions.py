@@ -70,7 +70,7 @@ class Feed:
     def began(self) -> int:
         """Since when the query means what it means."""
         names = {self.text, *self.storage.relations.below(self.plan())}
-        return max(self.storage.began.get(name.lower(), 0) for name in names)
+        return max(self.storage.defined_since.get(name.lower(), 0) for name in names)
 
     def present(self) -> int:
         """The instant up to which everything can be told now."""

@@ -137,7 +137,7 @@ class RuleHook:
     def _record(self, time: int) -> None:
         fired = self.registry.heard(self.agenda.fired, time)
         with self.store.storage.together() as pending:
-            pending.batch.also.append(lambda connection: keep(connection, self._kept(fired, time)))
+            pending.batch.extra_writes.append(lambda connection: keep(connection, self._kept(fired, time)))
             pending.after.append(self.sent)
             pending.after += [partial(self.registry.recovered, rule) for rule in self._sound]
         if self.then is not None:

@@ -138,7 +138,7 @@ class Detached:
                     move(connection, rule.id, firing.time)
 
                 with registry.storage.together() as pending:
-                    pending.batch.also.append(kept)
+                    pending.batch.extra_writes.append(kept)
 
             with registry.transaction(depth + 1, done) as tx:
                 registry.actions.run(rule, one.rows, tx)
@@ -242,7 +242,7 @@ class Detached:
 
         def done(time: int) -> None:
             with registry.storage.together() as pending:
-                pending.batch.also.append(lambda connection: succeeded(connection, firing, entry, time))
+                pending.batch.extra_writes.append(lambda connection: succeeded(connection, firing, entry, time))
 
         try:
             if firing.depth >= registry.bound:

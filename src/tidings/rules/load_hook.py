@@ -119,7 +119,7 @@ class RuleLoadHook:
             self._keep([one], at)
         if fired:
             with self.registry.storage.together() as pending:
-                pending.batch.also.append(self.record)
+                pending.batch.extra_writes.append(self.record)
 
     # what they do
 

@@ -104,7 +104,7 @@ class RuleRegistry:
                     self.fail(kept.id, error)
             sound = {k.id for k in self.kept if k.enabled and k.error is None}
             late = [r for r in self._rules.values() if r.condition == "detached" and r.id in sound]
-            self.storage.needed = {r.id: r.until for r in late}
+            self.storage.rule_cursors = {r.id: r.until for r in late}
             self._by_table = {}
             for rule in [r for r in self._rules.values() if r.enabled]:
                 for name in rule.influents | rule.hears:
@@ -190,7 +190,7 @@ class RuleRegistry:
         self.store.fail(id, message)
         self._kept = [replace(k, error=message) if k.id == id else k for k in self.kept]
         if message is not None:
-            self.storage.needed.pop(id, None)
+            self.storage.rule_cursors.pop(id, None)
 
     def failing(self) -> set[int]:
         """The rules that something is wrong with."""
@@ -203,7 +203,7 @@ class RuleRegistry:
     def moved(self, id: int, until: int) -> None:
         """A rule has been judged up to an instant."""
         self._kept = [replace(k, until=until, error=None) if k.id == id else k for k in self.kept]
-        self.storage.needed[id] = until
+        self.storage.rule_cursors[id] = until
 
     def bind(self, kept: KeptRule, read: CreateRule) -> Rule:
         relations = self.storage.relations

@@ -16,6 +16,7 @@ from tidings.rules.coupling import RuleHook
 from tidings.rules.registry import RuleRegistry
 from tidings.rules.rule import Rule
 from tidings.store.alter import drop
+from tidings.store.define import define
 from tidings.store.relation.constraints import Constraints
 from tidings.store.relation.table import Table
 from tidings.store.rules.rule_store import KeptRule
@@ -42,7 +43,7 @@ class RuleStatements:
                 self._activate(read)
             case statement.CreateEvent():
                 if not (read.if_absent and self.registry.storage.relations.find(read.name)):
-                    self.registry.storage.define(Table(read.name, read.columns, role="event"))
+                    define(self.registry.storage, Table(read.name, read.columns, role="event"))
                     self.registry.forget()
             case statement.DropEvent():
                 self._drop_event(read)
@@ -83,7 +84,7 @@ class RuleStatements:
             exact = [c.name for c in rule.read.parameters if c.type not in ("float", "double") and not nested(c.type)]
             key = tuple(exact) if len(exact) == len(rule.read.parameters) else ()
             demands = Constraints(key=key, required=key)
-            self.registry.storage.define(Table(name, rule.read.parameters, constraints=demands, role="activations"))
+            define(self.registry.storage, Table(name, rule.read.parameters, constraints=demands, role="activations"))
             self.registry.forget()
 
     def _take_what_holds(self, rule: Rule) -> None:
@@ -112,7 +113,7 @@ class RuleStatements:
             self._drop_table(table)
 
     def _drop_table(self, table: Table) -> None:
-        with self.registry.timeline.beginning_anew([table.name]):
+        with self.registry.timeline.redefining([table.name]):
             drop(self.registry.storage, [table])
         self.registry.forget()
 

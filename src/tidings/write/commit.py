@@ -20,8 +20,10 @@ from tidings.constraints.enforce import Enforcer, NetChange
 from tidings.errors import InvalidRow, UnknownColumn, closest
 from tidings.exclusive import exclusive
 from tidings.store.fold import Folding
+from tidings.store.load import load
 from tidings.store.relation.history import entries
-from tidings.store.relation.table import Table, span
+from tidings.store.relation.log import span
+from tidings.store.relation.table import Table
 from tidings.store.storage import Storage
 from tidings.store.timeline import Timeline
 from tidings.waves.scheduler import Scheduler
@@ -101,8 +103,8 @@ class Commits:
             if hook is not None:
                 hook.loaded(target)
 
-        with self.timeline.beginning_anew([target.name]) if followed else nullcontext():
-            self.storage.load(target, data, key, readers, check, None if hook is None else hook.record)
+        with self.timeline.redefining([target.name]) if followed else nullcontext():
+            load(self.storage, target, data, key, readers, check, None if hook is None else hook.record)
 
     def load_history(self, data: Mapping[str, Any], late: str, hook: LoadHook | None = None) -> None:
         """Log rows at the instants they tell."""
@@ -120,7 +122,7 @@ class Commits:
                     hook.logged([table for table, _ in changes], after, last)
 
             with self.timeline.reaching(last):
-                self.storage.record(changes, follow)
+                self.storage.commit_history(changes, follow)
             self.folding.step()
 
 

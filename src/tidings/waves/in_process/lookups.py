@@ -141,7 +141,7 @@ class StepLookups:
 
     def _in_files(self, table: Table, lookup: Lookup) -> Source:
         """All rows of a state, where they are."""
-        base = self._columns(table, self.storage.snapshots[table.id], lookup)
+        base = self._columns(table, self.storage.snapshots.files[table.id], lookup)
         return Source(lookup.columns, base.base, self.sources(lookup.relation, lookup.version).changes)
 
     def _by(self, lookup: Lookup) -> list[pa.Table] | None:
@@ -184,7 +184,7 @@ class StepLookups:
 
     def _from_files(self, table: Table, wanted: Touched, lookup: Lookup) -> pa.Table | None:
         """Rows of a snapshot, if they can be had by reading a little of it."""
-        snapshot = self.storage.snapshots.get(table.id)
+        snapshot = self.storage.snapshots.files.get(table.id)
         if snapshot is None:
             return None
         if wanted.column is None and table.base_size <= WHOLE:

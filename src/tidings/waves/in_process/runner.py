@@ -98,7 +98,7 @@ class InProcessRunner:
         if disagreed is not None:
             return f"the engines may not agree on {disagreed}"
         tables = [self.storage.relations.rows(r) for r in _relations(program)]
-        if any(t.base is not None and t.id not in self.storage.snapshots for t in tables):
+        if any(t.base is not None and t.id not in self.storage.snapshots.files for t in tables):
             return "not all rows are in files"
         rows = sum(t.base_size for t in tables)
         return f"a recompute of {rows:,} rows" if rows > SCANNED else None
@@ -107,12 +107,12 @@ class InProcessRunner:
         """The delta of a recompute, over files."""
         for table in map(self.storage.relations.rows, _relations(program)):
             if table.base is not None:
-                self._snapshot_cache.rows(table, self.storage.snapshots[table.id])
+                self._snapshot_cache.rows(table, self.storage.snapshots.files[table.id])
         return self.second_runner.run(program, sources, since, until)
 
     def _limit(self, table: Table) -> int:
         """Up to how many rows a relation may be read whole; much more from files, which is not all held in memory."""
-        return SCANNED if table.id in self.storage.snapshots else WHOLE
+        return SCANNED if table.id in self.storage.snapshots.files else WHOLE
 
     def _prepare(self, program: Program) -> list[_Prepared]:
         """What is known of a program without its rows, found out once."""
