@@ -24,9 +24,9 @@ from tidings.define.tables import Tables
 from tidings.define.views import Views, as_table
 from tidings.deliver.deliveries import COLUMNS, Deliveries, DeliverySettings
 from tidings.deliver.deliveries import rows as delivered
-from tidings.engine.named import named, second
+from tidings.engine.backends import backend_named, in_process_duckdb
 from tidings.engine.run import Runner
-from tidings.errors import UnknownExecution, UnknownStrategy, UnsupportedStatement
+from tidings.errors import UnknownExecution, UnknownStrategy
 from tidings.exclusive import exclusive, reading
 from tidings.lang.sql import statement
 from tidings.read.answers import Answers
@@ -58,7 +58,9 @@ from tidings.waves.status import Status, status
 from tidings.waves.strategy import Strategy
 from tidings.write import statements
 from tidings.write.commit import Commits
-from tidings.write.transaction import Access, Transaction
+from tidings.write.load import Loader
+from tidings.write.transaction import Transaction
+from tidings.write.workspace import Workspace, WriteParts
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -103,12 +105,12 @@ def open(
         raise UnknownStrategy(name=strategy)
     if execution not in ("spark", "auto"):
         raise UnknownExecution(name=execution)
-    backend = named(engine, spark)
+    backend = backend_named(engine, spark)
     storage = (
         open_in_memory(backend) if path is None else open_folder(backend, Path(path), catalog, read_only=read_only)
     )
     kept = None if retention is None else retention // timedelta(microseconds=1)
-    in_process = InProcessRunner(storage, Runner(backend), second()) if execution == "auto" else None
+    in_process = InProcessRunner(storage, Runner(backend), in_process_duckdb()) if execution == "auto" else None
     made = Database(
         storage, clock or SystemClock(), _STRATEGIES[strategy], in_process, FoldPolicy(retention=kept), deliveries
     )
@@ -149,16 +151,13 @@ class Database:
         tables = Tables(storage, enforcer.evaluator, self._views, line.now)
         self._definitions = Definitions(storage.relations, tables, self._views, line, self._forget_plans)
         self._commits = commits = Commits(storage, enforcer, self._scheduler, line, self._folding, self._mutex)
-        answer, bind = self._answers.in_transaction, self._plans.bind
+        self._write_parts = WriteParts(
+            storage.relations, self._plans, self._answers, enforcer, line, commits, self._mutex
+        )
         self._registry = RuleRegistry(
             *(storage, self._scheduler, line, enforcer.evaluator),
-            *(Actions(storage.backend), RuleStore(storage), self._forget_plans),
+            *(Actions(storage.backend), RuleStore(storage), self._forget_plans, self._write_parts),
         )
-        self._access = Access(
-            *(storage.relations, enforcer, self._plan, bind, answer, line.now, commits.commit, self._mutex),
-            self._registry.hook_for,
-        )
-        self._registry.access = self._access
         self._settings = settings
         self._registry.retry_policy = (settings or DeliverySettings()).policy
         self._deliveries: Deliveries | None = None
@@ -186,9 +185,8 @@ class Database:
                 self._storage.require_writer()
             match read:
                 case statement.Insert() | statement.Update() | statement.Delete() | statement.Merge():
-                    with self.transaction() as tx:
-                        statements.run(tx, read)
-                        tx.statement_done()
+                    with self._workspace() as workspace:
+                        statements.run(workspace, read)
                 case (
                     statement.CreateRule()
                     | statement.DropRule()
@@ -206,7 +204,7 @@ class Database:
                 case statement.Vacuum():
                     result = Result(self.vacuum().to_arrow())
                 case statement.Query():
-                    result = self._answers.now(self._plans.bind(read.query, read.text, own=read.own))
+                    result = self._answers.now(self._plans.bind(read.query, read.text, query_text=read.query_text))
                 case _:
                     self._registry.check_definition(read)
                     outcomes = self._definitions.run(read)
@@ -267,7 +265,10 @@ class Database:
 
     def transaction(self) -> Transaction:
         """Begin a transaction; use it in a ``with`` block."""
-        return Transaction(self._access)
+        return Transaction(self._workspace())
+
+    def _workspace(self) -> Workspace:
+        return Workspace(self._write_parts, self._registry.hook_for)
 
     @exclusive
     def load(
@@ -286,13 +287,7 @@ class Database:
         Rules fire for what is loaded, and may refuse it.
         """
         hook = RuleLoadHook(self._registry) if self._registry.kept else None
-        for name in [table] if isinstance(table, str) else table:
-            if self._relations.table(name).role == "event":
-                raise UnsupportedStatement(None, f"use db.signal({name!r}, …)", statement=f"a load of the event {name}")
-        if not isinstance(table, str) or self._relations.table(table).constraints.time_column is not None:
-            self._commits.load_history({table: data} if isinstance(table, str) else table, late, hook)
-        else:
-            self._commits.load(self._relations.table(table), data, sorted_by, hook)
+        Loader(self._commits).load(table, data, sorted_by, late, hook)
         if hook is not None:
             hook.act()
 

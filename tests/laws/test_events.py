@@ -10,7 +10,7 @@ import pytest
 from tests.laws import plain_events
 from tests.laws.plain_events import SECOND, Moment, PlainEvent, random_event
 from tests.laws.seeds import chunks
-from tidings.lang.sql.event import And, At, Event, Every, Or, SignalEvent, TableEvent, Then
+from tidings.lang.sql.statements.event import And, At, Event, Every, Or, SignalEvent, TableEvent, Then
 from tidings.rules.event.spans import Plain, spans
 
 

@@ -24,7 +24,7 @@ from tidings.errors import EngineFailed, InvalidExpression
 from tidings.ir.expression import Expression, cast, column, refs
 from tidings.ir.relation import Column, Item, Project, Scan
 from tidings.lang.sql.bind import bind
-from tidings.lang.sql.instant import at, reads_clock
+from tidings.lang.sql.instant import at_instant, reads_clock
 from tidings.lang.sql.parse import parsed, place, statements
 from tidings.rewrite.pipeline import normalise
 from tidings.store.relation.table import Table
@@ -123,7 +123,7 @@ class Evaluator:
         """The value of a DEFAULT at an instant."""
         value = parsed(text)
         if reads_clock(value):
-            return self.constant(at(value, now), type, text)
+            return self.constant(at_instant(value, now), type, text)
         if (text, type) not in self._constants:
             self._constants[text, type] = self.constant(value, type, text)
         return self._constants[text, type]

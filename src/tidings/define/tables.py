@@ -27,8 +27,8 @@ from tidings.errors import (
 from tidings.ir import types
 from tidings.ir.relation import Column
 from tidings.lang.sql import statement
-from tidings.lang.sql.instant import at
-from tidings.lang.sql.texts import kept, kept_condition, with_name
+from tidings.lang.sql.instant import at_instant
+from tidings.lang.sql.stored_text import condition_text, expression_text, with_column_renamed
 from tidings.store.alter import alter, drop
 from tidings.store.define import define
 from tidings.store.relation.constraints import Constraints
@@ -61,12 +61,12 @@ class Tables:
             self.evaluator.check(read.name, read.columns, condition, read.text)
         kinds = {c.name: c.type for c in read.columns}
         for name, value in read.defaults:
-            self.evaluator.constant(at(value, self.now()), kinds[name], read.text)
+            self.evaluator.constant(at_instant(value, self.now()), kinds[name], read.text)
         constraints = Constraints(
             key=read.key,
             required=read.required,
-            checks=tuple(kept_condition(c, read.name, kinds) for c in read.checks),
-            defaults=tuple((name, kept(v)) for name, v in read.defaults),
+            checks=tuple(condition_text(c, read.name, kinds) for c in read.checks),
+            defaults=tuple((name, expression_text(v)) for name, v in read.defaults),
             append_only=read.append_only,
             time_column=read.time_column,
         )
@@ -118,7 +118,7 @@ class Tables:
         kinds = {c.name: c.type for c in read.columns}
         added = []
         for name, value in read.defaults:
-            found = self.evaluator.constant(at(value, self.now()), kinds[name], read.text)
+            found = self.evaluator.constant(at_instant(value, self.now()), kinds[name], read.text)
             if found is not None and (types.is_nested(kinds[name]) or kinds[name] == "binary"):
                 hint = "add it without a default, then UPDATE"
                 raise UnsupportedType(read.place, hint, type=kinds[name])
@@ -132,7 +132,7 @@ class Tables:
         constraints = replace(
             old,
             required=(*old.required, *read.required),
-            defaults=(*old.defaults, *((n, kept(v)) for n, v in read.defaults)),
+            defaults=(*old.defaults, *((n, expression_text(v)) for n, v in read.defaults)),
             added=(*old.added, *added),
         )
         return (*table.columns, *read.columns), constraints
@@ -171,4 +171,6 @@ def _renamed(table: Table, read: statement.RenameColumn) -> tuple[tuple[Column, 
         raise DuplicateColumn(read.place, "choose another name", name=read.new)
     columns = tuple(Column(read.new, c.type) if c.name == old else c for c in table.columns)
     constraints = table.constraints.renamed(old, read.new)
-    return columns, replace(constraints, checks=tuple(with_name(c, old, read.new) for c in constraints.checks))
+    return columns, replace(
+        constraints, checks=tuple(with_column_renamed(c, old, read.new) for c in constraints.checks)
+    )

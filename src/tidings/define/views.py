@@ -75,7 +75,7 @@ class Views:
         """A view as it was defined."""
         (read,) = statement.read(query)
         assert isinstance(read, statement.Query)
-        plan = bind(read.query, query, relations or self.relations, self.storage.backend, name, read.own)
+        plan = bind(read.query, query, relations or self.relations, self.storage.backend, name, read.query_text)
         return View(name, query, named_columns(plan, name, columns), query, columns)
 
     def kept(
@@ -97,12 +97,12 @@ class Views:
         found = self.relations.find(read.name)
         if found is not None and (isinstance(found, Table) or not read.replace):
             raise DuplicateRelation(name=read.name)
-        plan = bind(read.query, read.text, self.relations, self.storage.backend, read.name, read.own)
+        plan = bind(read.query, read.text, self.relations, self.storage.backend, read.name, read.query_text)
         if read.columns and len(read.columns) != len(plan.fields):
             reason = f"the view names {len(read.columns)} columns, its query has {len(plan.fields)}"
             raise InvalidExpression(read.place, reason=reason)
         name = read.name if found is None else found.name
-        view = View(name, read.text, named_columns(plan, name, read.columns), read.own, read.columns)
+        view = View(name, read.text, named_columns(plan, name, read.columns), read.query_text, read.columns)
         if found is not None and not isinstance(found, Table):
             return self._replace(found, view, read)
         made: AnyView = view

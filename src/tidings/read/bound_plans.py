@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import RLock
 
-from tidings.engine.backend import Backend
 from tidings.errors import InvalidExpression, UnknownRelation
 from tidings.exclusive import exclusive
 from tidings.ir.expression import Expression
 from tidings.ir.relation import Relation, Scan
 from tidings.lang.sql import statement
 from tidings.lang.sql.bind import bind
+from tidings.lang.sql.context import Analyzer
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
 from tidings.store.relation.view import StoredView, View
@@ -23,7 +23,7 @@ class Plans:
     """The plans of one database; transactions of other threads ask for them too."""
 
     relations: Relations
-    backend: Backend
+    analyzer: Analyzer
     _mutex: RLock
     _known: dict[str, Relation] = field(default_factory=dict)
 
@@ -56,12 +56,12 @@ class Plans:
         read = statement.read(text)
         if len(read) != 1 or not isinstance(read[0], statement.Query):
             raise InvalidExpression(reason="one query is expected here, or the name of a table or view")
-        return self.bind(read[0].query, text, own=read[0].own)
+        return self.bind(read[0].query, text, query_text=read[0].query_text)
 
     @exclusive
-    def bind(self, query: Expression, text: str, name: str = "result", own: str | None = None) -> Relation:
-        """The bound plan of a query; places in it refer to the text, ``own`` is the query's part of it."""
-        return bind(query, text, self.relations, self.backend, name, own)
+    def bind(self, query: Expression, text: str, name: str = "result", query_text: str | None = None) -> Relation:
+        """The bound plan of a query; places in it refer to the text, ``query_text`` is the query's part of it."""
+        return bind(query, text, self.relations, self.analyzer, name, query_text)
 
     def named(self, text: str) -> str:
         """What the relation is called that a text asks for."""

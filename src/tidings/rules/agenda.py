@@ -32,7 +32,7 @@ from tidings.rules.condition.transaction_slice import NetEntries, TransactionSli
 from tidings.rules.event.occurrence import Present, happened
 from tidings.rules.rule import Rule
 from tidings.waves.scheduler import Scheduler
-from tidings.write.transaction import Transaction
+from tidings.write.workspace import Workspace
 
 BOUND = 64
 """So many actions may run in one check phase."""
@@ -55,7 +55,7 @@ class Fired:
 class Agenda:
     """Judges and runs rules in one transaction."""
 
-    tx: Transaction
+    workspace: Workspace
     scheduler: Scheduler
     actions: Actions
     last: Callable[[], int]
@@ -79,7 +79,7 @@ class Agenda:
         return None if not found else found[0] if len(found) == 1 else larger_bag(rule.columns, *found)
 
     def _since(self, rule: Rule, start: int) -> pa.Table | None:
-        done = self.tx.done
+        done = self.workspace.done
         judged = self._quiet.get((rule.id, start), start)
         reads = rule.influents | rule.hears
         end = next((n for n in range(len(done), judged, -1) if done[n - 1][0].name in reads), None)
@@ -94,19 +94,20 @@ class Agenda:
         """What was done from one place to another; netted once for all rules."""
         key = start, end, self.last()
         if key not in self._slices:
-            self._slices[key] = TransactionSlice(self.tx.done, *key)
+            self._slices[key] = TransactionSlice(self.workspace.done, *key)
         return self._slices[key]
 
     def _judged(self, rule: Rule, tx_slice: TransactionSlice) -> pa.Table | None:
-        event, now = rule.read.event, self.tx.access.instant()
+        event, now = rule.event, self.workspace.now()
         try:
             if event is not None:
                 present = Present(self.scheduler.relations, tx_slice, self.ends, now, rule.created)
                 if not happened(event, present):
                     return None
-            rows = (
-                self.tx.answer(rule.plan, now) if rule.asks else instances(self.scheduler, rule, tx_slice, self._delta)
-            )
+            if rule.asks:
+                rows = self.workspace.answer(rule.plan, now)
+            else:
+                rows = instances(self.scheduler, rule, tx_slice, self._delta)
         except TidingsError as error:
             self.failed(rule, error)
             raise
@@ -151,9 +152,9 @@ class Agenda:
                     if found is None:
                         continue
                     rows = found
-                chosen = len(self.tx.done)
+                chosen = len(self.workspace.done)
                 self.run(rule, rows)
-                marks[rule.id] = chosen, len(self.tx.done)
+                marks[rule.id] = chosen, len(self.workspace.done)
                 after(chosen)
                 break
             else:
@@ -165,14 +166,14 @@ class Agenda:
         if len(self.path) > self.bound:
             raise CascadeTooLong(bound=self.bound, cycle=cycle(self.path))
         try:
-            self.actions.run(rule, rows, self.tx)
+            self.actions.run(rule, rows, self.workspace)
         except RuleRaised:
             raise
         except Exception as error:
             self.failed(rule, error)
             raise
         self.fired.append(Fired(rule, rows, ran=True))
-        self.ends.append(len(self.tx.done))
+        self.ends.append(len(self.workspace.done))
 
 
 def cycle(path: list[str]) -> str:

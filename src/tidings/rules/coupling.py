@@ -24,7 +24,7 @@ from typing import Protocol
 import pyarrow as pa
 from sqlalchemy import Connection
 
-from tidings.lang.sql.rule import Send
+from tidings.lang.sql.statements.rule import Send
 from tidings.rules.action import message_groups
 from tidings.rules.action.run import payload
 from tidings.rules.agenda import Agenda, Fired
@@ -34,7 +34,7 @@ from tidings.store.rules import outbox
 from tidings.store.rules.message_groups import Gathered
 from tidings.store.rules.outbox import Message
 from tidings.store.rules.rule_store import Firing, RuleStore, State, record
-from tidings.write.transaction import CommitHook
+from tidings.write.hooks import CommitHook
 
 
 class Rules(Protocol):
@@ -82,12 +82,12 @@ class RuleHook:
         found = self._may_fire()
         if not found:
             return []
-        now = self.agenda.tx.access.instant()
+        now = self.agenda.workspace.now()
         return [r for r in found if r.condition == condition and r.action in actions and r.is_active(now)]
 
     def _may_fire(self) -> list[Rule]:
         """The rules that read or hear of what has been touched so far, but for those that are judged after commits."""
-        done = self.agenda.tx.done
+        done = self.agenda.workspace.done
         self._touched |= {table.name for table, _, _ in done[self._looked :]}
         self._looked = len(done)
         return [r for r in self.registry.touched(self._touched) if r.condition != "detached"]
@@ -96,7 +96,7 @@ class RuleHook:
 
     def after_statement(self) -> None:
         """Judge the rules that are judged at once."""
-        self.agenda.ends.append(len(self.agenda.tx.done))
+        self.agenda.ends.append(len(self.agenda.workspace.done))
         self._immediately(self._floor)
 
     def _immediately(self, start: int) -> None:
@@ -110,7 +110,7 @@ class RuleHook:
                 self._queued.setdefault(rule.id, []).append(rows)
             else:
                 self.agenda.fired.append(Fired(rule, rows, ran=False))
-        self._floor = len(self.agenda.tx.done)
+        self._floor = len(self.agenda.workspace.done)
 
     # at its end
 
@@ -118,7 +118,7 @@ class RuleHook:
         """The check phase; what is to be recorded with the commit."""
         agenda = self.agenda
         if self._may_fire():
-            agenda.tx.check_present()
+            agenda.workspace.check_present()
             agenda.settle(self._deferred, 0, self._immediately, self._queued)
         for rule in sorted(self._of("deferred", *DETACHED), key=lambda rule: rule.order):
             rows = agenda.triggered(rule, 0)
@@ -150,7 +150,7 @@ class RuleHook:
         """Record what is done even so."""
         independent = [f for f in self.agenda.fired if f.rule.action == "detached independent"]
         if independent:
-            heard = self.registry.heard(independent, self.agenda.tx.access.instant())
+            heard = self.registry.heard(independent, self.agenda.workspace.now())
             found = firings(self.store, heard, self.time(), self.depth, self.clock())
             with self.store.storage.rule_tables.writing() as connection:
                 keep(connection, found)
@@ -178,7 +178,7 @@ def firings(store: RuleStore, fired: Sequence[Fired], time: int, depth: int, now
     """What is recorded of rules that fired, and what they have to send, from now on."""
     kept = Kept()
     for one in fired:
-        rule, action, id, state = one.rule, one.rule.read.action, store.next_id(), _state(one)
+        rule, action, id, state = one.rule, one.rule.statement.action, store.next_id(), _state(one)
         if state == "gathered":
             kept.gathered.append((rule, message_groups.parted(rule, id, time, one.gone, one.rows)))
         elif state == "sent":
@@ -194,7 +194,7 @@ def _state(fired: Fired) -> State:
     """How a firing stands when it is recorded."""
     if fired.silenced:
         return "silenced"
-    if isinstance(fired.rule.read.action, Send):
+    if isinstance(fired.rule.statement.action, Send):
         return "gathered" if message_groups.gathers(fired.rule) else "sent"
     return "done" if fired.ran else "waiting"
 

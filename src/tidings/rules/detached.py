@@ -140,9 +140,9 @@ class Detached:
                 with registry.storage.together() as pending:
                     pending.batch.extra_writes.append(kept)
 
-            with registry.transaction(depth + 1, done) as tx:
-                registry.actions.run(rule, one.rows, tx)
-                tx.statement_done()
+            with registry.transaction(depth + 1, done) as workspace:
+                registry.actions.run(rule, one.rows, workspace)
+                workspace.statement_done()
             self._came(rule, at)
 
     def _came(self, rule: Rule, until: int) -> None:
@@ -180,9 +180,9 @@ class Detached:
 
         What its own action would have changed is not known, nor what others would have done then.
         """
-        if needs_order(rule.read.event):
+        if needs_order(rule.event):
             reason = "the order of what transactions did is not kept"
-            raise InvalidRule(rule.read.place, name=rule.name, reason=reason)
+            raise InvalidRule(rule.statement.place, name=rule.name, reason=reason)
         timeline = self.registry.timeline
         waits = rule.timed or rule.lives or rule.asks
         until = timeline.tell(timeline.now()) if waits else timeline.time
@@ -247,9 +247,9 @@ class Detached:
         try:
             if firing.depth >= registry.bound:
                 raise CascadeTooLong(bound=registry.bound, cycle=f"{firing.rule} → …")
-            with registry.transaction(firing.depth + 1, done) as tx:
-                registry.actions.run(rule, firing.rows, tx)
-                tx.statement_done()
+            with registry.transaction(firing.depth + 1, done) as workspace:
+                registry.actions.run(rule, firing.rows, workspace)
+                workspace.statement_done()
         except StaleWriter:
             raise
         except Exception as error:  # of a procedure, or of whatever the action did

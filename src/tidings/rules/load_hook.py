@@ -21,7 +21,7 @@ from sqlalchemy import Connection
 from tidings.engine.arrow import arrow_schema
 from tidings.engine.changes import as_changes, consolidated, larger_bag, rows_that_came
 from tidings.ir.relation import Column, Scan
-from tidings.lang.sql.rule import Raise
+from tidings.lang.sql.statements.rule import Raise
 from tidings.read import in_transaction
 from tidings.rules.action.run import refusal
 from tidings.rules.agenda import Fired
@@ -52,7 +52,7 @@ class RuleLoadHook:
         """The rules that may fire for what is loaded, in the order in which they are chosen."""
         names = {table.name for table in tables}
         found = [r for r in self.registry.touched(names) if r.is_active(self.registry.timeline.now()) and not r.asks]
-        own = [r for r in found if r.read.options.initial or r.activations not in names]
+        own = [r for r in found if r.options.initial or r.activations not in names]
         return sorted(own, key=lambda rule: rule.order)
 
     # first rows
@@ -80,11 +80,11 @@ class RuleLoadHook:
 
     def _waited_for(self, rule: Rule, target: Table, at: int) -> bool:
         """Whether the load is what a rule waits for."""
-        if rule.read.event is None:
+        if rule.event is None:
             return True
         row = pa.Table.from_pylist([dict.fromkeys(c.name for c in target.columns)], arrow_schema(target.columns))
         tx_slice = TransactionSlice((), 0, 1, at, {}, {target.name: as_changes(target.columns, row, [1], at + 1)})
-        return happened(rule.read.event, Present(self.registry.scheduler.relations, tx_slice, (), at + 1, rule.created))
+        return happened(rule.event, Present(self.registry.scheduler.relations, tx_slice, (), at + 1, rule.created))
 
     def _rows(self, rule: Rule, target: Table) -> pa.Table:
         """The rows of a condition now; stored views that read the table are not what they will be."""
@@ -98,7 +98,7 @@ class RuleLoadHook:
             both = pa.concat_tables([now, before])
             weights = [1] * now.num_rows + [-1] * before.num_rows
             delta = consolidated(own, both, weights, at + 1)
-            nervous = rule.read.options.nervous and rule.read.when == "begins"
+            nervous = rule.options.nervous and rule.when == "begins"
             return larger_bag(rule.columns, told(rule, delta), rows_that_came(delta)) if nervous else told(rule, delta)
         scan = Scan(target.name, target.name, target.columns)
         rows = in_transaction.answer(self.registry.scheduler, scan, at)
@@ -126,8 +126,8 @@ class RuleLoadHook:
     def _fired(self, rule: Rule, rows: pa.Table) -> list[Fired]:
         if not rows.num_rows:
             return []
-        if isinstance(rule.read.action, Raise):
-            raise refusal(rule.name, rule.read.action, rows)
+        if isinstance(rule.statement.action, Raise):
+            raise refusal(rule.name, rule.statement.action, rows)
         return [Fired(rule, rows, ran=False)]
 
     def _keep(self, fired: list[Fired], at: int) -> None:

@@ -24,9 +24,9 @@ from tidings.errors import (
 )
 from tidings.ir.relation import Relation
 from tidings.lang.sql import statement
-from tidings.lang.sql.event import And, Event, Or, TableEvent, Then
 from tidings.lang.sql.parse import place
-from tidings.lang.sql.rule import CreateRule, Modify
+from tidings.lang.sql.statements.event import And, Event, Or, TableEvent, Then
+from tidings.lang.sql.statements.rule import CreateRule, Modify
 from tidings.retry_policy import RetryPolicy
 from tidings.rules.action import message_groups
 from tidings.rules.action.run import Actions, what_is_wrong
@@ -39,12 +39,13 @@ from tidings.rules.instance import tracking
 from tidings.rules.rule import Rule, needs_order
 from tidings.rules.silence import Silences
 from tidings.store.relation.table import Table
-from tidings.store.rules.rule_store import KeptRule, RuleStore
+from tidings.store.rules.rule_store import RuleRecord, RuleStore
 from tidings.store.rules.silences import SilenceStore
 from tidings.store.storage import Storage
 from tidings.store.timeline import Timeline
 from tidings.waves.scheduler import Scheduler
-from tidings.write.transaction import Access, CommitHook, Transaction
+from tidings.write.hooks import CommitHook
+from tidings.write.workspace import Workspace, WriteParts
 
 
 @dataclass(slots=True)
@@ -59,15 +60,15 @@ class RuleRegistry:
     store: RuleStore
     forget: Callable[[], None]
     """Forgets what was compiled under other definitions."""
+    write_parts: WriteParts
+    """What transactions work with."""
     bound: int = BOUND
     """So many actions may run in one check phase."""
     retry_policy: RetryPolicy | None = None
     """How often actions that failed after the commit are tried again; they are not if it is None."""
     sent: Callable[[], None] = lambda: None
     """Is told when there may be something to deliver."""
-    access: Access | None = None
-    """What transactions need; it is given once it is made."""
-    _kept: list[KeptRule] | None = None
+    _kept: list[RuleRecord] | None = None
     _rules: dict[int, Rule] | None = None
     _ready: dict[tuple[int, str], Rule] = field(default_factory=dict)
     _shapes: dict[int, RuleShape] | None = None
@@ -84,7 +85,7 @@ class RuleRegistry:
     # what there is
 
     @property
-    def kept(self) -> list[KeptRule]:
+    def kept(self) -> list[RuleRecord]:
         """Rules as the catalog has them."""
         if self._kept is None:
             self._kept = self.store.rules() if self.storage.has_rule_tables else []
@@ -111,7 +112,7 @@ class RuleRegistry:
                     self._by_table.setdefault(name, []).append(rule)
         return self._rules
 
-    def _ready_again(self, kept: KeptRule) -> Rule:
+    def _ready_again(self, kept: RuleRecord) -> Rule:
         """A rule bound once for as long as definitions stay: programs are known by their plans."""
         if (kept.id, kept.text) not in self._ready:
             self._ready[kept.id, kept.text] = self.ready(kept)
@@ -132,13 +133,13 @@ class RuleRegistry:
             self._shapes = shapes(list(bound.values()), relations, analyzer, self._plans) if len(bound) > 1 else {}
         return self._shapes
 
-    def ready(self, kept: KeptRule) -> Rule:
+    def ready(self, kept: RuleRecord) -> Rule:
         """A rule from what the catalog has of it."""
         (read,) = statement.read(kept.text)
         assert isinstance(read, CreateRule)
         return self.bind(kept, read)
 
-    def named(self, name: str) -> KeptRule:
+    def named(self, name: str) -> RuleRecord:
         """The rule of a name."""
         found = next((k for k in self.kept if k.name.lower() == name.lower()), None)
         if found is None:
@@ -157,7 +158,7 @@ class RuleRegistry:
             raise UnknownRule(None, closest(text, [k.name for k in self.kept]), name=text)
         if read[0].parameters and self.storage.relations.find(activations_of(read[0].name)) is None:
             raise InvalidRule(read[0].place, name=read[0].name, reason="it has parameters, and no activations yet")
-        rule = self.bind(KeptRule(0, read[0].name, read[0].own, True, 0, 0), read[0])
+        rule = self.bind(RuleRecord(0, read[0].name, read[0].definition, True, 0, 0), read[0])
         return self._proposals.setdefault(text, rule)
 
     def forget_plans(self) -> None:
@@ -205,7 +206,7 @@ class RuleRegistry:
         self._kept = [replace(k, until=until, error=None) if k.id == id else k for k in self.kept]
         self.storage.rule_cursors[id] = until
 
-    def bind(self, kept: KeptRule, read: CreateRule) -> Rule:
+    def bind(self, kept: RuleRecord, read: CreateRule) -> Rule:
         relations = self.storage.relations
         condition = bound(read, relations, self.storage.backend)
         found = influents(condition.plan, relations.definitions())
@@ -227,7 +228,7 @@ class RuleRegistry:
         )
         rule = Rule(
             id=kept.id,
-            read=read,
+            statement=read,
             plan=condition.plan,
             influents=found - {CLOCK},
             changes_of=condition.changes_of,
@@ -244,7 +245,7 @@ class RuleRegistry:
 
     def _check(self, rule: Rule) -> None:
         """Refuse what does not go together."""
-        read = rule.read
+        read = rule.statement
         later = rule.condition == "detached"
         together = read.options.condition == "detached" and rule.action == "immediate" and not rule.lives
         if later and rule.action in ("immediate", "deferred") and not together:
@@ -267,11 +268,11 @@ class RuleRegistry:
 
     # looking on
 
-    def hook_for(self, tx: Transaction, depth: int = 0, then: CommitHook | None = None) -> RuleHook | None:
+    def hook_for(self, workspace: Workspace, depth: int = 0, then: CommitHook | None = None) -> RuleHook | None:
         """The rules look on while a transaction is open; nobody does if there are none."""
         if not self.kept and then is None:
             return None
-        agenda = Agenda(tx, self.scheduler, self.actions, self.time, self._failed, self.shapes(), self.bound)
+        agenda = Agenda(workspace, self.scheduler, self.actions, self.time, self._failed, self.shapes(), self.bound)
         return RuleHook(agenda, self, self.store, self.time, self.timeline.clock.now, self.sent, depth, then)
 
     def time(self) -> int:
@@ -281,10 +282,9 @@ class RuleRegistry:
     def _failed(self, rule: Rule, error: Exception) -> None:
         self.fail(rule.id, error)
 
-    def transaction(self, depth: int = 0, then: CommitHook | None = None) -> Transaction:
+    def transaction(self, depth: int = 0, then: CommitHook | None = None) -> Workspace:
         """A transaction of the rules' own."""
-        assert self.access is not None
-        return Transaction(replace(self.access, hook_for=lambda tx: self.hook_for(tx, depth, then)))
+        return Workspace(self.write_parts, lambda workspace: self.hook_for(workspace, depth, then))
 
     # what may not go
 
@@ -292,11 +292,11 @@ class RuleRegistry:
         """The rules that read a relation, change it, or wait for what happens to it."""
         found = []
         for rule in self.rules():
-            action, names = rule.read.action, {n.lower() for n in self.storage.relations.below(rule.plan)}
+            action, names = rule.statement.action, {n.lower() for n in self.storage.relations.below(rule.plan)}
             if rule.changes_of is not None:
                 names |= {n.lower() for n in self.storage.relations.below(rule.changes_of.plan)}
             names |= {n.lower() for n in reads(rule.plan)}
-            names |= occurrence.tables(rule.read.event) if rule.read.event is not None else frozenset()
+            names |= occurrence.tables(rule.event) if rule.event is not None else frozenset()
             names |= {action.change.table.lower()} if isinstance(action, Modify) else set()
             if relation.lower() in names:
                 found.append(rule.name)

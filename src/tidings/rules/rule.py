@@ -7,8 +7,8 @@ from datetime import datetime
 
 from tidings.clock import micros
 from tidings.ir.relation import Column, Relation
-from tidings.lang.sql.event import And, At, Event, Every, Or, Then
-from tidings.lang.sql.rule import Coupling, CreateRule
+from tidings.lang.sql.statements.event import And, At, Event, Every, Or, Then
+from tidings.lang.sql.statements.rule import Coupling, CreateRule, Options, When
 
 CHANGE = "change"
 """What a row of ``WHEN CHANGED`` says of itself, after its own columns: ``came``, ``went`` or, by key, ``changed``."""
@@ -42,7 +42,7 @@ class Rule:
     """A rule and its condition."""
 
     id: int
-    read: CreateRule
+    statement: CreateRule
     plan: Relation
     influents: frozenset[str]
     """The tables the condition depends on, also those of which it looks at the changes."""
@@ -64,41 +64,53 @@ class Rule:
 
     @property
     def name(self) -> str:
-        return self.read.name
+        return self.statement.name
+
+    @property
+    def event(self) -> Event | None:
+        return self.statement.event
+
+    @property
+    def when(self) -> When:
+        return self.statement.when
+
+    @property
+    def options(self) -> Options:
+        return self.statement.options
 
     @property
     def order(self) -> tuple[int, int]:
         """Rules are chosen by priority, the greatest first, then by age."""
-        return -self.read.options.priority, self.id
+        return -self.options.priority, self.id
 
     @property
     def condition(self) -> Coupling:
         """When the condition is judged; what waits for the clock is judged after commits."""
-        waits = self.timed or self.lives or is_temporal(self.read.event)
-        return "detached" if waits else self.read.options.condition
+        waits = self.timed or self.lives or is_temporal(self.event)
+        return "detached" if waits else self.options.condition
 
     @property
     def lives(self) -> bool:
         """Whether its instances have a life: they begin after a while, are gone after a while, or both are told."""
-        options = self.read.options
+        options = self.options
         return bool(options.hold or options.keep_alive or options.resolved)
 
     @property
     def action(self) -> Coupling:
-        return self.read.options.action
+        return self.options.action
 
     @property
     def key(self) -> tuple[str, ...]:
         """The columns that say which instance a row is, by their own names; none if all do."""
         names = {f.name.lower(): f.name for f in self.plan.fields}
-        return tuple(names[k.lower()] for k in self.read.options.key)
+        return tuple(names[k.lower()] for k in self.options.key)
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """The columns of the rows it fires for; of changes by key also what was there before."""
         own = tuple(Column(f.name, f.type) for f in self.plan.fields)
-        if self.read.when != "changed":
-            return own if self.read.when == "begins" or not self.lives else (*own, *TIMES)
+        if self.when != "changed":
+            return own if self.when == "begins" or not self.lives else (*own, *TIMES)
         old = tuple(Column(f"old_{c.name}", c.type) for c in own if self.key and c.name not in self.key)
         return (*own, Column(CHANGE, "string"), *old)
 
@@ -112,12 +124,12 @@ class Rule:
 
     @property
     def begins(self) -> int:
-        given = self.read.options.effective
+        given = self.options.effective
         return 0 if given is None else micros(datetime.fromisoformat(given))
 
     @property
     def ends(self) -> int | None:
-        given = self.read.options.expires
+        given = self.options.expires
         return None if given is None else micros(datetime.fromisoformat(given))
 
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from tidings.constraints.evaluate import Evaluator
 from tidings.errors import InvalidExpression, InvalidRule, TidingsError
-from tidings.lang.sql.silence import SilenceRule
+from tidings.lang.sql.statements.silence import SilenceRule
 from tidings.rules.action.run import CONDITION
 from tidings.rules.agenda import Fired
 from tidings.rules.rule import Rule

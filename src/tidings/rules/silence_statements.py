@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from tidings.errors import UnknownRule, UnknownSilence
-from tidings.lang.sql.silence import SilenceRule, SilenceStatement, UnsilenceRule
+from tidings.lang.sql.statements.silence import SilenceRule, SilenceStatement, UnsilenceRule
 from tidings.rules.registry import RuleRegistry
-from tidings.store.rules.rule_store import KeptRule
+from tidings.store.rules.rule_store import RuleRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class SilenceStatements:
                 kept = self._named(read.rule, read)
                 self.registry.silences.check(self.registry.ready(kept), read)
                 since = self._instant()
-                store.add(kept.name, read.own, since, since + read.interval, read.comment)
+                store.add(kept.name, read.condition_text, since, since + read.interval, read.comment)
             case UnsilenceRule(rule=None, number=number):
                 if all(s.id != number for s in store.silences()):
                     raise UnknownSilence(read.place, number=number)
@@ -36,7 +36,7 @@ class SilenceStatements:
             case _:
                 assert_never(read)
 
-    def _named(self, name: str, read: SilenceStatement) -> KeptRule:
+    def _named(self, name: str, read: SilenceStatement) -> RuleRecord:
         try:
             return self.registry.named(name)
         except UnknownRule as unknown:

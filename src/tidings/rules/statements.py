@@ -8,8 +8,8 @@ from typing import Any, assert_never
 from tidings.errors import DuplicateRule, InvalidRule, UnknownEvent, UnknownRule
 from tidings.ir.types import is_nested as nested
 from tidings.lang.sql import statement
-from tidings.lang.sql.instant import at
-from tidings.lang.sql.rule import CreateRule, RuleStatement
+from tidings.lang.sql.instant import at_instant
+from tidings.lang.sql.statements.rule import CreateRule, RuleStatement
 from tidings.rules.agenda import Fired
 from tidings.rules.condition.evaluate import activations_of
 from tidings.rules.coupling import RuleHook
@@ -19,8 +19,10 @@ from tidings.store.alter import drop
 from tidings.store.define import define
 from tidings.store.relation.constraints import Constraints
 from tidings.store.relation.table import Table
-from tidings.store.rules.rule_store import KeptRule
+from tidings.store.rules.rule_store import RuleRecord
+from tidings.write import statements
 from tidings.write.transaction import Transaction
+from tidings.write.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +50,8 @@ class RuleStatements:
             case statement.DropEvent():
                 self._drop_event(read)
             case statement.Signal():
-                with self.registry.transaction() as tx:
-                    tx.signal_rows(read)
+                with self.registry.transaction() as workspace:
+                    statements.signal(workspace, read.insert)
             case _:
                 assert_never(read)
 
@@ -61,7 +63,7 @@ class RuleStatements:
             raise DuplicateRule(read.place, name=read.name)
         id = max((k.id for k in self.registry.kept), default=0) + 1 if before is None else before.id
         now = self.registry.timeline.time
-        kept = KeptRule(id, read.name, read.own, read.options.enabled, now, now)
+        kept = RuleRecord(id, read.name, read.definition, read.options.enabled, now, now)
         rule = self.registry.bind(kept, read)
         self._prepare_activations(rule, before)
         self.registry.store.create(kept)
@@ -72,28 +74,32 @@ class RuleStatements:
         if takes and not read.parameters and kept.enabled and not rule.lives:
             self._take_what_holds(self.registry.ready(self.registry.named(read.name)))
 
-    def _prepare_activations(self, rule: Rule, before: KeptRule | None) -> None:
+    def _prepare_activations(self, rule: Rule, before: RuleRecord | None) -> None:
         """Make the table of parameters, unless the rule that is replaced has the same."""
         relations, name = self.registry.storage.relations, activations_of(rule.name)
         known = relations.find(name)
-        if isinstance(known, Table) and before is not None and known.columns == rule.read.parameters:
+        if isinstance(known, Table) and before is not None and known.columns == rule.statement.parameters:
             return
         if isinstance(known, Table) and known.role == "activations":
             self._drop_table(known)
-        if rule.read.parameters:
-            exact = [c.name for c in rule.read.parameters if c.type not in ("float", "double") and not nested(c.type)]
-            key = tuple(exact) if len(exact) == len(rule.read.parameters) else ()
+        if rule.statement.parameters:
+            exact = [
+                c.name for c in rule.statement.parameters if c.type not in ("float", "double") and not nested(c.type)
+            ]
+            key = tuple(exact) if len(exact) == len(rule.statement.parameters) else ()
             demands = Constraints(key=key, required=key)
-            define(self.registry.storage, Table(name, rule.read.parameters, constraints=demands, role="activations"))
+            define(
+                self.registry.storage, Table(name, rule.statement.parameters, constraints=demands, role="activations")
+            )
             self.registry.forget()
 
     def _take_what_holds(self, rule: Rule) -> None:
         """Let a rule fire for what holds when it is made."""
-        with self.registry.transaction() as tx:
-            rows = tx.answer(rule.plan, tx.access.instant())
-            watching = tx.hook
+        with self.registry.transaction() as workspace:
+            rows = workspace.answer(rule.plan, workspace.now())
+            watching = workspace.hook
             assert isinstance(watching, RuleHook)
-            if not rows.num_rows or rule.read.when != "begins":
+            if not rows.num_rows or rule.when != "begins":
                 return
             if rule.action in ("immediate", "deferred"):
                 watching.agenda.run(rule, rows)
@@ -129,7 +135,7 @@ class RuleStatements:
 
     def _switch(self, read: statement.SwitchRule) -> None:
         if read.group:
-            grouped = [r.id for r in self.registry.rules() if (r.read.options.group or "").lower() == read.name.lower()]
+            grouped = [r.id for r in self.registry.rules() if (r.options.group or "").lower() == read.name.lower()]
             if not grouped:
                 raise UnknownRule(read.place, name=f"in the group {read.name}")
         else:
@@ -151,19 +157,19 @@ class RuleStatements:
             raise InvalidRule(read.place, name=kept.name, reason=reason)
         now = self.registry.timeline.now()
         row: dict[str, Any] = {
-            c.name: self.registry.evaluator.constant(at(value, now), c.type, read.text)
+            c.name: self.registry.evaluator.constant(at_instant(value, now), c.type, read.text)
             for c, value in zip(table.columns, read.values, strict=True)
         }
-        with self.registry.transaction() as tx:
-            there = self._is_active(table, row, tx)
+        with self.registry.transaction() as workspace:
+            there = self._is_active(table, row, workspace)
             if read.on and not there:
-                tx.insert(table.name, [row])
+                Transaction(workspace).insert(table.name, [row])
             elif not read.on and there:
-                tx.delete(table.name, [row])
+                Transaction(workspace).delete(table.name, [row])
 
-    def _is_active(self, table: Table, row: dict[str, Any], tx: Transaction) -> bool:
+    def _is_active(self, table: Table, row: dict[str, Any], workspace: Workspace) -> bool:
         """Whether there is such an activation; by key one row is looked up, else all are."""
         if not table.constraints.key:
-            return row in tx.query(table.name).rows()
+            return row in Transaction(workspace).query(table.name).rows()
         value = tuple(row[k] for k in table.constraints.key)
-        return bool(tx.access.enforcer.finder.by_key(table, [value]).get(value))
+        return bool(workspace.parts.enforcer.finder.by_key(table, [value]).get(value))

@@ -16,7 +16,7 @@ from tidings.rules.action.run import as_json, does
 from tidings.rules.registry import RuleRegistry
 from tidings.rules.rule import Rule
 from tidings.store.relation.net import table_of
-from tidings.store.rules.rule_store import Firing, KeptRule
+from tidings.store.rules.rule_store import Firing, RuleRecord
 from tidings.store.rules.silences import Silence
 
 RULES, FIRINGS, SILENCES = "tidings.rules", "tidings.firings", "tidings.silences"
@@ -64,11 +64,11 @@ def as_rows(columns: tuple[Column, ...], rows: list[tuple[Any, ...]]) -> pa.Tabl
     return as_changes(columns, found, [1] * found.num_rows)
 
 
-def _rule(registry: RuleRegistry, kept: KeptRule, rule: Rule | None, error: str | None) -> tuple[Any, ...]:
+def _rule(registry: RuleRegistry, kept: RuleRecord, rule: Rule | None, error: str | None) -> tuple[Any, ...]:
     created = instant(kept.created)
     if rule is None:
         return (kept.name, kept.enabled, *[None] * 7, created, error, kept.text)
-    options = rule.read.options
+    options = rule.options
     active = None
     if rule.activations is not None:
         active = registry.storage.relations.table(rule.activations).size(registry.timeline.time)

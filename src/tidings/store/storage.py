@@ -10,7 +10,7 @@ in :mod:`tidings.store.restore`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -27,9 +27,6 @@ from tidings.store.relation.log import span
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
 from tidings.store.snapshots import Snapshots
-
-Changes = list[tuple[Table, pa.Table]]
-"""Log entries: for each table one of an instant, with ``__t`` and ``__w``."""
 
 
 @dataclass(slots=True)
@@ -120,23 +117,6 @@ class Storage:
                 table.log(last, entry, first)
                 self.fold_candidates[table.id] = table
 
-    def commit(self, time: int, changes: Changes, follow: Callable[[], None] | None = None) -> None:
-        """Log a transaction: durable when this returns, if the journal is.
-
-        ``follow`` brings stored views along, as part of what is recorded together.
-        """
-        self.require_writer()
-        with self.together(time):
-            for table, entry in changes:
-                self.log(table, entry)
-            if follow is not None:
-                follow()
-
-    def commit_history(self, changes: Changes, follow: Callable[[], None] | None = None) -> None:
-        """Log many transactions, each table's as one entry in the order of instants."""
-        last = max(span(entry)[1] for _, entry in changes)
-        self.commit(last, [(table, table.spanning(entry)) for table, entry in changes], follow)
-
     def forget(self, before: int) -> None:
         """Forget what snapshots hold of the log up to an instant, except what views and rules have still to read."""
         tables = self.tables()
@@ -157,7 +137,7 @@ class Storage:
         Both are recorded together; if nothing is recorded, the names mean what they meant.
         """
         self.require_writer()
-        change = NameChange([name.lower() for name in names], at)
+        change = NameChange(list(dict.fromkeys(name.lower() for name in names)), at)
         try:
             with self.journal.changing_names(change):
                 yield

@@ -106,7 +106,7 @@ class Scheduler:
         """
         self._together([v for v in self.relations.stored() if v.refresh is not Refresh.MANUAL], until)
 
-    def follow(self, time: int) -> None:
+    def advance_immediate(self, time: int) -> None:
         """Bring the views along that keep up with every commit."""
         views = [v for v in self.relations.stored() if v.refresh is Refresh.IMMEDIATE]
         self._together([v for v in views if self._pending(v, time)], time)

@@ -7,40 +7,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
-from tidings.engine.plain import hashable, row_keys
+from tidings.engine.row_values import hashable, row_keys
 from tidings.errors import InvalidRow, KeyNeeded, MissingRow
 from tidings.ir.relation import Column
 from tidings.store.relation.net import Row, table_of, values
 from tidings.store.relation.rows import given, read_rows
 from tidings.store.relation.table import Table
-
-if TYPE_CHECKING:
-    from tidings.write.transaction import Transaction
+from tidings.write.workspace import Workspace
 
 
-def delete(tx: Transaction, table: Table, data: Any) -> None:
+def delete(workspace: Workspace, table: Table, data: Any) -> None:
     """Take rows out: those given whole as they are, the others by their key."""
-    tx.add(table, to_delete(tx, table, data), -1)
+    workspace.add(table, to_delete(workspace, table, data), -1)
 
 
-def to_delete(tx: Transaction, table: Table, data: Any) -> pa.Table:
+def to_delete(workspace: Workspace, table: Table, data: Any) -> pa.Table:
     """The rows that are named whole or by their key."""
     groups = [_Group(table.columns, given(table.name, table.columns, data))]
     if table.constraints.key:
         groups = _grouped(table, groups[0].records, tuples_may_be_keys=True)
     read = [(g, read_rows(table.name, g.columns, g.records)) for g in groups]
     partial = [(g, rows) for g, rows in read if g.columns != table.columns]
-    held = _HeldRows(tx, table, [key for _, rows in partial for key in _keys(table, rows)])
+    held = _HeldRows(workspace, table, [key for _, rows in partial for key in _keys(table, rows)])
     found = [rows for g, rows in read if g.columns == table.columns]
     found += [table_of(table.columns, held.agreeing(g.columns, rows)) for g, rows in partial]
     return pa.concat_tables([table.schema.empty_table(), *found])
 
 
-def update(tx: Transaction, table: Table, data: Any) -> None:
+def update(workspace: Workspace, table: Table, data: Any) -> None:
     """Give rows other values in the columns that are given beside their key; later ones build on earlier ones."""
     if not table.constraints.key:
         raise KeyNeeded(table=table.name)
@@ -50,7 +48,7 @@ def update(tx: Transaction, table: Table, data: Any) -> None:
         rows = read_rows(table.name, group.columns, group.records)
         parts = zip(group.numbers or range(rows.num_rows), _keys(table, rows), values(rows), strict=True)
         steps += [(number, key, group.columns, record) for number, key, record in parts]
-    held = _HeldRows(tx, table, [key for _, key, _, _ in steps])
+    held = _HeldRows(workspace, table, [key for _, key, _, _ in steps])
     came, went = [], []
     for _, key, columns, record in sorted(steps, key=lambda step: step[0]):
         old = held.one(key, dict(zip(table.constraints.key, key, strict=True)))
@@ -60,8 +58,8 @@ def update(tx: Transaction, table: Table, data: Any) -> None:
         held.rows[key] = [tuple(new)]
         went.append(old)
         came.append(tuple(new))
-    tx.add(table, table_of(table.columns, went), -1)
-    tx.add(table, table_of(table.columns, came), 1)
+    workspace.add(table, table_of(table.columns, went), -1)
+    workspace.add(table, table_of(table.columns, came), 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +74,9 @@ class _Group:
 class _HeldRows:
     """The rows with some keys, as they stand in a transaction."""
 
-    def __init__(self, tx: Transaction, table: Table, keys: list[Row]) -> None:
+    def __init__(self, workspace: Workspace, table: Table, keys: list[Row]) -> None:
         self.table = table
-        self.rows = tx.access.enforcer.finder.by_key(table, list(dict.fromkeys(keys)), tx.pending(table))
+        self.rows = workspace.parts.enforcer.finder.by_key(table, list(dict.fromkeys(keys)), workspace.pending(table))
 
     def one(self, key: Row, shown: Mapping[str, Any]) -> Row:
         found = self.rows.get(key)

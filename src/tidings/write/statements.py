@@ -8,7 +8,7 @@ answered by the engine: the old rows, and beside them their new values.
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import Any, assert_never
 
 import pyarrow as pa
 from sqlglot import exp
@@ -17,56 +17,56 @@ from tidings.constraints.agreed import NO_VALUE, agreed, constant
 from tidings.errors import EmptySignal, InvalidExpression, UnknownColumn, UnknownEvent, UnknownRelation, closest
 from tidings.ir.expression import Expression, cast, conjuncts
 from tidings.ir.relation import Column, Item, Project
-from tidings.lang.sql.dml import Delete, Insert, Merge, RowStatement, Update
-from tidings.lang.sql.instant import at
+from tidings.lang.sql.instant import at_instant
+from tidings.lang.sql.statements.dml import Delete, Insert, Merge, RowStatement, Update
 from tidings.store.relation.net import table_of
 from tidings.store.relation.rows import read_rows
 from tidings.store.relation.table import Table
 from tidings.write import merge
-from tidings.write.work import Work, is_default, named
-
-if TYPE_CHECKING:
-    from tidings.write.transaction import Transaction
+from tidings.write.statement_context import StatementContext, is_default, named
+from tidings.write.workspace import Workspace
 
 KEYS = 10_000
 """Up to this many keys are looked up one by one."""
 
 
-def run(tx: Transaction, change: RowStatement) -> None:
-    """Do what a statement says."""
-    now = tx.access.instant()
-    work = Work(tx, target(tx, change), change, now)
+def run(workspace: Workspace, change: RowStatement) -> None:
+    """Run a statement in a transaction."""
+    now = workspace.now()
+    context = StatementContext(workspace, target(workspace, change), change, now)
     match change:
         case Insert():
-            _insert(work, change)
+            _insert(context, change)
         case Update():
-            _update(work, change)
+            _update(context, change)
         case Delete():
-            _delete(work, change)
+            _delete(context, change)
         case Merge():
-            merge.run(work, change)
+            merge.run(context, change)
         case _:
             assert_never(change)
+    workspace.statement_done()
 
 
-def target(tx: Transaction, change: RowStatement) -> Table:
+def target(workspace: Workspace, change: RowStatement) -> Table:
     """The table a statement changes."""
     try:
-        return tx.target(change.table)
+        return workspace.target(change.table)
     except UnknownRelation as unknown:
         raise UnknownRelation(change.place, unknown.hint, name=change.table) from None
 
 
-def signal(tx: Transaction, read: Insert) -> None:
+def signal(workspace: Workspace, read: Insert) -> None:
     """Let an event happen, with the rows of VALUES or a query."""
     try:
-        event = tx.event(read.table)
+        event = workspace.event(read.table)
     except UnknownEvent as unknown:
         raise UnknownEvent(read.place, unknown.hint, name=read.table) from None
-    done = len(tx.done)
-    _insert(Work(tx, event, read, tx.access.instant()), read)
-    if len(tx.done) == done:
+    done = len(workspace.done)
+    _insert(StatementContext(workspace, event, read, workspace.now()), read)
+    if len(workspace.done) == done:
         raise EmptySignal(read.place, name=event.name)
+    workspace.statement_done()
 
 
 # insert
@@ -87,33 +87,33 @@ def _named(query: Expression, columns: list[Column]) -> Expression:
     return tree
 
 
-def _insert(work: Work, read: Insert) -> None:
-    table, tx = work.table, work.tx
-    columns = [_named_column(work, name) for name in read.columns] or list(table.columns)
-    defaults = tx.access.enforcer.evaluator.defaults(table, work.now)
-    constants = _constants(work, read.query, columns)
+def _insert(context: StatementContext, read: Insert) -> None:
+    table, workspace = context.table, context.workspace
+    columns = [_named_column(context, name) for name in read.columns] or list(table.columns)
+    defaults = workspace.parts.enforcer.evaluator.defaults(table, context.now)
+    constants = _constants(context, read.query, columns)
     if constants is None:
-        query = _named(_with_defaults(work, read.query, columns), columns)
-        plan = tx.access.bind(query, read.text)
+        query = _named(_with_defaults(context, read.query, columns), columns)
+        plan = workspace.parts.plans.bind(query, read.text)
         if len(columns) != len(plan.fields):
             reason = f"{len(plan.fields)} values for {len(columns)} columns of {table.name}"
             raise InvalidExpression(read.place, reason=reason)
         items = (Item(c.name, c.type, cast(f.expression, c.type)) for c, f in zip(columns, plan.fields, strict=True))
-        rows: Any = tx.answer(Project(plan, "inserted", tuple(items)), work.now)
+        rows: Any = workspace.answer(Project(plan, "inserted", tuple(items)), context.now)
     else:
         rows = [dict(zip((c.name for c in columns), row, strict=True)) for row in constants]
-    tx.add(table, read_rows(table.name, table.columns, rows, defaults), 1)
+    workspace.add(table, read_rows(table.name, table.columns, rows, defaults), 1)
 
 
-def _named_column(work: Work, name: str) -> Column:
-    found = next((c for c in work.table.columns if c.name.lower() == name.lower()), None)
+def _named_column(context: StatementContext, name: str) -> Column:
+    found = next((c for c in context.table.columns if c.name.lower() == name.lower()), None)
     if found is None:
-        hint = closest(name, [c.name for c in work.table.columns])
-        raise UnknownColumn(work.change.place, hint, name=name)
+        hint = closest(name, [c.name for c in context.table.columns])
+        raise UnknownColumn(context.change.place, hint, name=name)
     return found
 
 
-def _constants(work: Work, query: Expression, columns: list[Column]) -> list[list[Any]] | None:
+def _constants(context: StatementContext, query: Expression, columns: list[Column]) -> list[list[Any]] | None:
     """The rows of VALUES, if they are constants of the columns' own types."""
     if not isinstance(query, exp.Values):
         return None
@@ -122,77 +122,77 @@ def _constants(work: Work, query: Expression, columns: list[Column]) -> list[lis
         nodes = record.expressions if isinstance(record, exp.Tuple) else [record]
         if len(nodes) != len(columns):
             return None
-        row = [constant(work.value(node, c), c.type) for node, c in zip(nodes, columns, strict=True)]
+        row = [constant(context.value(node, c), c.type) for node, c in zip(nodes, columns, strict=True)]
         if any(value is NO_VALUE for value in row):
             return None
         rows.append(row)
     return rows
 
 
-def _with_defaults(work: Work, query: Expression, columns: list[Column]) -> Expression:
+def _with_defaults(context: StatementContext, query: Expression, columns: list[Column]) -> Expression:
     """A query with DEFAULT filled in where VALUES say it, and the clock everywhere."""
     if isinstance(query, exp.Values):
         query = query.copy()
         for record in query.expressions:
             nodes = record.expressions if isinstance(record, exp.Tuple) else [record]
             for node, column in zip(nodes, columns, strict=False):
-                if is_default(node, work.table):
-                    node.replace(cast(work.value(node, column), column.type))
-    return at(query, work.now)
+                if is_default(node, context.table):
+                    node.replace(cast(context.value(node, column), column.type))
+    return at_instant(query, context.now)
 
 
 # update and delete
 
 
-def _update(work: Work, read: Update) -> None:
-    settings = work.settings(read.settings, read.alias)
-    where = at(read.where, work.now) if read.where is not None else None
-    changed = _update_by_key(work, read, settings, where) or _update_by_query(work, read, settings, where)
+def _update(context: StatementContext, read: Update) -> None:
+    settings = context.settings(read.settings, read.alias)
+    where = at_instant(read.where, context.now) if read.where is not None else None
+    changed = _update_by_key(context, read, settings, where) or _update_by_query(context, read, settings, where)
     old, new = changed
-    work.tx.add(work.table, old, -1)
-    work.tx.add(work.table, new, 1)
+    context.workspace.add(context.table, old, -1)
+    context.workspace.add(context.table, new, 1)
 
 
 def _update_by_key(
-    work: Work, read: Update, settings: list[tuple[Column, Expression]], where: Expression | None
+    context: StatementContext, read: Update, settings: list[tuple[Column, Expression]], where: Expression | None
 ) -> tuple[pa.Table, pa.Table] | None:
-    values = [(agreed(v, work.table.columns, frozenset({read.alias.lower()})), c.type) for c, v in settings]
+    values = [(agreed(v, context.table.columns, frozenset({read.alias.lower()})), c.type) for c, v in settings]
     fitting = [(value, type) for value, type in values if value is not None and value.fits(type)]
     if len(fitting) < len(values):
         return None
-    old = _by_key(work, read.alias, where)
-    new = None if old is None else work.tx.access.enforcer.evaluator.values(fitting, old)
+    old = _by_key(context, read.alias, where)
+    new = None if old is None else context.workspace.parts.enforcer.evaluator.values(fitting, old)
     if old is None or new is None:
         return None
-    return old, work.rows(old, {c.name: new.column(n) for n, (c, _) in enumerate(settings)})
+    return old, context.rows(old, {c.name: new.column(n) for n, (c, _) in enumerate(settings)})
 
 
 def _update_by_query(
-    work: Work, read: Update, settings: list[tuple[Column, Expression]], where: Expression | None
+    context: StatementContext, read: Update, settings: list[tuple[Column, Expression]], where: Expression | None
 ) -> tuple[pa.Table, pa.Table]:
-    items = named([*work.own(read.alias), *(value for _, value in settings)])
-    query = exp.select(*items).from_(work.source(read.alias))
-    found = work.answer(
-        query.where(where) if where is not None else query, [*work.table.columns, *(c for c, _ in settings)]
+    items = named([*context.own(read.alias), *(value for _, value in settings)])
+    query = exp.select(*items).from_(context.source(read.alias))
+    found = context.answer(
+        query.where(where) if where is not None else query, [*context.table.columns, *(c for c, _ in settings)]
     )
-    width = len(work.table.columns)
+    width = len(context.table.columns)
     new = {c.name: found.column(width + n) for n, (c, _) in enumerate(settings)}
-    return work.rows(found), work.rows(found, new)
+    return context.rows(found), context.rows(found, new)
 
 
-def _delete(work: Work, read: Delete) -> None:
-    where = at(read.where, work.now) if read.where is not None else None
-    old = _by_key(work, read.alias, where)
+def _delete(context: StatementContext, read: Delete) -> None:
+    where = at_instant(read.where, context.now) if read.where is not None else None
+    old = _by_key(context, read.alias, where)
     if old is None:
-        query = exp.select(*named(work.own(read.alias))).from_(work.source(read.alias))
-        found = work.answer(query.where(where) if where is not None else query, list(work.table.columns))
-        old = work.rows(found)
-    work.tx.add(work.table, old, -1)
+        query = exp.select(*named(context.own(read.alias))).from_(context.source(read.alias))
+        found = context.answer(query.where(where) if where is not None else query, list(context.table.columns))
+        old = context.rows(found)
+    context.workspace.add(context.table, old, -1)
 
 
-def _by_key(work: Work, alias: str, where: Expression | None) -> pa.Table | None:
+def _by_key(context: StatementContext, alias: str, where: Expression | None) -> pa.Table | None:
     """The rows a condition selects, if it fixes the primary key and leaves nothing to the engine."""
-    table, enforcer = work.table, work.tx.access.enforcer
+    table, enforcer = context.table, context.workspace.parts.enforcer
     if where is None or not table.constraints.key:
         return None
     fixed, rest = _fixed(table, alias, where)
@@ -207,7 +207,7 @@ def _by_key(work: Work, alias: str, where: Expression | None) -> pa.Table | None
     if len(agreeing) < len(conditions):
         return None
     keys = list(dict.fromkeys(product(*(fixed[c.name] for c in columns))))
-    found = enforcer.finder.by_key(table, keys, work.tx.pending(table)) if keys else {}
+    found = enforcer.finder.by_key(table, keys, context.workspace.pending(table)) if keys else {}
     rows = table_of(table.columns, [row for held in found.values() for row in held])
     if not agreeing:
         return rows

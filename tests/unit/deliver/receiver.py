@@ -37,7 +37,7 @@ class Request:
     counted: bool
 
 
-class RuleRegistry:
+class RequestLog:
     """What came, by case."""
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class RuleRegistry:
             return known[-1]
 
 
-BOOK = RuleRegistry()
+REQUESTS = RequestLog()
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -76,7 +76,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         _, case, mood = self.path.split("/")
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        request = BOOK.enter(case, mood, {k.lower(): v for k, v in self.headers.items()}, body)
+        request = REQUESTS.enter(case, mood, {k.lower(): v for k, v in self.headers.items()}, body)
         if request.status is None:
             self.close_connection = True
             self.rfile.read(1)  # until the other side has had enough
@@ -87,8 +87,8 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def do_GET(self) -> None:
-        with BOOK.mutex:
-            told = json.dumps([asdict(r) for r in BOOK.requests.get(self.path[1:], [])])
+        with REQUESTS.mutex:
+            told = json.dumps([asdict(r) for r in REQUESTS.requests.get(self.path[1:], [])])
         self.send_response(200)
         self.end_headers()
         self.wfile.write(told.encode())

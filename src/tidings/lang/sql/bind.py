@@ -19,25 +19,30 @@ from tidings.errors import UnsupportedType
 from tidings.ir import types
 from tidings.ir.expression import Expression
 from tidings.ir.relation import Column, Item, Project, Relation, Union
-from tidings.lang.sql.bound import Bound
 from tidings.lang.sql.context import AnalysisFailed, Analyzer, Context, Namespace
 from tidings.lang.sql.names import check_names, check_reserved, kept_apart
 from tidings.lang.sql.parse import place
-from tidings.lang.sql.query import Binder
+from tidings.lang.sql.query.binder import Binder
+from tidings.lang.sql.query.bound import Bound
 
 __all__ = ["AnalysisFailed", "Analyzer", "Namespace", "bind", "check_names", "check_reserved"]
 
 
 def bind(
-    query: Expression, text: str, namespace: Namespace, analyzer: Analyzer, name: str = "result", own: str | None = None
+    query: Expression,
+    text: str,
+    namespace: Namespace,
+    analyzer: Analyzer,
+    name: str = "result",
+    query_text: str | None = None,
 ) -> Relation:
     """The relational form of a query; its columns have the names and types the analyzer gives them.
 
-    ``text`` is what places refer to, ``own`` the query's part of it.
+    ``text`` is what places refer to, ``query_text`` the query's part of it.
     """
     bound = Binder(Context(text, namespace, analyzer)).query(query, name, {})
-    if own is not None and _has_unnamed_items(query):
-        bound = _with_names_of(own, bound, namespace, analyzer)
+    if query_text is not None and _has_unnamed_items(query):
+        bound = _with_names_of(query_text, bound, namespace, analyzer)
     at = place(text, query)
     check_names(list(bound.names), at)
     unsupported = next((f.type for f in bound.plan.fields if not types.is_supported(f.type)), None)
@@ -55,10 +60,10 @@ def _has_unnamed_items(query: Expression) -> bool:
     return isinstance(first, exp.Select) and not all(isinstance(i, named) for i in first.expressions)
 
 
-def _with_names_of(own: str, bound: Bound, namespace: Namespace, analyzer: Analyzer) -> Bound:
+def _with_names_of(query_text: str, bound: Bound, namespace: Namespace, analyzer: Analyzer) -> Bound:
     """Take invented names from the analysis of the text itself: they repeat it as it was written."""
     scanned = {r: namespace.columns(r) for r in reads(bound.plan)}
-    names = analyzer.names(own, {r: found[1] for r, found in scanned.items() if found is not None})
+    names = analyzer.names(query_text, {r: found[1] for r, found in scanned.items() if found is not None})
     match bound.plan:
         case Project() as plan if names is not None:
             items = zip(kept_apart(names), plan.items, strict=True)

@@ -26,10 +26,10 @@ def reads_clock(node: Expression) -> bool:
     return any(functions.reads_clock(n) for n in node.walk())
 
 
-def at(node: Expression, now: int) -> Expression:
+def at_instant(node: Expression, now: int) -> Expression:
     """A copy of an expression in which the clock says an instant; what else it mentions keeps its place in the text.
 
-    >>> at(exp.maybe_parse("now() > x"), 1_500_000).sql("spark")
+    >>> at_instant(exp.maybe_parse("now() > x"), 1_500_000).sql("spark")
     "CAST('1970-01-01 00:00:01.500000' AS TIMESTAMP) > x"
     """
     whole = exp.Tuple(expressions=[node.copy()])

@@ -1,7 +1,7 @@
 """What a statement asks for, once its text is understood.
 
 Definitions and changes come out as small records; queries stay trees until they are bound.  Places in trees refer to
-``text``, everything that was read together; ``own`` is the text of the one query.
+``text``, everything that was read together; ``query_text`` is the text of the one query.
 """
 
 from __future__ import annotations
@@ -19,12 +19,27 @@ from tidings.errors import InvalidSyntax, Place, UnsupportedStatement
 from tidings.ir.dialect import DIALECT
 from tidings.ir.expression import Expression
 from tidings.lang.sql.bind import check_names
-from tidings.lang.sql.define import AddColumns, CreateTable, RenameColumn, RenameTable, read_alter, read_create_table
-from tidings.lang.sql.dml import Delete, Insert, Merge, Update, read_delete, read_insert, read_merge, read_update
 from tidings.lang.sql.names import relation_name
 from tidings.lang.sql.parse import after_as, place, slices, statements
-from tidings.lang.sql.reader import Reader, parse_at
-from tidings.lang.sql.rule import (
+from tidings.lang.sql.statements.define import (
+    AddColumns,
+    CreateTable,
+    RenameColumn,
+    RenameTable,
+    read_alter,
+    read_create_table,
+)
+from tidings.lang.sql.statements.dml import (
+    Delete,
+    Insert,
+    Merge,
+    Update,
+    read_delete,
+    read_insert,
+    read_merge,
+    read_update,
+)
+from tidings.lang.sql.statements.rule import (
     ActivateRule,
     CreateEvent,
     CreateRule,
@@ -36,13 +51,14 @@ from tidings.lang.sql.rule import (
     is_rule_statement,
     read_rule_statement,
 )
-from tidings.lang.sql.silence import (
+from tidings.lang.sql.statements.silence import (
     SilenceRule,
     SilenceStatement,
     UnsilenceRule,
     is_silence_statement,
     read_silence_statement,
 )
+from tidings.lang.sql.statements.token_reader import TokenReader, parse_at
 
 __all__ = [
     "ActivateRule",
@@ -81,7 +97,7 @@ class CreateView:
     columns: tuple[str, ...]
     query: Expression
     text: str
-    own: str
+    query_text: str
     place: Place | None
     if_absent: bool
     stored: bool = False
@@ -118,7 +134,7 @@ class Query:
 
     query: Expression
     text: str
-    own: str
+    query_text: str
 
 
 Statement: TypeAlias = (
@@ -143,11 +159,11 @@ Statement: TypeAlias = (
 def read(text: str) -> list[Statement]:
     """The statements of a text, in order."""
     parts = _parts(text) if _MAY_BE_ABOUT_RULES.search(text) else []
-    if not any(_is_own(Reader(text, tokens)) for tokens in parts):
+    if not any(_is_own(TokenReader(text, tokens)) for tokens in parts):
         return _plain(text)
     found: list[Statement] = []
     for tokens in parts:
-        reader, stretch = Reader(text, tokens), (tokens[0].start, tokens[-1].end + 1)
+        reader, stretch = TokenReader(text, tokens), (tokens[0].start, tokens[-1].end + 1)
         if is_rule_statement(reader):
             found.append(read_rule_statement(reader, _change))
         elif is_silence_statement(reader):
@@ -162,7 +178,7 @@ _MAY_BE_ABOUT_RULES = re.compile(r"\b(rule|event|signal|enable|disable|unsilence
 """Texts without one of these words need not be looked at twice."""
 
 
-def _is_own(reader: Reader) -> bool:
+def _is_own(reader: TokenReader) -> bool:
     """Whether a statement is one that SQL parsers do not know."""
     return is_rule_statement(reader) or is_silence_statement(reader)
 
@@ -193,17 +209,17 @@ def _change(tree: Expression, text: str) -> Insert | Update | Delete | Merge | N
 def _plain(text: str) -> list[Statement]:
     """The statements of a text that the parser knows."""
     trees = statements(text)
-    return [_statement(tree, text, own) for tree, own in zip(trees, slices(text), strict=True)]
+    return [_statement(tree, text, query_text) for tree, query_text in zip(trees, slices(text), strict=True)]
 
 
-def _statement(tree: Expression, text: str, own: str) -> Statement:
+def _statement(tree: Expression, text: str, query_text: str) -> Statement:
     match tree:
         case exp.Create(kind="TABLE", this=exp.Schema()) if not tree.expression and not tree.args.get("replace"):
             return read_create_table(tree, text)
         case exp.Alter(kind="TABLE") if not tree.args.get("exists"):
             return read_alter(tree, text)
         case exp.Create(kind="VIEW"):
-            return _create_view(tree, text, own)
+            return _create_view(tree, text, query_text)
         case exp.Drop() if tree.args.get("kind") in ("TABLE", "VIEW"):
             names = tuple(relation_name(t, text) for t in tree.args["tables"])
             return Drop(names, tree.args["kind"], bool(tree.args.get("exists")), bool(tree.args.get("cascade")))
@@ -220,13 +236,13 @@ def _statement(tree: Expression, text: str, own: str) -> Statement:
         case exp.Command() if str(tree.this).upper() == "VACUUM" and not tree.expression:
             return Vacuum()
         case exp.Query() | exp.Values():
-            return Query(tree, text, own)
+            return Query(tree, text, query_text)
         case _:
             words = " ".join(tree.sql(DIALECT, comments=False).split()[:3])
             raise UnsupportedStatement(place(text, tree), statement=words)
 
 
-def _create_view(tree: exp.Create, text: str, own: str) -> CreateView:
+def _create_view(tree: exp.Create, text: str, query_text: str) -> CreateView:
     schema = tree.this if isinstance(tree.this, exp.Schema) else None
     named = schema.expressions if schema is not None else []
     name = relation_name(schema.this if schema is not None else tree.this, text)
@@ -239,7 +255,7 @@ def _create_view(tree: exp.Create, text: str, own: str) -> CreateView:
     if exists and replace:
         raise InvalidSyntax(place(text, tree), reason="OR REPLACE and IF NOT EXISTS exclude each other")
     is_stored, refresh, strict = _refresh(tree, text)
-    query = after_as(own)
+    query = after_as(query_text)
     return CreateView(name, columns, tree.expression, text, query, at, exists, is_stored, strict, refresh, replace)
 
 

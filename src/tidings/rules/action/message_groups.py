@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from tidings.clock import instant
 from tidings.errors import InvalidRule, UnknownColumn, closest
-from tidings.lang.sql.rule import Send
+from tidings.lang.sql.statements.rule import Send
 from tidings.rules.action.run import as_json
 from tidings.rules.rule import Rule
 from tidings.store.rules.message_groups import Compose, Gathered, Pace
@@ -27,32 +27,32 @@ from tidings.store.rules.outbox import Message
 
 def check(rule: Rule) -> None:
     """Refuse to gather what is not sent, and by columns that are not there."""
-    gather = rule.read.options.gather
+    gather = rule.options.gather
     if gather is None:
         return
-    if not isinstance(rule.read.action, Send):
+    if not isinstance(rule.statement.action, Send):
         reason = "what is gathered is sent: by NOTIFY, WEBHOOK, FILE or MAIL"
-        raise InvalidRule(rule.read.place, name=rule.name, reason=reason)
+        raise InvalidRule(rule.statement.place, name=rule.name, reason=reason)
     names = [f.name for f in rule.plan.fields]
     for wanted in gather.by:
         if wanted.lower() not in {n.lower() for n in names}:
-            raise UnknownColumn(rule.read.place, closest(wanted, names), name=wanted)
+            raise UnknownColumn(rule.statement.place, closest(wanted, names), name=wanted)
 
 
 def gathers(rule: Rule) -> bool:
     """Whether what a rule has to tell is gathered."""
-    return rule.read.options.gather is not None
+    return rule.options.gather is not None
 
 
 def pace(rule: Rule) -> Pace:
     """When messages of a rule's groups are due; one that does not gather any more tells what is left at once."""
-    gather = rule.read.options.gather
+    gather = rule.options.gather
     return Pace(0, 0) if gather is None else Pace(gather.wait, gather.interval)
 
 
 def parted(rule: Rule, firing: int, time: int, gone: bool, rows: pa.Table) -> list[Gathered]:
     """The rows of a firing by group, each in the order of the rows."""
-    gather = rule.read.options.gather
+    gather = rule.options.gather
     assert gather is not None
     names = {f.name.lower(): f.name for f in rule.plan.fields}
     columns = [names[c.lower()] for c in gather.by]
@@ -73,12 +73,12 @@ class Composer:
     rule: Rule
 
     def __call__(self, key: str, due: int, told: Sequence[Gathered]) -> Message:
-        action, when = self.rule.read.action, self.rule.read.when
+        action, when = self.rule.statement.action, self.rule.when
         assert isinstance(action, Send)
         data = {"rule": self.rule.name, "when": when, "group": json.loads(key)}
         data["firings"] = list(dict.fromkeys(g.firing for g in told))
         data["rows"] = [row for g in told if not g.gone for row in g.rows.to_pylist()]
-        if self.rule.read.options.resolved:
+        if self.rule.options.resolved:
             data["gone"] = [row for g in told if g.gone for row in g.rows.to_pylist()]
         whole = {"type": f"rule.{self.rule.name}", "timestamp": instant(due).isoformat(), "data": data}
         text = as_json(whole)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any, assert_never
@@ -19,18 +19,18 @@ from sqlglot import exp
 from tidings.clock import instant
 from tidings.engine.changes import as_changes
 from tidings.errors import RuleRaised, TidingsError, UnknownColumn, UnknownProcedure, closest
-from tidings.ir.expression import Expression
-from tidings.ir.relation import Column, Relation
-from tidings.lang.sql.bind import bind
+from tidings.ir.relation import Column
 from tidings.lang.sql.context import Analyzer
 from tidings.lang.sql.parse import place
-from tidings.lang.sql.rule import Call, Modify, Raise, Send
+from tidings.lang.sql.statements.rule import Call, Modify, Raise, Send
+from tidings.read.bound_plans import Plans
 from tidings.rules.condition.evaluate import ExtendedNamespace
 from tidings.rules.rule import Rule
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
 from tidings.write import statements
-from tidings.write.transaction import Access, Transaction
+from tidings.write.transaction import Transaction
+from tidings.write.workspace import Workspace
 
 CONDITION = "condition"
 """The name of the instances, to the SQL of an action."""
@@ -74,21 +74,20 @@ class Actions:
 
     def missing(self, rule: Rule) -> UnknownProcedure | None:
         """What is wrong if the procedure of a rule is not registered."""
-        action = rule.read.action
+        action = rule.statement.action
         if not isinstance(action, Call) or action.procedure.lower() in self.procedures:
             return None
         return UnknownProcedure(None, closest(action.procedure, self.procedures), name=action.procedure)
 
-    def run(self, rule: Rule, rows: pa.Table, tx: Transaction) -> None:
+    def run(self, rule: Rule, rows: pa.Table, workspace: Workspace) -> None:
         """Do what a rule is to do with its instances, in a transaction."""
-        action = rule.read.action
+        action = rule.statement.action
         match action:
             case Call():
                 procedure = self.procedure(action.procedure)
-                inside = tx.part(tx.access)
-                procedure(self._arguments(rule, action, rows, tx), inside)
+                procedure(self._arguments(rule, action, rows, workspace), Transaction(workspace.for_action()))
             case Modify():
-                statements.run(tx.part(self._access(rule, rows, tx.access)), action.change)
+                statements.run(self._with_instances(rule, rows, workspace), action.change)
             case Raise():
                 raise refusal(rule.name, action, rows)
             case Send():
@@ -96,7 +95,7 @@ class Actions:
             case _:
                 assert_never(action)
 
-    def _arguments(self, rule: Rule, action: Call, rows: pa.Table, tx: Transaction) -> Rows:
+    def _arguments(self, rule: Rule, action: Call, rows: pa.Table, workspace: Workspace) -> Rows:
         """What a procedure is given: the columns it asks for, or all."""
         if not action.arguments:
             return list(rows.to_pylist())
@@ -104,21 +103,21 @@ class Actions:
         plain = [names.get(a.name.lower()) for a in action.arguments if isinstance(a, exp.Column) and not a.table]
         if len(plain) == len(action.arguments) and None not in plain:
             return list(rows.select(list(dict.fromkeys(plain))).to_pylist())
-        access = self._access(rule, rows, tx.access)
+        own = self._with_instances(rule, rows, workspace)
         query = exp.select(*(a.copy() for a in action.arguments)).from_(CONDITION)
-        plan = access.bind(query, rule.read.text)
-        return list(tx.part(access).answer(plan, access.instant()).to_pylist())
+        plan = own.parts.plans.bind(query, rule.statement.text)
+        return list(own.answer(plan, own.now()).to_pylist())
 
     def check(self, rule: Rule, relations: Relations) -> None:
         """Refuse an action whose names mean nothing, as far as can be told before it runs."""
-        action, known = rule.read.action, ExtendedNamespace(relations, {CONDITION: rule.columns})
+        action, known = rule.statement.action, ExtendedNamespace(relations, {CONDITION: rule.columns})
         match action:
             case Call():
                 names = [c.name for c in rule.columns]
                 for argument in action.arguments:
                     for column in argument.find_all(exp.Column):
                         if column.name.lower() not in {n.lower() for n in names}:
-                            at = place(rule.read.text, column)
+                            at = place(rule.statement.text, column)
                             raise UnknownColumn(at, closest(column.name, names), name=column.name)
             case Modify():
                 change = action.change
@@ -129,20 +128,12 @@ class Actions:
             case _:
                 assert_never(action)
 
-    def _access(self, rule: Rule, rows: pa.Table, access: Access) -> Access:
-        """What a transaction needs, with the instances as one more relation."""
-        relations = with_condition(access.relations, rule.columns)
+    def _with_instances(self, rule: Rule, rows: pa.Table, workspace: Workspace) -> Workspace:
+        """The transaction as an action sees it, with the instances as one more relation."""
+        relations = with_condition(workspace.parts.relations, rule.columns)
+        plans = Plans(relations, self.analyzer, workspace.parts.mutex)
         entry = as_changes(rule.columns, rows, [1] * rows.num_rows)
-
-        def own_bind(query: Expression, text: str, name: str = "result", own: str | None = None) -> Relation:
-            return bind(query, text, relations, self.analyzer, name, own)
-
-        def own_answer(
-            plan: Relation, now: int, changes: Mapping[str, pa.Table], instead: Mapping[str, pa.Table]
-        ) -> pa.Table:
-            return access.answer(plan, now, changes, {**instead, CONDITION: entry})
-
-        return replace(access, relations=relations, bind=own_bind, answer=own_answer)
+        return workspace.for_action(replace(workspace.parts, relations=relations, plans=plans), {CONDITION: entry})
 
 
 def refusal(rule: str, action: Raise, rows: pa.Table) -> RuleRaised:
@@ -164,7 +155,7 @@ def with_condition(relations: Relations, columns: tuple[Column, ...]) -> Relatio
 
 def does(rule: Rule) -> str:
     """An action in two words."""
-    match rule.read.action:
+    match rule.statement.action:
         case Call(procedure=name):
             return f"call {name}"
         case Modify(change=change):
@@ -184,7 +175,7 @@ def what_is_wrong(error: Exception) -> str:
 
 def payload(rule: Rule, firing: int, time: int, rows: pa.Table, gone: bool = False) -> str:
     """What is sent of a firing: JSON with a type, an instant and the rows."""
-    when = "gone" if gone else rule.read.when
+    when = "gone" if gone else rule.when
     data = {"rule": rule.name, "when": when, "firing": firing, "rows": rows.to_pylist()}
     whole = {"type": f"rule.{rule.name}", "timestamp": instant(time).isoformat(), "data": data}
     return as_json(whole)

@@ -28,7 +28,7 @@ from tidings.waves.scheduler import Scheduler
 
 def fired(scheduler: Scheduler, rule: Rule, since: int, until: int) -> Iterator[tuple[int, pa.Table]]:
     """For what a rule fires in ``(since, until]``, by instant, in order."""
-    relations, event = scheduler.relations, rule.read.event
+    relations, event = scheduler.relations, rule.event
     happened = None if event is None else instants(event, relations, since, until, rule.created)
     if rule.asks:
         for at in happened or ():
@@ -59,9 +59,9 @@ def by_instant(delta: pa.Table) -> dict[int, pa.Table]:
 
 def _alone(rule: Rule, relations: Relations, since: int, until: int) -> set[int]:
     """The instants at which a transaction has to be looked at by itself."""
-    if rule.changes_of is not None or (rule.read.options.nervous and rule.read.when == "begins"):
+    if rule.changes_of is not None or (rule.options.nervous and rule.when == "begins"):
         return {t for table in _tables(rule, relations) for t in table.times(since, until)}
-    if rule.activations is not None and not rule.read.options.initial:
+    if rule.activations is not None and not rule.options.initial:
         return set(relations.table(rule.activations).times(since, until))
     return set()
 

@@ -35,14 +35,14 @@ from tidings.engine.changes import (
     went,
     without_version,
 )
-from tidings.engine.plain import row_keys
+from tidings.engine.row_values import row_keys
 from tidings.errors import InvalidRule, Place, UnknownColumn, UnknownRelation, closest
 from tidings.ir.expression import TIME, WEIGHT, Expression
 from tidings.ir.relation import Column, Relation, Scan
 from tidings.lang.sql.bind import bind
 from tidings.lang.sql.context import Analyzer
 from tidings.lang.sql.parse import place
-from tidings.lang.sql.rule import CreateRule
+from tidings.lang.sql.statements.rule import CreateRule
 from tidings.read import in_transaction
 from tidings.rules.condition.transaction_slice import NetEntries, TransactionSlice
 from tidings.rules.rule import CHANGE, ChangesOf, Rule
@@ -240,9 +240,9 @@ def instances(scheduler: Scheduler, rule: Rule, tx_slice: TransactionSlice, judg
     if not changes.keys() & heard:
         return arrow_schema(rule.columns).empty_table()
     found = judge(rule, tx_slice, before, changes, False)
-    if not found.num_rows and not rule.read.options.nervous:
+    if not found.num_rows and not rule.options.nervous:
         return found
-    if rule.read.options.nervous and rule.read.when == "begins":
+    if rule.options.nervous and rule.when == "begins":
         gone = {n: went(e) for n, e in changes.items()}
         common = {n: _together(before.get(n), e) for n, e in gone.items()}
         arrived = {n: rows for n, e in changes.items() if (rows := came(e)).num_rows}
@@ -254,7 +254,7 @@ def instances(scheduler: Scheduler, rule: Rule, tx_slice: TransactionSlice, judg
 def _as_seen(scheduler: Scheduler, rule: Rule, tx_slice: TransactionSlice) -> tuple[NetEntries, NetEntries]:
     """What was done before a stretch and in it, as a rule sees it."""
     before, changes = dict(tx_slice.before), dict(tx_slice.changes)
-    if rule.activations is not None and not rule.read.options.initial and rule.activations in changes:
+    if rule.activations is not None and not rule.options.initial and rule.activations in changes:
         before[rule.activations] = _together(before.get(rule.activations), changes.pop(rule.activations))
     of = rule.changes_of
     if of is not None and changes:
@@ -275,7 +275,7 @@ def _together(one: pa.Table | None, other: pa.Table) -> pa.Table:
 
 def identified(rule: Rule, delta: pa.Table) -> pa.Table:
     """Changes without those in which an instance only takes other values: by its key it was there and still is."""
-    if not rule.key or rule.read.when == "changed":
+    if not rule.key or rule.when == "changed":
         return delta
     keys = row_keys(delta.select([*rule.key, TIME]))
     signs: dict[object, set[bool]] = {}
@@ -286,7 +286,7 @@ def identified(rule: Rule, delta: pa.Table) -> pa.Table:
 
 def told(rule: Rule, delta: pa.Table) -> pa.Table:
     """The rows of a condition's changes that a rule is told of."""
-    match rule.read.when:
+    match rule.when:
         case "begins":
             return rows_that_came(identified(rule, delta))
         case "gone":

@@ -28,7 +28,7 @@ from tidings.ir.expression import Expression
 from tidings.ir.relation import Column, Relation
 from tidings.lang.sql.bind import bind
 from tidings.lang.sql.context import Analyzer
-from tidings.lang.sql.rule import CreateRule
+from tidings.lang.sql.statements.rule import CreateRule
 from tidings.rules.condition.evaluate import ExtendedNamespace, is_plain
 from tidings.rules.rule import Rule
 from tidings.store.relation.net import table_of
@@ -80,7 +80,7 @@ def shapes(
     """The shapes that several rules have, by the rules' numbers; ``plans`` has those that were bound before."""
     groups: dict[str, list[tuple[Rule, _Taken]]] = {}
     for rule in rules:
-        taken = _taken(rule.read, relations)
+        taken = _taken(rule.statement, relations)
         if taken is not None and rule.changes_of is None and not rule.asks:
             groups.setdefault(taken.key, []).append((rule, taken))
     found: dict[int, RuleShape] = {}
@@ -176,7 +176,9 @@ def _bound(
     """The query of a shape; None if it is not that of its rules with columns for constants."""
     first, taken = group[0]
     try:
-        plan = bind(taken.tree, first.read.text, ExtendedNamespace(relations, {CONSTANTS: columns}), analyzer, name)
+        plan = bind(
+            taken.tree, first.statement.text, ExtendedNamespace(relations, {CONSTANTS: columns}), analyzer, name
+        )
     except TidingsError:
         return None
     own, expected = plan.fields[:-1], first.plan.fields

@@ -21,11 +21,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidings.engine.changes import paired
-from tidings.engine.plain import row_keys
+from tidings.engine.row_values import row_keys
 from tidings.errors import InvalidRule, UnknownColumn, UnknownEvent, UnknownRelation, closest
 from tidings.ir.expression import TIME, WEIGHT
 from tidings.ir.relation import Version
-from tidings.lang.sql.event import And, At, Event, Every, Or, SignalEvent, TableEvent, Then
+from tidings.lang.sql.statements.event import And, At, Event, Every, Or, SignalEvent, TableEvent, Then
 from tidings.rules.condition.transaction_slice import TransactionSlice
 from tidings.rules.event.spans import Moment, Plain, reach, spans
 from tidings.rules.rule import is_temporal

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable
 from itertools import accumulate
 from typing import TypeAlias, assert_never
 
-from tidings.lang.sql.event import And, At, Event, Every, Or, SignalEvent, TableEvent, Then
+from tidings.lang.sql.statements.event import And, At, Event, Every, Or, SignalEvent, TableEvent, Then
 
 Moment: TypeAlias = tuple[int, int]
 """An instant, and a place in the open transaction; 0 in those that are committed."""

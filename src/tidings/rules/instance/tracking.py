@@ -17,11 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidings.engine.arrow import arrow_schema
-from tidings.engine.plain import row_keys
+from tidings.engine.row_values import row_keys
 from tidings.errors import InvalidRule
 from tidings.ir.expression import TIME, WEIGHT
 from tidings.ir.relation import Column
-from tidings.lang.sql.rule import Send
+from tidings.lang.sql.statements.rule import Send
 from tidings.read import in_transaction
 from tidings.rules.agenda import Fired
 from tidings.rules.event.occurrence import instants
@@ -38,7 +38,7 @@ Became = dict[str, Instance | None]
 
 def check(rule: Rule) -> None:
     """Refuse lives that cannot be led."""
-    read, options = rule.read, rule.read.options
+    read, options = rule.statement, rule.options
 
     def refuse(reason: str) -> None:
         raise InvalidRule(read.place, name=rule.name, reason=reason)
@@ -96,7 +96,7 @@ class InstanceTracker:
     def _lived(
         self, rule: Rule, known: list[Instance], changes: list[InstanceChange], since: int, until: int
     ) -> tuple[list[Told], Became]:
-        relations, event, options = self.scheduler.relations, rule.read.event, rule.read.options
+        relations, event, options = self.scheduler.relations, rule.event, rule.options
         silent = set[int]()
         if rule.activations is not None and not options.initial:
             silent = set(relations.table(rule.activations).times(since, until))
@@ -108,7 +108,7 @@ class InstanceTracker:
         def awaited(at: int) -> bool:
             return at not in silent and (heard is None or at in heard)
 
-        counts: tuple[Counts, Counts] = (alike, awaited) if rule.read.when == "gone" else (awaited, alike)
+        counts: tuple[Counts, Counts] = (alike, awaited) if rule.when == "gone" else (awaited, alike)
         told, became = lived(known, changes, until, Span(options.hold, options.keep_alive), *counts)
         return told, dict(became)
 
@@ -151,8 +151,8 @@ def _fitting(rule: Rule, known: list[Instance]) -> tuple[list[Instance], Became]
 
 def _found(key: str, count: int, row: pa.Table, rule: Rule) -> Instance:
     """An instance that was there before anybody looked."""
-    if rule.read.options.initial:
-        return Instance(key, "pending", count, row, rule.until, due=rule.until + rule.read.options.hold)
+    if rule.options.initial:
+        return Instance(key, "pending", count, row, rule.until, due=rule.until + rule.options.hold)
     return Instance(key, "alive", count, row, None, quiet=True)
 
 
@@ -167,7 +167,7 @@ def _away(one: Instance, rule: Rule) -> Instance | None:
         return one
     if one.phase == "pending" or one.quiet:
         return None
-    due = rule.until + rule.read.options.keep_alive
+    due = rule.until + rule.options.keep_alive
     return replace(one, phase="lingering", count=0, ended=rule.until, due=due)
 
 
@@ -189,8 +189,8 @@ def _together(rule: Rule, told: list[Told], became: Became) -> dict[tuple[int, b
         key = one.instance.key
         if not one.gone:
             unheard[key] = not rule.is_within(one.at)
-        wanted = one.gone if rule.read.when == "gone" else not one.gone or rule.read.options.resolved
-        unknown = rule.read.when != "gone" and (one.instance.quiet or unheard.get(key, False))
+        wanted = one.gone if rule.when == "gone" else not one.gone or rule.options.resolved
+        unknown = rule.when != "gone" and (one.instance.quiet or unheard.get(key, False))
         if wanted and not unknown and rule.is_within(one.at):
             found.setdefault((one.at, one.gone), []).append(one)
     for key in (k for k, is_unheard in unheard.items() if is_unheard):
@@ -206,7 +206,7 @@ def _fired(rule: Rule, told: list[Told], became: Became, silences: Silences) -> 
     for (at, gone), some in _together(rule, told, became).items():
         rows = _rows(some)
         mask = silences.mask(rule, rows, at)
-        if gone and rule.read.when != "gone":
+        if gone and rule.when != "gone":
             mask = [m or muted.get(t.instance.key, t.instance.muted) for m, t in zip(mask, some, strict=True)]
         else:
             muted |= {t.instance.key: m for m, t in zip(mask, some, strict=True)}

@@ -13,7 +13,7 @@ from tidings.store.relation.view import StoredView, View
 
 @dataclass(slots=True)
 class Relations:
-    """Tables and views; see :class:`tidings.lang.sql.bind.Relations` for what the binder asks of it."""
+    """Tables and views; see :class:`tidings.lang.sql.context.Namespace` for what the binder asks of it."""
 
     _tables: dict[str, Table] = field(default_factory=dict)
     _views: dict[str, View | StoredView] = field(default_factory=dict)

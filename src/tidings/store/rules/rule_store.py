@@ -31,7 +31,7 @@ FIRED, SETTLED = "firing.written", "firing.settled"
 
 
 @dataclass(frozen=True, slots=True)
-class KeptRule:
+class RuleRecord:
     """A rule as the catalog knows it."""
 
     id: int
@@ -67,13 +67,13 @@ class RuleStore:
 
     # rules
 
-    def rules(self) -> list[KeptRule]:
+    def rules(self) -> list[RuleRecord]:
         """All rules, in the order they were made."""
         with self.storage.rule_tables.reading() as connection:
             found = connection.execute(select(schema.rule).order_by(schema.rule.c.id)).all()
-        return [KeptRule(r.id, r.name, r.text, bool(r.enabled), r.created, r.until, r.error) for r in found]
+        return [RuleRecord(r.id, r.name, r.text, bool(r.enabled), r.created, r.until, r.error) for r in found]
 
-    def create(self, rule: KeptRule) -> None:
+    def create(self, rule: RuleRecord) -> None:
         """Keep a rule, in the place of one of the same number."""
         values = {"name": rule.name, "text": rule.text, "enabled": int(rule.enabled)}
         values |= {"created": rule.created, "until": rule.until, "error": None}

@@ -111,7 +111,7 @@ def test_stored_view(words: str, is_stored: bool, strict: bool) -> None:
     (found,) = read(f"CREATE {words} AS SELECT 1 AS a")
     assert isinstance(found, CreateView)
     assert (found.name, found.stored, found.strict) == ("v", is_stored, strict)
-    assert found.own == "SELECT 1 AS a"
+    assert found.query_text == "SELECT 1 AS a"
 
 
 @pytest.mark.parametrize("value", ["'full'", "''", "3", "'strict'", "'incremental  strict'"])

@@ -1,0 +1,41 @@
+"""Engines by the names users give them.  Each is imported when it is asked for: neither needs the other."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from tidings.engine.backend import Backend
+from tidings.errors import UnknownEngine
+
+if TYPE_CHECKING:
+    from tidings.engine.duckdb import DuckDB
+
+
+MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+"""The bytes of this machine's memory."""
+
+
+def backend_named(engine: str, session: Any = None) -> Backend:
+    """The engine of a name; ``session`` is the Spark session to work in, if there is one."""
+    match engine:
+        case "spark":
+            from tidings.engine.spark import Spark
+
+            return Spark(session)
+        case "duckdb":
+            from tidings.engine.duckdb import DuckDB
+
+            return DuckDB()
+        case _:
+            raise UnknownEngine(name=engine)
+
+
+def in_process_duckdb() -> DuckDB:
+    """The engine of the in-process runner: DuckDB on all cores of the machine, in a third of its memory.
+
+    A query that needs more memory fails; the runner then gives it to the main engine.
+    """
+    from tidings.engine.duckdb import DuckDB
+
+    return DuckDB(threads=os.cpu_count() or 1, memory=MEMORY // 3)

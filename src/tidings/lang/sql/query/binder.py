@@ -1,0 +1,194 @@
+"""Queries: SELECT, set operations, VALUES, names of tables and views, common table expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from tidings.errors import InvalidExpression, UnknownRelation, closest
+from tidings.ir.expression import Expression, cast, typed_null
+from tidings.ir.relation import (
+    Column,
+    Item,
+    Project,
+    Relation,
+    Scan,
+    SetKind,
+    SetOperation,
+    Union,
+    Values,
+)
+from tidings.lang.sql.context import Context
+from tidings.lang.sql.names import check_reserved
+from tidings.lang.sql.query.bound import Bound, distinct_rows
+from tidings.lang.sql.query.expression import bind_expression
+from tidings.lang.sql.query.order import count, first_rows, ordinal
+from tidings.lang.sql.query.scope import Outer, Scope
+from tidings.lang.sql.query.select import bind_select, refused_clauses
+from tidings.lang.sql.query.sources import bind_from
+
+NamedQueries = Mapping[str, "Cte"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cte:
+    """A common table expression, and those its own text may use."""
+
+    tree: exp.CTE
+    visible: NamedQueries
+
+
+@dataclass(slots=True)
+class Binder:
+    """Binds the queries of one text."""
+
+    ctx: Context
+
+    def query(self, node: Expression, name: str, ctes: NamedQueries, outer: Outer | None = None) -> Bound:
+        """A query expression, whose result goes by ``name``; ``outer`` is the query around a subquery."""
+        ctes = self.with_clause(node, ctes)
+        match node:
+            case exp.Subquery() if not refused_clauses(node):
+                return self.query(node.this, name, ctes, outer)
+            case exp.Select():
+                return bind_select(self, node, name, ctes, outer)
+            case exp.SetOperation() if not refused_clauses(node):
+                return self._set_operation(node, name, ctes, outer)
+            case exp.Values():
+                return Bound.of(self.values(node, name))
+            case exp.Table() if not node.args.get("joins"):
+                return self.named(node, name, ctes)
+            case exp.Table():
+                construct = "a parenthesised join"
+            case _:
+                construct = f"a {node.key.upper()} statement"
+        raise self.ctx.unsupported(construct, node)
+
+    def with_clause(self, node: Expression, ctes: NamedQueries) -> NamedQueries:
+        clause = node.args.get("with_")
+        if clause is None:
+            return ctes
+        if clause.args.get("recursive"):
+            raise self.ctx.unsupported("WITH RECURSIVE", clause)
+        for cte in clause.expressions:
+            check_reserved(cte.alias, self.ctx.place(cte.args["alias"]))
+            ctes = {**ctes, cte.alias.lower(): Cte(cte, ctes)}
+        return ctes
+
+    def _set_operation(self, node: exp.SetOperation, name: str, ctes: NamedQueries, outer: Outer | None) -> Bound:
+        left, right = (self.query(side, name, ctes, outer) for side in (node.left, node.right))
+        if node.args.get("by_name"):
+            right = self._by_name(node, left.names, right)
+        if outer is not None:
+            outer.total = False
+        branches = (left.plan, right.plan)
+        sides = [exp.select(*(typed_null(f.type).as_(f"c{i}") for i, f in enumerate(b.fields))) for b in branches]
+        columns = self.ctx.analyze(exp.union(*sides, distinct=False), node)
+        merged = tuple(Column(f.name, c.type) for f, c in zip(left.plan.fields, columns, strict=True))
+        one, other = (self._widen(b, merged) for b in branches)
+        distinct = bool(node.args.get("distinct"))
+        plan: Relation
+        if isinstance(node, exp.Union):
+            plan = Union((one, other), self.ctx.alias(name), merged)
+            plan = distinct_rows(self.ctx, plan, name) if distinct else plan
+        else:
+            kind = SetKind.EXCEPT if isinstance(node, exp.Except) else SetKind.INTERSECT
+            plan = SetOperation(kind, not distinct, one, other, self.ctx.alias(name), merged)
+        return Bound(self._cut_to_limit(node, plan, left.names, name), left.names)
+
+    def _by_name(self, node: exp.SetOperation, names: tuple[str, ...], right: Bound) -> Bound:
+        """The right side with its columns in the order of the left one's."""
+        fields = dict(zip((n.lower() for n in right.names), right.plan.fields, strict=False))
+        if sorted(fields) != sorted(n.lower() for n in names) or len(fields) < len(right.names):
+            reason = f"the sides of a set operation BY NAME have the columns {', '.join(names)} and "
+            raise InvalidExpression(self.ctx.place(node), reason=reason + ", ".join(right.names))
+        ordered = [*(fields[n.lower()] for n in names), *right.plan.fields[len(names) :]]
+        items = tuple(Item(f.name, f.type, f.expression) for f in ordered)
+        return Bound(Project(right.plan, self.ctx.alias("named"), items), names)
+
+    def _cut_to_limit(self, node: exp.SetOperation, plan: Relation, names: tuple[str, ...], name: str) -> Relation:
+        """ORDER BY with LIMIT after a set operation."""
+        limit, offset = (count(self.ctx, node.args.get(a)) for a in ("limit", "offset"))
+        if limit is None and offset is None:
+            return plan
+        order = node.args.get("order")
+        if order is None:
+            raise self.ctx.unsupported("LIMIT without ORDER BY", node)
+        by_name = {n.lower(): f.name for n, f in zip(names, plan.fields, strict=False)}
+        parts = []
+        for part in order.expressions:
+            found = ordinal(self.ctx, part.this, [f.name for f in plan.fields]) or by_name.get(part.this.name.lower())
+            if found is None:
+                raise self.ctx.unsupported("ORDER BY something else than an output column", part)
+            placed = part.copy()
+            placed.set("this", exp.column(found))
+            parts.append(placed)
+        out = [Item(f.name, f.type, f.expression) for f in plan.fields]
+        return first_rows(self.ctx, plan, out, parts, offset or 0, limit, name)
+
+    def _widen(self, branch: Relation, columns: tuple[Column, ...]) -> Relation:
+        """Cast a union branch to the common types.
+
+        Without it a delta that has only one of the branches would carry that branch's narrower types.
+        """
+        pairs = list(zip(branch.fields, columns, strict=True))
+        if all(f.type == c.type for f, c in pairs):
+            return branch
+        items = (
+            Item(c.name, c.type, f.expression if f.type == c.type else cast(f.expression, c.type)) for f, c in pairs
+        )
+        return Project(branch, self.ctx.alias("widened"), tuple(items))
+
+    def values(self, node: exp.Values, name: str) -> Values:
+        rows = [r.expressions if isinstance(r, exp.Tuple) else [r] for r in node.expressions]
+        empty = Scope()
+        cells = tuple(tuple(bind_expression(self.ctx, c, empty, {}) for c in row) for row in rows)
+        if len({len(row) for row in rows}) > 1:
+            raise InvalidExpression(self.ctx.place(node), reason="the rows of VALUES differ in their number of columns")
+        source = node.copy()
+        source.set("alias", exp.TableAlias(this=exp.to_identifier("v")))
+        columns = self.ctx.analyze(exp.select("*").from_(source), node)
+        names = list(self.renamed(tuple(f"col{i + 1}" for i in range(len(columns))), node))
+        return Values(
+            self.ctx.alias(name), tuple(Column(n, c.type) for n, c in zip(names, columns, strict=True)), cells
+        )
+
+    def from_clause(
+        self, node: exp.Select, ctes: NamedQueries, outer: Outer | None
+    ) -> tuple[Scope, Relation, exp.Select]:
+        """The sources in scope, their join, and the analyzer's stand-in for the clause."""
+        return bind_from(self, node, ctes, outer)
+
+    def renamed(self, names: tuple[str, ...], node: Expression) -> tuple[str, ...]:
+        """The columns' names after an alias that lists them, as in ``t AS x (a, b)``."""
+        listed = _alias_columns(node)
+        if not listed:
+            return names
+        if len(listed) != len(names):
+            reason = f"the relation has {len(names)} columns, its alias names {len(listed)}"
+            raise InvalidExpression(self.ctx.place(node.args["alias"]), reason=reason)
+        for identifier in listed:
+            check_reserved(identifier.name, self.ctx.place(identifier))
+        return tuple(i.name for i in listed)
+
+    def named(self, node: exp.Table, name: str, ctes: NamedQueries) -> Bound:
+        """A table, a view or a common table expression by its name."""
+        if not isinstance(node.this, exp.Identifier):
+            raise self.ctx.unsupported("a table function", node)
+        at = self.ctx.place(node.this)
+        cte = ctes.get(node.name.lower()) if not node.db else None
+        if cte is not None:
+            bound = self.query(cte.tree.this, name, cte.visible)
+            return Bound(bound.plan, self.renamed(bound.names, cte.tree))
+        found = self.ctx.namespace.columns(".".join(p.name for p in node.parts))
+        if found is None:
+            known = [*self.ctx.namespace.names(), *(c.tree.alias for c in ctes.values())]
+            raise UnknownRelation(at, closest(node.name, known), name=".".join(p.name for p in node.parts))
+        return Bound.of(Scan(found[0], self.ctx.alias(name), found[1]))
+
+
+def _alias_columns(node: Expression) -> list[exp.Identifier]:
+    alias = node.args.get("alias")
+    return list(alias.args.get("columns") or []) if alias is not None else []

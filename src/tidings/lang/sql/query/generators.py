@@ -1,0 +1,189 @@
+"""Functions that make rows: ``explode`` and its kind, in the SELECT list, in LATERAL VIEW and in FROM.
+
+All are one array per row, unnested, and expressions over its elements:
+
+====================  ===========================  ==============================================
+``explode(array)``    the array                    ``col`` is the element
+``explode(map)``      its entries                  ``key`` and ``value`` are fields of the element
+``posexplode(array)``  the numbers of its elements  ``pos`` is the number, ``col`` the element there
+``inline(array)``     the array                    its fields are the columns
+``stack(n, …)``       an array of rows             ``col0``, ``col1``, … are fields of the element
+====================  ===========================  ==============================================
+
+With OUTER an array that is empty or NULL counts as an array of one NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sqlglot import exp
+
+from tidings.analysis import functions
+from tidings.errors import InvalidExpression
+from tidings.ir import types
+from tidings.ir.expression import Expression, cast, column, literal, operand, typed_null
+from tidings.ir.relation import Column, Item, Project, Relation, Unnest
+from tidings.lang.sql.context import Context
+from tidings.lang.sql.names import kept_apart
+
+_ELEMENT = "element"
+
+
+class GeneratedColumn(NamedTuple):
+    """A column a generator makes."""
+
+    name: str
+    type: str
+    expression: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Generator:
+    """A call of a function that makes rows, and the names its columns are given."""
+
+    call: Expression
+    names: tuple[str, ...]
+    outer: bool = False
+
+    @property
+    def arguments(self) -> list[Expression]:
+        whole = isinstance(self.call, exp.Stack | exp.Anonymous)
+        return list(self.call.expressions) if whole else [self.call.this]
+
+
+def generator(item: Expression) -> Generator | None:
+    """The generator an item of a SELECT list is, with the names the item gives."""
+    match item:
+        case exp.Aliases():
+            call, names = item.this, tuple(i.name for i in item.expressions)
+        case exp.Alias():
+            call, names = item.this, (item.alias,)
+        case _:
+            call, names = item, ()
+    return Generator(call, names) if functions.is_generator(call) else None
+
+
+def unnested(
+    ctx: Context, plan: Relation, asked: Generator, arguments: Sequence[Expression]
+) -> tuple[Relation, list[GeneratedColumn]]:
+    """A plan with one row per row the generator makes, and the columns it makes; ``arguments`` are over the plan."""
+    name = functions.function_name(asked.call) or ""
+    outer = asked.outer or name.endswith("_outer")
+    alias = ctx.alias(_ELEMENT)
+    own: Expression = column(alias, _ELEMENT)
+    known = ctx.types(list(arguments), plan.fields, asked.call)
+    match name.removesuffix("_outer"):
+        case "explode" | "posexplode" as kind if len(arguments) == 1 and types.elements(known[0]):
+            array, element = _entries(arguments[0], known[0])
+            made = _parts(own, element, known[0])
+            if kind == "posexplode":
+                pos = cast(own, "int")
+                there: Expression = exp.Bracket(
+                    this=operand(array), expressions=[exp.Add(this=pos, expression=literal(1))], offset=1, safe=True
+                )
+                made = [GeneratedColumn("pos", "int", pos), *_parts(there, element, known[0])]
+                last = exp.Sub(this=exp.ArraySize(this=array.copy()), expression=literal(1))
+                array, element = exp.GenerateSeries(start=literal(0), end=last), "int"
+                array = _if_any(arguments[0], known[0], array)
+        case "inline" if len(arguments) == 1 and known[0].startswith("array<struct<"):
+            array, (element,) = arguments[0], types.elements(known[0])
+            made = _fields(own, element)
+        case "stack":
+            array, element = _stacked(ctx, plan, asked.call, arguments)
+            made = _fields(own, element)
+        case "explode" | "posexplode" | "inline":
+            raise InvalidExpression(ctx.place(asked.call), reason=f"{name}() of {known[0]}")
+        case _:
+            raise ctx.unsupported(f"{name}()", asked.call)
+    if outer and not isinstance(asked.call, exp.Stack):  # a stack is never empty
+        empty = exp.Array(expressions=[typed_null(element)])
+        array = _if_any(arguments[0], known[0], array, empty)
+    if asked.names and len(asked.names) != len(made):
+        reason = f"{name}() makes {len(made)} columns, {len(asked.names)} are named"
+        raise InvalidExpression(ctx.place(asked.call), reason=reason)
+    if asked.names:
+        made = [GeneratedColumn(n, o.type, o.expression) for n, o in zip(asked.names, made, strict=True)]
+    return Unnest(plan, alias, Column(_ELEMENT, element), array), made
+
+
+def _entries(value: Expression, type: str) -> tuple[Expression, str]:
+    """What is unnested of an array or map, and the type of its elements."""
+    if type.startswith("array<"):
+        return value, types.elements(type)[0]
+    key, item = types.elements(type)
+    return _call("map_entries", value), f"struct<key:{key},value:{item}>"
+
+
+def _parts(element: Expression, type: str, whole: str) -> list[GeneratedColumn]:
+    return _fields(element, type) if whole.startswith("map<") else [GeneratedColumn("col", type, element)]
+
+
+def _fields(element: Expression, type: str) -> list[GeneratedColumn]:
+    return [
+        GeneratedColumn(n, t, exp.Dot(this=operand(element), expression=exp.to_identifier(n, quoted=True)))
+        for n, t in types.fields(type)
+    ]
+
+
+def _if_any(value: Expression, type: str, array: Expression, empty: Expression | None = None) -> Expression:
+    """An array where a value has elements; else another one, or NULL."""
+    held = value if type.startswith("array<") else _call("map_keys", value)
+    some = exp.GT(this=exp.ArraySize(this=held.copy()), expression=literal(0))
+    return exp.Case(ifs=[exp.If(this=some, true=array.copy())], default=empty)
+
+
+def _call(name: str, value: Expression) -> Expression:
+    return exp.func(name, value.copy(), dialect="spark")
+
+
+def _stacked(ctx: Context, plan: Relation, call: Expression, cells: Sequence[Expression]) -> tuple[Expression, str]:
+    """``stack(n, …)``: its cells row by row, each column of one type."""
+    count = call.this
+    if not isinstance(count, exp.Literal) or not str(count.this).isdigit() or not int(str(count.this)):
+        raise InvalidExpression(ctx.place(call), reason="stack() needs a number of rows")
+    rows = int(str(count.this))
+    width = -(-len(cells) // rows)
+    columns = [cells[c::width] for c in range(width)]
+    common = [exp.Coalesce(this=c[0].copy(), expressions=[e.copy() for e in c[1:]]) for c in columns]
+    kinds = ctx.types(list(common), plan.fields, call)
+
+    def cell(r: int, c: int) -> Expression:
+        value = cast(columns[c][r], kinds[c]) if r < len(columns[c]) else typed_null(kinds[c])
+        return exp.PropertyEQ(this=exp.to_identifier(f"col{c}"), expression=value)
+
+    structs = [exp.Struct(expressions=[cell(r, c) for c in range(width)]) for r in range(rows)]
+    fields = ",".join(f"col{c}:{kind}" for c, kind in enumerate(kinds))
+    return exp.Array(expressions=structs), f"struct<{fields}>"
+
+
+def expanded(
+    ctx: Context, rows: Project, names: Sequence[str], generators: Mapping[int, Generator]
+) -> tuple[Relation, list[Item], tuple[str, ...]]:
+    """The rows of a SELECT list with what its generators make in the place of their arguments.
+
+    ``generators`` are known by the place of their first argument.  Columns without a name come after those with one.
+    """
+    plan: Relation = rows
+    made: list[GeneratedColumn] = []
+    unnamed: list[GeneratedColumn] = []
+    fields = list(enumerate(rows.fields))
+    while fields:
+        (at, first), *rest = fields
+        asked = generators.get(at)
+        if asked is not None:
+            width = len(asked.arguments)
+            plan, outputs = unnested(ctx, plan, asked, [f.expression for _, f in fields[:width]])
+            made += outputs
+            fields = fields[width:]
+        else:
+            named = at < len(names)
+            (made if named else unnamed).append(
+                GeneratedColumn(names[at] if named else first.name, first.type, first.expression)
+            )
+            fields = rest
+    given = tuple(o.name for o in made)
+    out = zip([*kept_apart(given), *(o.name for o in unnamed)], [*made, *unnamed], strict=True)
+    return plan, [Item(name, o.type, o.expression) for name, o in out], given

@@ -1,0 +1,104 @@
+"""Loads: many rows at once, from outside of transactions.
+
+The first rows of a table have no instant of their own: they count as having been there before the first transaction.
+The rows of a history have the instants that one of their columns tells, and are logged at these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from tidings.analysis.influents import influents
+from tidings.errors import InvalidRow, UnknownColumn, UnsupportedStatement, closest
+from tidings.store.load import load
+from tidings.store.relation.history import entries
+from tidings.store.relation.log import span
+from tidings.store.relation.table import Table
+from tidings.write.commit import Commits
+from tidings.write.hooks import LoadHook
+
+
+@dataclass(frozen=True, slots=True)
+class Loader:
+    """Loads rows into the tables of one database."""
+
+    commits: Commits
+
+    def load(
+        self, table: str | Mapping[str, Any], data: Any, sorted_by: str | None, late: str, hook: LoadHook | None
+    ) -> None:
+        """Load rows into a table, or into each table of a mapping; a table with a time column gets a history."""
+        relations = self.commits.storage.relations
+        for name in [table] if isinstance(table, str) else table:
+            if relations.table(name).role == "event":
+                raise UnsupportedStatement(None, f"use db.signal({name!r}, …)", statement=f"a load of the event {name}")
+        if not isinstance(table, str):
+            self._load_history(table, late, hook)
+        elif relations.table(table).constraints.time_column is not None:
+            self._load_history({table: data}, late, hook)
+        else:
+            self._load_first_rows(relations.table(table), data, sorted_by, hook)
+
+    def _load_first_rows(self, target: Table, data: Any, sorted_by: str | None, hook: LoadHook | None) -> None:
+        """Give an empty table its first rows; stored views that read it begin anew."""
+        storage, enforcer, timeline = self.commits.storage, self.commits.enforcer, self.commits.timeline
+        if target.base is not None or target.times(-1, timeline.time):
+            raise InvalidRow(row=1, table=target.name, reason="only a table without rows can be loaded")
+        names = [c.name for c in target.columns]
+        key = next((n for n in names if n.lower() == (sorted_by or target.key_column).lower()), None)
+        if key is None:
+            raise UnknownColumn(None, closest(str(sorted_by), names), name=sorted_by)
+        rows = _as_declared(target, data)
+        definitions = storage.relations.definitions()
+        readers = [v for v in storage.relations.stored() if target.name in influents(v.plan, definitions)]
+        has_readers = timeline.time or timeline.followed
+        if hook is not None:
+            hook.before(target)
+
+        def check() -> None:
+            enforcer.check_base(target)
+            if hook is not None:
+                hook.loaded(target)
+
+        with timeline.redefining([target.name]) if has_readers else nullcontext():
+            load(storage, target, rows, key, readers, check, None if hook is None else hook.record)
+
+    def _load_history(self, data: Mapping[str, Any], late: str, hook: LoadHook | None) -> None:
+        """Log rows at the instants they tell, as the transactions they were."""
+        storage, timeline = self.commits.storage, self.commits.timeline
+        settled = timeline.settled()
+        rows = [(storage.relations.table(name), rows) for name, rows in data.items()]
+        histories = entries(rows, after=settled, present=timeline.next(), late=late)
+        for table, entry in histories:
+            self.commits.enforcer.check_history(table, entry)
+        if not histories:
+            return
+        until = max(span(entry)[1] for _, entry in histories)
+        tables = [table for table, _ in histories]
+        logged = None if hook is None else partial(hook.logged, tables, settled, until)
+        self.commits.record([(table, table.spanning(entry)) for table, entry in histories], until, logged)
+
+
+def _as_declared(target: Table, data: Any) -> Any:
+    """An Arrow table or a frame with its columns in the order of the table's; refused if it has others."""
+    if not isinstance(data, pa.Table) and not hasattr(data, "select"):
+        return data  # the engine says that it cannot read it
+    names = list(data.column_names if isinstance(data, pa.Table) else data.columns)
+    by_lower_name = {name.lower(): name for name in names}
+    missing = [c.name for c in target.columns if c.name.lower() not in by_lower_name]
+    if missing or len(names) != len(target.columns):
+        declared = ", ".join(c.name for c in target.columns)
+        reason = f"the rows have the columns {', '.join(names)}, the table has {declared}"
+        raise InvalidRow(row=1, table=target.name, reason=reason)
+    in_order = [by_lower_name[c.name.lower()] for c in target.columns]
+    if in_order == names:
+        return data
+    return data.select(
+        in_order if isinstance(data, pa.Table) else [f"`{name.replace('`', '``')}`" for name in in_order]
+    )

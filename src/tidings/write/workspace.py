@@ -1,0 +1,199 @@
+"""The inside of a transaction: what it has done so far, and what statements, rules and the commit need of it.
+
+Users hold a :class:`tidings.write.transaction.Transaction`, which is a thin front of this.  Changes are collected and
+netted as they come; nothing is written before the commit.  Queries see the committed rows with these changes on top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import RLock
+from types import TracebackType
+
+import pyarrow as pa
+
+from tidings.constraints.enforce import Enforcer
+from tidings.engine.changes import as_changes
+from tidings.errors import UnknownEvent, UnknownTransactionState, UnsupportedStatement
+from tidings.ir.relation import Relation
+from tidings.read.answers import Answers
+from tidings.read.bound_plans import Plans
+from tidings.store.relation.net import Net
+from tidings.store.relation.relations import Relations
+from tidings.store.relation.table import Table
+from tidings.store.timeline import Timeline
+from tidings.write.commit import Commits
+from tidings.write.hooks import TransactionHook
+from tidings.write.table_changes import TableChanges
+
+DoneChange = tuple[Table, pa.Table, int]
+"""Rows of a table that came (1) or went (-1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteParts:
+    """The parts of a database that its transactions work with."""
+
+    relations: Relations
+    plans: Plans
+    answers: Answers
+    enforcer: Enforcer
+    timeline: Timeline
+    commits: Commits
+    mutex: RLock
+    """Lets one thread in at a time: transactions of several threads share the engine and the tables in memory."""
+
+
+def no_hook(workspace: Workspace) -> TransactionHook | None:
+    """The hook of a transaction that nobody watches."""
+    return None
+
+
+@dataclass(slots=True)
+class Workspace:
+    """One transaction while it is open; leaving the ``with`` block commits it, an exception rolls it back."""
+
+    parts: WriteParts
+    hook_for: Callable[[Workspace], TransactionHook | None] = no_hook
+    """Makes the hook that watches this transaction, when it is first needed."""
+    given: Mapping[str, pa.Table] = field(default_factory=dict)
+    """The rows, as changes that bring them, of relations that only this transaction knows."""
+    time: int | None = field(init=False, default=None)
+    """The commit time, once committed."""
+    done: list[DoneChange] = field(init=False, default_factory=list)
+    """What has been done, in order."""
+    ended_by: str | None = field(init=False, default=None)
+    """Why the transaction is over, for messages; None while it is open."""
+    _is_for_action: bool = field(init=False, default=False)
+    _changes: dict[int, TableChanges] = field(init=False, default_factory=dict)
+    """By the number of the table."""
+    _hook: TransactionHook | None = field(init=False, default=None)
+    _has_hook: bool = field(init=False, default=False)
+
+    def for_action(self, parts: WriteParts | None = None, given: Mapping[str, pa.Table] | None = None) -> Workspace:
+        """The same transaction for a rule's action, which may change rows in it but not end it.
+
+        No hook is called for what the action does.  It may have relations of its own: ``parts`` know their names,
+        ``given`` has their rows.
+        """
+        workspace = Workspace(parts or self.parts, given=given or {})
+        workspace.done, workspace._changes, workspace._is_for_action = self.done, self._changes, True
+        return workspace
+
+    @property
+    def hook(self) -> TransactionHook | None:
+        """The hook that watches this transaction, if there is one."""
+        if not self._has_hook:
+            self._has_hook, self._hook = True, self.hook_for(self)
+        return self._hook
+
+    def now(self) -> int:
+        """The present instant; the commit time is not before it."""
+        return self.parts.timeline.now()
+
+    # changes
+
+    def target(self, name: str) -> Table:
+        """The table of a name, to be changed."""
+        self.require_open()
+        table = self.parts.relations.table(name)
+        if table.role == "event":
+            raise UnsupportedStatement(None, f"SIGNAL {table.name}", statement=f"a change of the event {table.name}")
+        return table
+
+    def event(self, name: str) -> Table:
+        """The event of a name, to be signalled."""
+        self.require_open()
+        event = self.parts.relations.find(name)
+        if not isinstance(event, Table) or event.role != "event":
+            raise UnknownEvent(None, name=name)
+        return event
+
+    def add(self, table: Table, rows: pa.Table, weight: int) -> None:
+        """Add rows of the table's schema (weight 1), or remove them (weight -1)."""
+        if rows.num_rows:
+            self.done.append((table, rows, weight))
+            self._changes.setdefault(table.id, TableChanges(table)).add(rows, weight)
+
+    def pending(self, table: Table) -> Net | None:
+        """What has been done to a table so far, netted."""
+        changes = self._changes.get(table.id)
+        return None if changes is None else changes.net
+
+    def check_present(self) -> None:
+        """Refuse the transaction if it removes rows that are not there."""
+        for changes in self._changes.values():
+            self.parts.enforcer.check_present(changes.net_change())
+
+    def answer(self, plan: Relation, now: int, instead: Mapping[str, pa.Table] | None = None) -> pa.Table:
+        """The rows of a plan with what has been done so far; ``instead`` has rows that stand for whole tables."""
+        changes = {}
+        for table_changes in self._changes.values():
+            net, table = table_changes.net_change(), table_changes.table
+            if net.weights:
+                self.parts.enforcer.check_present(net)
+                changes[table.name] = as_changes(table.columns, net.rows, net.weights)
+        entries = {}
+        for name, rows in (instead or {}).items():
+            entries[name] = as_changes(self.parts.relations.table(name).columns, rows, [1] * rows.num_rows)
+        return self.parts.answers.in_transaction(plan, now, changes, {**entries, **self.given})
+
+    def statement_done(self) -> None:
+        """Call the hook after a statement."""
+        if self.hook is not None:
+            with self._ending_on_error():
+                self.hook.after_statement()
+
+    # the end
+
+    def commit(self) -> int:
+        """Make the changes durable, all at one instant; returns it."""
+        self.require_open()
+        self._require_own()
+        commit_hook = None
+        if self.hook is not None:
+            with self._ending_on_error():
+                commit_hook = self.hook.before_commit()
+        net_changes = [changes.net_change() for changes in self._changes.values()]
+        self.time = self.parts.commits.commit([net for net in net_changes if net.weights], commit_hook)
+        self.ended_by = "it was committed"
+        return self.time
+
+    def rollback(self) -> None:
+        """Forget the changes."""
+        self.require_open()
+        self._require_own()
+        self.ended_by = "it was rolled back"
+        if self._hook is not None:
+            self._hook.rolled_back()
+
+    @contextmanager
+    def _ending_on_error(self) -> Iterator[None]:
+        """End the transaction if the hook fails: a part of what it does may have been done."""
+        try:
+            yield
+        except BaseException:
+            self.ended_by = "a rule refused it"
+            if self._hook is not None:
+                self._hook.rolled_back()
+            raise
+
+    def require_open(self) -> None:
+        """Refuse to go on with a transaction that is over."""
+        if self.ended_by is not None:
+            raise UnknownTransactionState(reason=self.ended_by)
+
+    def _require_own(self) -> None:
+        if self._is_for_action:
+            raise UnknownTransactionState(reason="it is ended by whoever began it, not by an action")
+
+    def __enter__(self) -> Workspace:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.ended_by is None:
+            self.commit() if kind is None else self.rollback()
