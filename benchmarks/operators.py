@@ -142,7 +142,7 @@ def _measured(size: int) -> dict[str, Line]:
     backend = db._backend
     assert isinstance(backend, Spark)
     db._runner = runner = Counting(backend)
-    db._scheduler.planner.runner = runner
+    db._scheduler.engines.runner = runner
     db.sql("CREATE MATERIALIZED VIEW stored AS SELECT k, count(*) AS n, sum(x) AS s FROM big GROUP BY k")
     rng, out = random.Random(3), {}
     for name, query in OPERATORS.items():

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from tidings import explain as explanation
 from tidings.clock import Clock, SystemClock, micros
+from tidings.compiled import CompiledPlans
 from tidings.constraints.enforce import Enforcer
 from tidings.constraints.evaluate import Evaluator
 from tidings.define.statements import Definitions
@@ -30,7 +31,7 @@ from tidings.errors import UnknownExecution, UnknownStrategy
 from tidings.exclusive import exclusive, reading
 from tidings.lang.sql import statement
 from tidings.read.answers import Answers
-from tidings.read.bound_plans import Plans
+from tidings.read.bound_plans import BoundPlans
 from tidings.read.subscriptions import Feed, Subscription, named_position
 from tidings.result import Delta, Result
 from tidings.rules.action.run import Actions, Procedure
@@ -50,6 +51,7 @@ from tidings.store.rules.rule_store import RuleStore
 from tidings.store.storage import Storage
 from tidings.store.timeline import Timeline
 from tidings.store.vacuum import GRACE, Vacuumed, vacuum
+from tidings.waves.engines import Engines
 from tidings.waves.in_process.runner import InProcessRunner
 from tidings.waves.planner import Planner
 from tidings.waves.record import WaveRecord
@@ -110,10 +112,11 @@ def open(
         open_in_memory(backend) if path is None else open_folder(backend, Path(path), catalog, read_only=read_only)
     )
     kept = None if retention is None else retention // timedelta(microseconds=1)
-    in_process = InProcessRunner(storage, Runner(backend), in_process_duckdb()) if execution == "auto" else None
-    made = Database(
-        storage, clock or SystemClock(), _STRATEGIES[strategy], in_process, FoldPolicy(retention=kept), deliveries
-    )
+    compiled, in_process = CompiledPlans(), None
+    if execution == "auto":
+        in_process = InProcessRunner(storage, Runner(backend, compiled), in_process_duckdb(), compiled)
+    only, policy = _STRATEGIES[strategy], FoldPolicy(retention=kept)
+    made = Database(storage, clock or SystemClock(), compiled, only, in_process, policy, deliveries)
     made._registry.bound = cascade
     return made
 
@@ -128,6 +131,7 @@ class Database:
         self,
         storage: Storage,
         clock: Clock,
+        compiled: CompiledPlans,
         only: Strategy | None = None,
         in_process: InProcessRunner | None = None,
         policy: FoldPolicy | None = None,
@@ -140,24 +144,27 @@ class Database:
         self._timeline = line = Timeline(storage, clock, self._news)
         self._present = line.present
         self._folding = Folding(storage, clock, policy or FoldPolicy())
-        self._plans = Plans(storage.relations, storage.backend, self._mutex)
-        self._plan, self._bind_text = self._plans.plan, self._plans.read
-        self._runner = Runner(storage.backend)
-        self._scheduler = Scheduler(Planner(storage, self._runner, only, in_process), line.settled)
+        self._compiled = compiled
+        self._plans = BoundPlans(storage.relations, storage.backend, self._mutex, compiled)
+        self._plan, self._bind_text = self._plans.plan, self._plans.parse
+        self._runner = Runner(storage.backend, compiled)
+        planner = Planner(storage, Engines(self._runner, in_process), compiled, only)
+        self._scheduler = Scheduler(planner, line)
         self._answers = Answers(self._scheduler, line, self._mutex)
         self._answer = self._answers.at
         self._views = Views(storage, self._scheduler, lambda: line.time, line.present, line.own_instant)
         enforcer = Enforcer(KeyLookup(storage, self._runner), Evaluator(self._runner))
         tables = Tables(storage, enforcer.evaluator, self._views, line.now)
-        self._definitions = Definitions(storage.relations, tables, self._views, line, self._forget_plans)
+        self._definitions = Definitions(storage.relations, tables, self._views, line, compiled.forget)
         self._commits = commits = Commits(storage, enforcer, self._scheduler, line, self._folding, self._mutex)
         self._write_parts = WriteParts(
             storage.relations, self._plans, self._answers, enforcer, line, commits, self._mutex
         )
         self._registry = RuleRegistry(
             *(storage, self._scheduler, line, enforcer.evaluator),
-            *(Actions(storage.backend), RuleStore(storage), self._forget_plans, self._write_parts),
+            *(Actions(storage.backend), RuleStore(storage), compiled.forget, self._write_parts),
         )
+        compiled.on_forget(self._registry.forget_plans)
         self._settings = settings
         self._registry.retry_policy = (settings or DeliverySettings()).policy
         self._deliveries: Deliveries | None = None
@@ -210,11 +217,6 @@ class Database:
                     outcomes = self._definitions.run(read)
                     result = Result(as_table(outcomes)) if outcomes else None
         return result
-
-    def _forget_plans(self) -> None:
-        self._plans.forget()
-        self._scheduler.forget()
-        self._registry.forget_plans()
 
     # rules
 
@@ -317,7 +319,7 @@ class Database:
         """
         self._folding.step()
         start, end = 0 if since is None else _time(since), None if until is None else _time(until)
-        name, plan = self._plans.named(text), self._plan(text)
+        name, plan = self._plans.relation_name(text), self._plan(text)
         return self._answers.changes(name, plan, start, end, per_commit=per_commit, strict=strict)
 
     @exclusive
@@ -348,15 +350,7 @@ class Database:
             self._storage.require_writer()
             position = named_position(self._storage, name, text, position)
             keep = partial(self._storage.move_subscription, name)
-        feed = Feed(
-            text,
-            self._plans.followed(text),
-            self._scheduler,
-            self._storage,
-            lambda plan: self._timeline.settled() if self._storage.is_reader else self._present(plan),
-            lambda plan, at: self._answer(plan, at).to_arrow(),
-            self.reload,
-        )
+        feed = Feed(text, self._plans, self._answers, self.reload)
         return Subscription(feed, position, self._news, lambda: self._closed, follow, timeout, keep)
 
     @exclusive
@@ -409,7 +403,7 @@ class Database:
             time, redefined = catch_up(self._storage, self._views.bound, self._views.kept)
             self._timeline.reach(time)
             if redefined:
-                self._forget_plans()
+                self._compiled.forget()
             self._registry.reload()
         return self.time
 
@@ -436,8 +430,8 @@ class Database:
         """
         start = self._timeline.before if since is None else _time(since)
         end = max(start, self.time) if until is None else _time(until)
-        plan, definitions, how = self._answers.way(text, self._plan(text), start, end)
-        return explanation.explain(self._plans.named(text), plan, definitions, self._backend.dialect, how)
+        plan, definitions, how = self._answers.strategy(text, self._plan(text), start, end)
+        return explanation.explain(self._plans.relation_name(text), plan, definitions, self._backend.dialect, how)
 
     @exclusive
     def waves(self) -> list[WaveRecord]:
