@@ -34,13 +34,19 @@ from tidings.read.answers import Answers
 from tidings.read.bound_plans import BoundPlans
 from tidings.read.subscriptions import Feed, Subscription, named_position
 from tidings.result import Delta, Result
-from tidings.rules.action.run import Actions, Procedure
-from tidings.rules.detached import Backtested, Detached
+from tidings.rules.action.run import Actions
+from tidings.rules.binding import RuleBinder
+from tidings.rules.context import RuleContext, RuleLimits
+from tidings.rules.dependencies import RuleDependencies
+from tidings.rules.detached.advance import DetachedRules
+from tidings.rules.detached.backtest import Backtested, backtest
 from tidings.rules.load_hook import RuleLoadHook
 from tidings.rules.registry import RuleRegistry
+from tidings.rules.silence import Silences
 from tidings.rules.silence_statements import SilenceStatements
 from tidings.rules.statements import RuleStatements
-from tidings.rules.system_tables import TABLES, as_rows, entry
+from tidings.rules.system_tables import TABLES, RuleSystemTables, as_inserts
+from tidings.rules.transactions import RuleTransactions
 from tidings.store.catch_up import catch_up, is_behind
 from tidings.store.fold import Folding, FoldPolicy
 from tidings.store.key_lookup import KeyLookup
@@ -48,6 +54,7 @@ from tidings.store.open import open_folder, open_in_memory
 from tidings.store.restore import restore
 from tidings.store.rules.outbox import Outbox
 from tidings.store.rules.rule_store import RuleStore
+from tidings.store.rules.silences import SilenceStore
 from tidings.store.storage import Storage
 from tidings.store.timeline import Timeline
 from tidings.store.vacuum import GRACE, Vacuumed, vacuum
@@ -62,7 +69,7 @@ from tidings.write import statements
 from tidings.write.commit import Commits
 from tidings.write.load import Loader
 from tidings.write.transaction import Transaction
-from tidings.write.workspace import Workspace, WriteParts
+from tidings.write.workspace import WriteParts
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -116,9 +123,7 @@ def open(
     if execution == "auto":
         in_process = InProcessRunner(storage, Runner(backend, compiled), in_process_duckdb(), compiled)
     only, policy = _STRATEGIES[strategy], FoldPolicy(retention=kept)
-    made = Database(storage, clock or SystemClock(), compiled, only, in_process, policy, deliveries)
-    made._registry.bound = cascade
-    return made
+    return Database(storage, clock or SystemClock(), compiled, only, in_process, policy, deliveries, cascade)
 
 
 _STRATEGIES = {"auto": None, "differential": Strategy.DIFFERENTIAL, "recompute": Strategy.RECOMPUTE}
@@ -136,6 +141,7 @@ class Database:
         in_process: InProcessRunner | None = None,
         policy: FoldPolicy | None = None,
         settings: DeliverySettings | None = None,
+        cascade: int = 64,
     ) -> None:
         self._mutex = RLock()
         self._news = Condition(self._mutex)
@@ -150,26 +156,31 @@ class Database:
         self._runner = Runner(storage.backend, compiled)
         planner = Planner(storage, Engines(self._runner, in_process), compiled, only)
         self._scheduler = Scheduler(planner, line)
-        self._answers = Answers(self._scheduler, line, self._mutex)
+        enforcer = Enforcer(KeyLookup(storage, self._runner), Evaluator(self._runner))
+        silences = Silences(SilenceStore(storage), enforcer.evaluator)
+        binder = RuleBinder(storage.relations, storage.backend)
+        self._registry = RuleRegistry(RuleStore(storage), binder, compiled)
+        self._dependencies = RuleDependencies(self._registry, storage.relations)
+        self._rule_tables = RuleSystemTables(self._registry, silences.store, line)
+        self._answers = Answers(self._scheduler, line, self._mutex, self._system_table)
         self._answer = self._answers.at
         self._views = Views(storage, self._scheduler, lambda: line.time, line.present, line.own_instant)
-        enforcer = Enforcer(KeyLookup(storage, self._runner), Evaluator(self._runner))
         tables = Tables(storage, enforcer.evaluator, self._views, line.now)
         self._definitions = Definitions(storage.relations, tables, self._views, line, compiled.forget)
         self._commits = commits = Commits(storage, enforcer, self._scheduler, line, self._folding, self._mutex)
-        self._write_parts = WriteParts(
-            storage.relations, self._plans, self._answers, enforcer, line, commits, self._mutex
-        )
-        self._registry = RuleRegistry(
-            *(storage, self._scheduler, line, enforcer.evaluator),
-            *(Actions(storage.backend), RuleStore(storage), compiled.forget, self._write_parts),
-        )
-        compiled.on_forget(self._registry.forget_plans)
+        write_parts = WriteParts(storage.relations, self._plans, self._answers, enforcer, line, commits, self._mutex)
         self._settings = settings
-        self._registry.retry_policy = (settings or DeliverySettings()).policy
         self._deliveries: Deliveries | None = None
+        limits = RuleLimits(cascade, (settings or DeliverySettings()).policy)
+        actions = Actions(storage.backend)
+        self._rules = RuleContext(
+            self._registry, self._scheduler, line, silences, actions, limits, self._wake_deliveries
+        )
+        self._transactions = RuleTransactions(self._rules, write_parts)
+        self._detached = DetachedRules(self._transactions)
+        self._rule_statements = RuleStatements(self._transactions, self._dependencies, enforcer.evaluator)
+        self._silence_statements = SilenceStatements(self._registry, silences, line)
         storage.relations.system_tables |= TABLES | {"tidings.deliveries": COLUMNS}
-        self._answers.system_tables = self._system_table
         line.begin()
         restore(storage, self._views.bound, self._views.kept)
         line.remember()
@@ -192,7 +203,7 @@ class Database:
                 self._storage.require_writer()
             match read:
                 case statement.Insert() | statement.Update() | statement.Delete() | statement.Merge():
-                    with self._workspace() as workspace:
+                    with self._transactions.begin() as workspace:
                         statements.run(workspace, read)
                 case (
                     statement.CreateRule()
@@ -203,9 +214,9 @@ class Database:
                     | statement.DropEvent()
                     | statement.Signal()
                 ):
-                    RuleStatements(self._registry).run(read)
+                    self._rule_statements.run(read)
                 case statement.SilenceRule() | statement.UnsilenceRule():
-                    SilenceStatements(self._registry).run(read)
+                    self._silence_statements.run(read)
                 case statement.RefreshView():
                     self.refresh(read.name)
                 case statement.Vacuum():
@@ -213,7 +224,7 @@ class Database:
                 case statement.Query():
                     result = self._answers.now(self._plans.bind(read.query, read.text, query_text=read.query_text))
                 case _:
-                    self._registry.check_definition(read)
+                    self._dependencies.check_definition(read)
                     outcomes = self._definitions.run(read)
                     result = Result(as_table(outcomes)) if outcomes else None
         return result
@@ -228,7 +239,7 @@ class Database:
         """
 
         def registered(function: F) -> F:
-            self._registry.actions.procedures[name.lower()] = Procedure.of(function, each=each)
+            self._rules.actions.procedures.register(name, function, each=each)
             return function
 
         return registered
@@ -238,13 +249,16 @@ class Database:
         """What rules send: delivered by ``step()``, or in a thread after ``start()``; listened to by ``listen()``."""
         if self._deliveries is None:
             self._deliveries = Deliveries(self._storage.rule_tables, self._clock, self._settings)
-            self._registry.sent = self._deliveries.wake
         return self._deliveries
+
+    def _wake_deliveries(self) -> None:
+        if self._deliveries is not None:
+            self._deliveries.wake()
 
     def _system_table(self, name: str) -> pa.Table:
         if name == "tidings.deliveries":
-            return as_rows(COLUMNS, delivered(Outbox(self._storage.rule_tables)))
-        return entry(self._registry, name)
+            return as_inserts(COLUMNS, delivered(Outbox(self._storage.rule_tables)))
+        return self._rule_tables.changes(name)
 
     @reading
     def backtest(self, rule: str, since: Instant | None = None) -> list[Backtested]:
@@ -252,7 +266,8 @@ class Database:
 
         ``rule`` is a name, or a ``CREATE RULE`` that has not been run.
         """
-        return Detached(self._registry).backtest(self._registry.proposed(rule), 0 if since is None else _time(since))
+        start = 0 if since is None else _time(since)
+        return backtest(self._rules, self._registry.find_or_propose(rule), start)
 
     @exclusive
     def signal(self, event: str, rows: Any) -> int:
@@ -267,10 +282,7 @@ class Database:
 
     def transaction(self) -> Transaction:
         """Begin a transaction; use it in a ``with`` block."""
-        return Transaction(self._workspace())
-
-    def _workspace(self) -> Workspace:
-        return Workspace(self._write_parts, self._registry.hook_for)
+        return Transaction(self._transactions.begin())
 
     @exclusive
     def load(
@@ -288,7 +300,7 @@ class Database:
 
         Rules fire for what is loaded, and may refuse it.
         """
-        hook = RuleLoadHook(self._registry) if self._registry.kept else None
+        hook = RuleLoadHook(self._rules, self._detached) if self._registry.records else None
         Loader(self._commits).load(table, data, sorted_by, late, hook)
         if hook is not None:
             hook.act()
@@ -369,12 +381,12 @@ class Database:
         """
         at = max([self.time, *(self._present(v.plan) for v in self._relations.stored())])
         self._scheduler.advance(at)
-        if self._registry.kept and not self._storage.is_reader:
-            Detached(self._registry).advance()
+        if self._registry.records and not self._storage.is_reader:
+            self._detached.advance()
             at = max(at, self.time)
             self._scheduler.advance(at)
             if self._folding.policy.retention is not None:
-                self._registry.forget_before(self._clock.now() - self._folding.policy.retention)
+                self._rules.forget_before(self._clock.now() - self._folding.policy.retention)
         self._folding.step()
         return at
 
@@ -404,7 +416,7 @@ class Database:
             self._timeline.reach(time)
             if redefined:
                 self._compiled.forget()
-            self._registry.reload()
+            self._rules.reload()
         return self.time
 
     @exclusive

@@ -8,8 +8,9 @@ import pyarrow as pa
 from sqlglot import exp
 
 from tidings.engine.backend import Backend
+from tidings.engine.dialect import printed
 from tidings.engine.literals import literals
-from tidings.engine.lower import printed, source_name
+from tidings.engine.lower import source_name
 from tidings.engine.scalar import quoted
 from tidings.engine.source import Source
 from tidings.ir.relation import Column, Version
