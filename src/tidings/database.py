@@ -52,6 +52,7 @@ from tidings.store.catch_up import catch_up, is_behind
 from tidings.store.fold import Folding, FoldPolicy
 from tidings.store.key_lookup import KeyLookup
 from tidings.store.open import open_folder, open_in_memory
+from tidings.store.restore import restore
 from tidings.store.rules.outbox import Outbox
 from tidings.store.rules.rule_store import RuleStore
 from tidings.store.rules.silences import SilenceStore
