@@ -20,9 +20,10 @@ from tidings.clock import Clock, SystemClock, micros
 from tidings.compiled import CompiledPlans
 from tidings.constraints.enforce import Enforcer
 from tidings.constraints.evaluate import Evaluator
-from tidings.define.statements import Definitions
+from tidings.define.replacement import as_table
+from tidings.define.statements import DefinitionStatements
 from tidings.define.tables import Tables
-from tidings.define.views import Views, as_table
+from tidings.define.views import Views
 from tidings.deliver.deliveries import COLUMNS, Deliveries, DeliverySettings
 from tidings.deliver.deliveries import rows as delivered
 from tidings.engine.backends import backend_named, in_process_duckdb
@@ -160,9 +161,9 @@ class Database:
         self._rule_tables = RuleSystemTables(self._registry, silences.store, line)
         self._answers = Answers(self._scheduler, line, self._mutex, self._system_table)
         self._answer = self._answers.at
-        self._views = Views(storage, self._scheduler, lambda: line.time, line.present, line.own_instant)
-        tables = Tables(storage, enforcer.evaluator, self._views, line.now)
-        self._definitions = Definitions(storage.relations, tables, self._views, line, compiled.forget)
+        self._views = Views(storage, self._scheduler, line)
+        tables = Tables(storage, enforcer.evaluator, self._views.binder, line)
+        self._definitions = DefinitionStatements(storage.relations, tables, self._views, line, compiled)
         self._commits = commits = Commits(storage, enforcer, self._scheduler, line, self._folding, self._mutex)
         write_parts = WriteParts(storage.relations, self._plans, self._answers, enforcer, line, commits, self._mutex)
         self._settings = settings
@@ -179,7 +180,7 @@ class Database:
         storage.relations.system_tables |= TABLES | {"tidings.deliveries": COLUMNS}
         if storage.journal is not None:
             line.begin()
-            storage.restore(self._views.bound, self._views.kept)
+            storage.restore(self._views.binder.view, self._views.binder.stored)
             line.remember()
 
     @property
@@ -398,7 +399,7 @@ class Database:
     @reading
     def status(self) -> Status:
         """How the stored views stand and how rows are held: position, lag, length of logs, and what went wrong."""
-        return status(self._scheduler, self.time, self._folding.status())
+        return status(self._relations, self.time, self._folding.status())
 
     # upkeep
 
@@ -409,7 +410,7 @@ class Database:
         Every question does so by itself.
         """
         if has_news(self._storage):
-            time, redefined = follow(self._storage, self._views.bound, self._views.kept)
+            time, redefined = follow(self._storage, self._views.binder.view, self._views.binder.stored)
             self._timeline.reach(time)
             if redefined:
                 self._compiled.forget()
