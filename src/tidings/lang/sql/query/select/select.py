@@ -1,4 +1,7 @@
-"""One SELECT: FROM, WHERE, GROUP BY, HAVING, windows, QUALIFY, the list, DISTINCT, ORDER BY with LIMIT, in this order."""
+"""One SELECT.
+
+FROM, WHERE, GROUP BY, HAVING, windows, QUALIFY, the list, DISTINCT, ORDER BY with LIMIT are bound in this order.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,14 @@ from tidings.ir.relation import Item, Project, Relation
 from tidings.lang.sql.names import kept_apart
 from tidings.lang.sql.query.aggregates import in_canonical_order
 from tidings.lang.sql.query.bound import Bound, distinct_rows
-from tidings.lang.sql.query.clauses import refused_clauses, with_inline_windows
 from tidings.lang.sql.query.expression import for_analysis
 from tidings.lang.sql.query.generators import expanded
-from tidings.lang.sql.query.grouping import plainly_grouped
-from tidings.lang.sql.query.order import count, first_rows
 from tidings.lang.sql.query.scope import Outer
-from tidings.lang.sql.query.select_block import SelectBlock
-from tidings.lang.sql.query.select_list import SelectList, select_list
+from tidings.lang.sql.query.select.block import SelectBlock
+from tidings.lang.sql.query.select.clauses import refused_clauses, with_inline_windows
+from tidings.lang.sql.query.select.grouping import plainly_grouped
+from tidings.lang.sql.query.select.order import count, first_rows
+from tidings.lang.sql.query.select.select_list import SelectList, select_list
 from tidings.lang.sql.query.subquery import Subqueries
 
 if TYPE_CHECKING:

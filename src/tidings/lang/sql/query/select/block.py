@@ -15,13 +15,13 @@ from sqlglot import exp
 from tidings.ir.expression import Expression, Ref, column, conjuncts, equality, ref, substitute
 from tidings.ir.relation import Field, Filter, Item, Join, Project, Relation, Scan, Window
 from tidings.lang.sql.context import Context
-from tidings.lang.sql.query import stages
 from tidings.lang.sql.query.clock import held_now, reads_clock
 from tidings.lang.sql.query.expression import bind_condition, bind_expression
 from tidings.lang.sql.query.floating import in_fixed_order, window_in_fixed_order
-from tidings.lang.sql.query.grouping import Grouping, aggregated, grouping_sets, grouping_type, listed
-from tidings.lang.sql.query.order import ordinal
 from tidings.lang.sql.query.scope import Outer, Scope
+from tidings.lang.sql.query.select import stages
+from tidings.lang.sql.query.select.grouping import Grouping, aggregated, grouping_sets, grouping_type, listed
+from tidings.lang.sql.query.select.order import ordinal
 from tidings.lang.sql.query.subquery import Subqueries
 
 
