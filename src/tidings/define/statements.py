@@ -7,10 +7,10 @@ statement that is refused leaves positions as they were.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
+from tidings.compiled import CompiledPlans
 from tidings.define.tables import Tables
 from tidings.define.views import ReplacementOutcome, Views
 from tidings.lang.sql import statement
@@ -35,8 +35,7 @@ class Definitions:
     tables: Tables
     views: Views
     timeline: Timeline
-    forget: Callable[[], None]
-    """Forgets what was compiled under other definitions."""
+    compiled: CompiledPlans
 
     def run(self, read: Definition) -> list[ReplacementOutcome]:
         """Do what a statement says; what became of a view that it replaces."""
@@ -56,7 +55,7 @@ class Definitions:
                 self._drop(read)
             case _:
                 assert_never(read)
-        self.forget()
+        self.compiled.forget()
         return outcomes
 
     def _drop(self, read: statement.Drop) -> None:
@@ -66,4 +65,4 @@ class Definitions:
             dropped = self.tables.to_drop(name, read.kind, cascade=read.cascade)
             with self.timeline.beginning_anew([relation.name for relation in dropped]):
                 self.tables.drop(dropped)
-            self.forget()
+            self.compiled.forget()

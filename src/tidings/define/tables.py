@@ -7,7 +7,6 @@ have other columns, is named and nothing is altered.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from tidings.constraints.evaluate import Evaluator
@@ -36,6 +35,7 @@ from tidings.store.relation.schema_evolution import noted
 from tidings.store.relation.table import Table
 from tidings.store.relation.view import StoredView
 from tidings.store.storage import Storage
+from tidings.store.timeline import Timeline
 
 Alteration = statement.AddColumns | statement.RenameColumn | statement.RenameTable
 
@@ -47,7 +47,7 @@ class Tables:
     storage: Storage
     evaluator: Evaluator
     views: Views
-    now: Callable[[], int]
+    timeline: Timeline
 
     @property
     def relations(self) -> Relations:
@@ -60,7 +60,7 @@ class Tables:
             self.evaluator.check(read.name, read.columns, condition, read.text)
         kinds = {c.name: c.type for c in read.columns}
         for name, value in read.defaults:
-            self.evaluator.constant(at_instant(value, self.now()), kinds[name], read.text)
+            self.evaluator.constant(at_instant(value, self.timeline.now()), kinds[name], read.text)
         constraints = Constraints(
             key=read.key,
             required=read.required,
@@ -117,14 +117,14 @@ class Tables:
         kinds = {c.name: c.type for c in read.columns}
         added = []
         for name, value in read.defaults:
-            found = self.evaluator.constant(at_instant(value, self.now()), kinds[name], read.text)
+            found = self.evaluator.constant(at_instant(value, self.timeline.now()), kinds[name], read.text)
             if found is not None and (types.is_nested(kinds[name]) or kinds[name] == "binary"):
                 hint = "add it without a default, then UPDATE"
                 raise UnsupportedType(read.place, hint, type=kinds[name])
             if found is not None:
                 added.append((name, noted(found)))
         lacking = [n for n in read.required if n not in dict(added)]
-        if lacking and table.size(self.views.time()):
+        if lacking and table.size(self.timeline.time):
             reason = f"the rows {table.name} has would have no value for {', '.join(lacking)}"
             raise InvalidExpression(read.place, "give it a DEFAULT", reason=reason)
         old = table.constraints

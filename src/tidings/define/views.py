@@ -10,7 +10,6 @@ use (:mod:`tidings.read.subscriptions`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -33,6 +32,7 @@ from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
 from tidings.store.relation.view import Refresh, StoredView, View, stored
 from tidings.store.storage import Storage
+from tidings.store.timeline import Timeline
 from tidings.waves.scheduler import Scheduler
 
 AnyView = View | StoredView
@@ -59,12 +59,7 @@ class Views:
 
     storage: Storage
     scheduler: Scheduler
-    time: Callable[[], int]
-    """The time of the last commit."""
-    present: Callable[[Relation], int]
-    """The instant an answer is about."""
-    own_instant: Callable[[], int]
-    """An instant at which nothing is committed, after all others."""
+    timeline: Timeline
 
     @property
     def relations(self) -> Relations:
@@ -81,8 +76,8 @@ class Views:
         self, view: View, strict: bool, refresh: Refresh, known: dict[str, str], relations: Relations | None = None
     ) -> StoredView:
         """A view to be stored, still without rows."""
-        normal = normalise(view.plan, (relations or self.relations).definitions(self.time()))
-        return stored(view, normal, self.time(), strict=strict, refresh=refresh, known=known)
+        normal = normalise(view.plan, (relations or self.relations).definitions(self.timeline.time))
+        return stored(view, normal, self.timeline.time, strict=strict, refresh=refresh, known=known)
 
     def stored(self, name: str) -> StoredView:
         """The stored view of a name, or a refusal."""
@@ -107,7 +102,7 @@ class Views:
         made: AnyView = view
         if read.stored:
             made = self.kept(view, read.strict, Refresh(read.refresh), {})
-            self.scheduler.fill(made, self.present(view.plan))
+            self.scheduler.fill(made, self.timeline.present(view.plan))
         self.storage.define(made)
         return []
 
@@ -116,7 +111,8 @@ class Views:
     def _replace(self, old: AnyView, view: View, read: statement.CreateView) -> list[ReplacementOutcome]:
         self._check_circle(view)
         readers = self._rebound(view)
-        same = view.columns == old.columns and _same(view.plan, old.plan, self.relations.definitions(self.time()))
+        definitions = self.relations.definitions(self.timeline.time)
+        same = view.columns == old.columns and _same(view.plan, old.plan, definitions)
         if same and isinstance(old, StoredView) and read.stored:
             replace_view.redefine(
                 self.storage, replace(old, view=view, strict=read.strict, refresh=Refresh(read.refresh))
@@ -126,7 +122,7 @@ class Views:
         if same:
             replace_view.replace(self.storage, old, new, [], None)
             return outcomes
-        replace_view.replace(self.storage, old, new, readers, self.own_instant())
+        replace_view.replace(self.storage, old, new, readers, self.timeline.own_instant())
         late = (v.name for _, v in readers if isinstance(v, StoredView))
         return outcomes + [ReplacementOutcome(name, "to be recomputed", f"it reads {view.name}") for name in late]
 
@@ -138,7 +134,7 @@ class Views:
         if isinstance(old, StoredView):
             return self._refilled(old, view, read)
         new = self.kept(view, read.strict, Refresh(read.refresh), {})
-        self.scheduler.fill(new, self.present(view.plan))
+        self.scheduler.fill(new, self.timeline.present(view.plan))
         return new, [ReplacementOutcome(view.name, "computed", "it was not stored before")]
 
     def _check_circle(self, view: View) -> None:
@@ -184,7 +180,7 @@ class Views:
         """A stored view with what it shares with the one before it, and the rest computed."""
         known = {show(node): name for name, node in old.groupings.items()}
         new = self.kept(view, read.strict, Refresh(read.refresh), known)
-        at = self.present(view.plan)
+        at = self.timeline.present(view.plan)
         shared = [n for n, node in new.groupings.items() if old.groupings.get(n) == node]
         if shared:
             try:

@@ -55,12 +55,13 @@ class Deliverer:
     """How many seconds the thread sleeps at most."""
     error: str | None = None
     """What keeps the thread from working, if anything does."""
+    awake: Event = field(default_factory=Event)
+    """Is set when something may have been added to the outbox."""
     _mutex: Lock = field(default_factory=Lock)
     _unclean: bool = True
     _forgot: int = -(10**18)
     _thread: Thread | None = None
     _stopping: Event = field(default_factory=Event)
-    _wake: Event = field(default_factory=Event)
 
     def step(self, now: int | None = None) -> int:
         """Deliver what is due, up to a few hundred messages; how many attempts were made.
@@ -94,14 +95,14 @@ class Deliverer:
         """End the thread; what it is sending is waited for, what it has not sent stays in the outbox."""
         if self._thread is not None:
             self._stopping.set()
-            self._wake.set()
+            self.awake.set()
             self._thread.join()
             self._thread = None
             self._stopping.clear()
 
     def wake(self) -> None:
         """Say that there is something to deliver; it is found without this too, a little later."""
-        self._wake.set()
+        self.awake.set()
 
     def __enter__(self) -> Deliverer:
         self.start()
@@ -114,7 +115,7 @@ class Deliverer:
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            self._wake.clear()
+            self.awake.clear()
             try:
                 idle = not self.step()
                 pause = self._pause() if idle else 0.0
@@ -126,7 +127,7 @@ class Deliverer:
                 self._complain(error)
                 pause = self.poll
             if pause:
-                self._wake.wait(pause)
+                self.awake.wait(pause)
 
     def _complain(self, error: Exception) -> None:
         if self.error != str(error):

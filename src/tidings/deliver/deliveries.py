@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_network
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from tidings.clock import Clock, SystemClock, instant
@@ -73,14 +74,23 @@ class Deliveries:
     """
 
     def __init__(
-        self, catalog: CatalogTransactions, clock: Clock | None = None, settings: DeliverySettings | None = None
+        self,
+        catalog: CatalogTransactions,
+        clock: Clock | None = None,
+        settings: DeliverySettings | None = None,
+        awake: Event | None = None,
     ) -> None:
         known = settings or DeliverySettings()
         self._clock = clock or SystemClock()
         self._notify = Notify()
         self.outbox = Outbox(catalog)
         self.deliverer = Deliverer(
-            self.outbox, known.channels(self._notify), self._clock, known.policy, workers=known.workers
+            self.outbox,
+            known.channels(self._notify),
+            self._clock,
+            known.policy,
+            workers=known.workers,
+            awake=awake or Event(),
         )
 
     def listen(self, channel: str, room: int = 1024) -> Listener:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from threading import RLock
+from typing import Protocol
 
 import pyarrow as pa
 
 from tidings.analysis.influents import reads
-from tidings.errors import InvalidInterval, UnknownRelation
-from tidings.exclusive import exclusive
+from tidings.errors import InvalidInterval
 from tidings.ir.relation import Relation
 from tidings.read import in_transaction
 from tidings.result import Delta, Result
@@ -19,8 +17,11 @@ from tidings.store.timeline import Timeline
 from tidings.waves.scheduler import Scheduler
 
 
-def _none(name: str) -> pa.Table:
-    raise UnknownRelation(name=name)
+class SystemTables(Protocol):
+    """Has the rows of the tables that show what the database knows of itself."""
+
+    def entry(self, name: str) -> pa.Table:
+        """The rows of one of the tables, as changes that bring them."""
 
 
 @dataclass(slots=True)
@@ -29,14 +30,13 @@ class Answers:
 
     scheduler: Scheduler
     timeline: Timeline
-    _mutex: RLock
-    system_tables: Callable[[str], pa.Table] = _none
-    """The rows of a table that shows what the database knows of itself, as changes that bring them."""
+    system_tables: SystemTables
 
     def at(self, plan: Relation, at: int) -> Result:
         """The rows of a plan at an instant."""
-        given = {name: self.system_tables(name) for name in reads(plan) & self.scheduler.relations.system_tables.keys()}
-        return Result(in_transaction.answer(self.scheduler, plan, at, instead=given))
+        names = reads(plan) & self.scheduler.relations.system_tables.keys()
+        entries = {name: self.system_tables.entry(name) for name in names}
+        return Result(in_transaction.answer(self.scheduler, plan, at, instead=entries))
 
     def now(self, plan: Relation) -> Result:
         """The rows of a plan at the present."""
@@ -73,17 +73,3 @@ class Answers:
             wave = self.scheduler.plan("result" if found is None else found.name, plan, since, until, net=True)
         where = "on {}: {}".format(*self.scheduler.planner.execution(wave))
         return plan, definitions, f"{wave.choice}\n{where}"
-
-    @exclusive
-    def in_transaction(
-        self, plan: Relation, now: int, changes: Mapping[str, pa.Table], instead: Mapping[str, pa.Table]
-    ) -> pa.Table:
-        """The rows of a plan inside a transaction that has made some changes; it may be in another thread.
-
-        ``instead`` are rows that stand for whole tables.
-        """
-        at = self.timeline.time
-        if self.timeline.reads_clock(plan):
-            self.timeline.tell(now)
-            at = now
-        return in_transaction.answer(self.scheduler, plan, at, changes, instead)

@@ -18,7 +18,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from threading import Condition
+from threading import Condition, Event
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,10 +28,10 @@ from tidings.engine.changes import versioned
 from tidings.errors import EngineFailed, HistoryGone, MustRefetch, SubscriptionExists
 from tidings.ir.expression import TIME
 from tidings.ir.relation import Relation
+from tidings.read.answers import Answers
 from tidings.result import Delta
 from tidings.store.records import NamedSubscription
 from tidings.store.storage import Storage
-from tidings.waves.scheduler import Scheduler
 
 POLL = 0.2
 """Seconds between looks where nobody tells of news: at the clock, and at what another process commits."""
@@ -59,13 +59,13 @@ class Feed:
     """A query, or the name of a table or view."""
     plan: Callable[[], Relation]
     """The bound plan; bound again when definitions change."""
-    scheduler: Scheduler
-    storage: Storage
-    last: Callable[[Relation], int]
-    """The instant up to which changes can be told now."""
-    rows: Callable[[Relation, int], pa.Table]
-    look: Callable[[], object]
+    answers: Answers
+    reload: Callable[[], object]
     """Takes in what another process has committed."""
+
+    @property
+    def storage(self) -> Storage:
+        return self.answers.scheduler.storage
 
     def began(self) -> int:
         """Since when the query means what it means."""
@@ -74,8 +74,10 @@ class Feed:
 
     def present(self) -> int:
         """The instant up to which everything can be told now."""
-        self.look()
-        return max(self.last(self.plan()), self.began())
+        self.reload()
+        timeline = self.answers.timeline
+        last = timeline.settled() if self.storage.is_reader else timeline.present(self.plan())
+        return max(last, self.began())
 
     def polls(self) -> bool:
         """Whether there may be news that nobody tells of."""
@@ -83,16 +85,16 @@ class Feed:
 
     def snapshot(self, at: int) -> pa.Table:
         """The rows at an instant, as changes that bring them."""
-        return versioned(self.rows(self.plan(), at), at)
+        return versioned(self.answers.at(self.plan(), at).to_arrow(), at)
 
     def changes(self, since: int, until: int) -> pa.Table:
         """The changes of every instant."""
-        return self.scheduler.delta(self._name(), self.plan(), since, until, net=False)
+        return self.answers.scheduler.delta(self._name(), self.plan(), since, until, net=False)
 
     def instants(self, since: int, until: int) -> list[int]:
         """The instants before the end at which something was committed that the query reads."""
         tables = self._influents() - {CLOCK}
-        found = {t for r in tables for t in self.scheduler.relations.rows(r).times(since, until)}
+        found = {t for r in tables for t in self.answers.scheduler.relations.rows(r).times(since, until)}
         return sorted(found - {until})
 
     def _name(self) -> str:
@@ -100,7 +102,7 @@ class Feed:
         return "result" if found is None else found.name
 
     def _influents(self) -> frozenset[str]:
-        return influents(self.plan(), self.scheduler.relations.definitions())
+        return influents(self.plan(), self.answers.scheduler.relations.definitions())
 
 
 @dataclass(slots=True)
@@ -111,7 +113,7 @@ class Subscription:
     position: int | None
     """The instant up to which everything has been handed out; None before the snapshot."""
     news: Condition
-    closed: Callable[[], bool]
+    closed: Event
     follow: bool = False
     timeout: float | None = None
     """Seconds without a batch after which a follower ends; None waits for ever."""
@@ -141,7 +143,7 @@ class Subscription:
         """Let there be a batch, or end."""
         deadline = None if self.timeout is None else time.monotonic() + self.timeout
         while not self._waiting:
-            if self.closed():
+            if self.closed.is_set():
                 raise StopIteration
             self._fetch()
             if self._waiting:
@@ -182,7 +184,7 @@ class Subscription:
     def _check(self, since: int, present: int) -> None:
         if since < self.feed.began():
             self._refetch(since, "it means something else since then")
-        if since > max(present, self.feed.scheduler.settled()):
+        if since > max(present, self.feed.answers.scheduler.settled()):
             self._refetch(since, "it lies after all that is known here, as when a database was restored")
 
     def _refetch(self, since: int, reason: str) -> None:

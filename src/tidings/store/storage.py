@@ -426,24 +426,26 @@ def merged(journal: Journal, relation: int, entries: list[pa.Table]) -> dict[str
     return journal.stored(LogEntry(relation, last, rows, first))
 
 
-def in_memory(backend: Backend) -> Storage:
+def in_memory(backend: Backend, relations: Relations | None = None) -> Storage:
     """A database that ends with its process."""
-    return Storage(backend, Relations())
+    return Storage(backend, relations or Relations())
 
 
-def opened(backend: Backend, folder: Path, catalog: str | None, *, read_only: bool) -> Storage:
+def opened(
+    backend: Backend, folder: Path, catalog: str | None, *, read_only: bool, relations: Relations | None = None
+) -> Storage:
     """A database in a folder, which is made if it is not there; its writer locks it."""
     file = folder / "catalog.sqlite"
     url = catalog or f"sqlite:///{file}"
     if read_only:
         if not folder.is_dir() or (catalog is None and not file.is_file()):
             raise DatabaseMissing(path=str(folder))
-        return Storage(backend, Relations(), folder, Journal(folder, url, read_only=True))
+        return Storage(backend, relations or Relations(), folder, Journal(folder, url, read_only=True))
     _make(folder)
     lock = WriterLock(folder)
     lock.take()
     try:
-        return Storage(backend, Relations(), folder, Journal(folder, url), lock)
+        return Storage(backend, relations or Relations(), folder, Journal(folder, url), lock)
     except BaseException:
         lock.release()
         raise

@@ -80,8 +80,10 @@ class Kept:
 
     def changes(self, since: int = 0) -> list[tuple[tuple[Any, ...], int, int]]:
         """The changes of one wave, which are also those of the query alone."""
-        (view,) = self.db._relations.stored()
-        wave = self.db._scheduler.plan("kept", view.over, view.until, self.db.time, net=False, groupings=view.groupings)
+        (view,) = self.db._parts.relations.stored()
+        wave = self.db._parts.scheduler.plan(
+            "kept", view.over, view.until, self.db.time, net=False, groupings=view.groupings
+        )
         assert wave.choice.strategy is Strategy.MERGE
         assert not [r for r in readings(wave.program) if r.relation == "t"]
         found = self._told("kept", since)

@@ -280,8 +280,8 @@ def test_a_second_writer_is_refused_and_a_reader_is_not(writer: Database, path: 
 
 def test_a_stale_writer_cannot_commit(writer: Database, path: Path, clock: ManualClock) -> None:
     writer.sql("INSERT INTO t VALUES (1, 1)")
-    assert writer._storage.lock is not None
-    writer._storage.lock.release()
+    assert writer._parts.storage.lock is not None
+    writer._parts.storage.lock.release()
     with tidings.open(path, engine="duckdb", clock=clock) as second:
         second.sql("INSERT INTO t VALUES (2, 2)")
         for act in (
@@ -296,4 +296,4 @@ def test_a_stale_writer_cannot_commit(writer: Database, path: Path, clock: Manua
                 act()
         assert (writer.time, writer.status().view("v").position) == (1, 0)
         assert rows(second, "t") == [(1, 1), (2, 2)]
-        assert opened(second._backend, path, None, read_only=True).journal is not None
+        assert opened(second._parts.backend, path, None, read_only=True).journal is not None

@@ -77,7 +77,7 @@ def test_files_are_below_the_folder_and_nowhere_else(path: Path) -> None:
         many(db, 10_000)
         db.fold()
         assert {p.name for p in path.iterdir()} >= {"catalog.sqlite", "lock", "log", "base"}
-        journal = db._storage.journal
+        journal = db._parts.storage.journal
         assert journal is not None
         assert journal.files() == {
             p.relative_to(path).as_posix() for d in ("log", "base") for p in (path / d).rglob("*.parquet")
@@ -122,8 +122,8 @@ def test_a_catalog_that_is_none(path: Path) -> None:
 
 def test_a_writer_that_is_no_longer_the_writer(made: Path) -> None:
     with opened(made) as stale:
-        assert stale._storage.lock is not None
-        stale._storage.lock.release()
+        assert stale._parts.storage.lock is not None
+        stale._parts.storage.lock.release()
         with opened(made) as present:
             with pytest.raises(errors.StaleWriter):
                 put(stale, 9)
@@ -202,7 +202,7 @@ def test_a_damaged_log_file_is_named(path: Path, harm: Callable[[Path], None]) -
 def test_a_damaged_snapshot_file_is_named(path: Path, harm: Callable[[Path], None]) -> None:
     with opened(path) as db:
         db.sql("CREATE TABLE t (x INT); CREATE TABLE u (x INT); INSERT INTO u VALUES (1); INSERT INTO t VALUES (1)")
-        db._storage.fold(db._relations.table("t"))
+        db._parts.storage.fold(db._parts.relations.table("t"))
     file = only_file(path, "base")
     harm(file)
     with opened(path) as db:

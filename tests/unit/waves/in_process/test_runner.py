@@ -37,7 +37,7 @@ def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tidings.Data
 
 
 def near(db: tidings.Database) -> InProcessRunner:
-    found = db._scheduler.planner.in_process
+    found = db._parts.scheduler.planner.in_process
     assert found is not None
     return found
 
@@ -56,7 +56,7 @@ def rise(db: tidings.Database, part: int, query: str = JOIN) -> int:
 
 def held(db: tidings.Database) -> dict[str, set[str]]:
     """The columns in memory, by table."""
-    tables = {db._relations.table(name).id: name for name in ("parts", "sales")}
+    tables = {db._parts.relations.table(name).id: name for name in ("parts", "sales")}
     found = near(db)._snapshot_cache._held.items()
     return {tables[id]: {c.name for c in kept.columns} for id, kept in found if kept.columns}
 
@@ -163,7 +163,7 @@ def test_what_fails_here_is_the_engines(db: tidings.Database, monkeypatch: pytes
 def test_a_recompute_runs_here_too(db: tidings.Database) -> None:
     db.sql("CREATE MATERIALIZED VIEW least WITH (refresh = 'manual') AS SELECT MIN(price) AS least FROM parts")
     db.sql("UPDATE parts SET price = 0.5 WHERE part = 3; DELETE FROM parts WHERE part = 9")
-    db._scheduler.planner.only = Strategy.RECOMPUTE
+    db._parts.scheduler.planner.only = Strategy.RECOMPUTE
     db.refresh("least")
     record = db.waves()[-1]
     assert (record.strategy, record.execution) == ("recompute and diff", "in-process")

@@ -1,0 +1,176 @@
+"""The composition root: builds the parts of a database, each from finished parts.
+
+Nothing is set on a part after it was made, and no part knows the database.  Reading :func:`assemble` from top to bottom
+tells who works with whom.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from threading import Condition, Event, RLock
+
+from tidings.clock import Clock
+from tidings.compiled import CompiledPlans
+from tidings.constraints.enforce import Enforcer
+from tidings.constraints.evaluate import Evaluator
+from tidings.define.statements import Definitions
+from tidings.define.tables import Tables
+from tidings.define.views import Views
+from tidings.deliver.deliveries import DeliverySettings
+from tidings.engine.backend import Backend
+from tidings.engine.named import second
+from tidings.engine.run import Runner
+from tidings.maintenance import Maintenance
+from tidings.read.answers import Answers
+from tidings.read.bound_plans import Plans
+from tidings.read.subscribe import Subscriptions
+from tidings.rules.action.run import Actions
+from tidings.rules.registry import RuleRegistry
+from tidings.statement_runner import StatementRunner
+from tidings.store.fold import Folding, FoldPolicy
+from tidings.store.key_lookup import KeyLookup
+from tidings.store.relation.relations import Relations
+from tidings.store.rules.rule_store import RuleStore
+from tidings.store.storage import Storage, in_memory, opened
+from tidings.store.timeline import Timeline
+from tidings.system_tables import COLUMNS, DatabaseSystemTables
+from tidings.waves.in_process.runner import InProcessRunner
+from tidings.waves.planner import Planner
+from tidings.waves.scheduler import Scheduler
+from tidings.waves.strategy import Strategy
+from tidings.write.commit import Commits
+from tidings.write.load import Loader
+from tidings.write.workspace import WriteParts
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a database is opened with, apart from its engine and its place; see :func:`tidings.open`."""
+
+    clock: Clock
+    strategy: Strategy | None
+    """The only strategy that waves may use; None lets each choose."""
+    in_process: bool
+    """Whether small waves run in this process."""
+    retention: timedelta | None
+    deliveries: DeliverySettings
+    cascade: int
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of one open database."""
+
+    settings: Settings
+    storage: Storage
+    timeline: Timeline
+    runner: Runner
+    scheduler: Scheduler
+    plans: Plans
+    answers: Answers
+    subscriptions: Subscriptions
+    registry: RuleRegistry
+    write: WriteParts
+    loader: Loader
+    statements: StatementRunner
+    folding: Folding
+    maintenance: Maintenance
+    mutex: RLock
+    """Lets one thread in at a time."""
+    news: Condition
+    """Wakes those who wait for commits; its lock is ``mutex``."""
+    closed: Event
+    """Is set when the database is closed."""
+    outbox_filled: Event
+    """Is set when there may be something to deliver."""
+
+    @property
+    def relations(self) -> Relations:
+        return self.storage.relations
+
+    @property
+    def backend(self) -> Backend:
+        return self.storage.backend
+
+    @property
+    def clock(self) -> Clock:
+        return self.settings.clock
+
+
+def open_storage(backend: Backend, path: str | Path | None, catalog: str | None, *, read_only: bool) -> Storage:
+    """The storage of a database in a folder, or of a new one in memory, with the system tables known by name."""
+    relations = Relations(system_tables=dict(COLUMNS))
+    if path is None:
+        return in_memory(backend, relations)
+    return opened(backend, Path(path), catalog, read_only=read_only, relations=relations)
+
+
+def assemble(storage: Storage, settings: Settings) -> Parts:
+    """Build the parts of a database over its storage, and restore what the catalog has."""
+    mutex, closed, outbox_filled = RLock(), Event(), Event()
+    news = Condition(mutex)
+    compiled = CompiledPlans()
+    timeline = Timeline(storage, settings.clock, news)
+    retention = None if settings.retention is None else settings.retention // timedelta(microseconds=1)
+    folding = Folding(storage, settings.clock, FoldPolicy(retention=retention))
+
+    # reading and waves
+    runner = Runner(storage.backend)
+    in_process = InProcessRunner(storage, Runner(storage.backend), second()) if settings.in_process else None
+    scheduler = Scheduler(Planner(storage, runner, settings.strategy, in_process), timeline.settled)
+    plans = Plans(storage.relations, storage.backend, mutex)
+
+    # writing
+    evaluator = Evaluator(runner)
+    enforcer = Enforcer(KeyLookup(storage, runner), evaluator)
+    commits = Commits(storage, enforcer, scheduler, timeline, folding, mutex)
+    write = WriteParts(storage.relations, plans, enforcer, scheduler, timeline, commits, mutex)
+
+    # rules
+    registry = RuleRegistry(
+        storage=storage,
+        scheduler=scheduler,
+        timeline=timeline,
+        evaluator=evaluator,
+        actions=Actions(storage.backend),
+        store=RuleStore(storage),
+        forget=compiled.forget,
+        write_parts=write,
+        bound=settings.cascade,
+        retry_policy=settings.deliveries.policy,
+        sent=outbox_filled.set,
+    )
+    for forget in (plans.forget, scheduler.forget, registry.forget_plans):
+        compiled.on_forget(forget)
+
+    # what statements and questions go through
+    views = Views(storage, scheduler, timeline)
+    definitions = Definitions(storage.relations, Tables(storage, evaluator, views, timeline), views, timeline, compiled)
+    answers = Answers(scheduler, timeline, DatabaseSystemTables(registry, storage))
+    maintenance = Maintenance(storage, timeline, scheduler, views, registry, folding, compiled)
+    statements = StatementRunner(write, answers, definitions, registry, maintenance)
+    subscriptions = Subscriptions(plans, answers, maintenance.reload, news, closed)
+
+    maintenance.restore()
+    return Parts(
+        settings=settings,
+        storage=storage,
+        timeline=timeline,
+        runner=runner,
+        scheduler=scheduler,
+        plans=plans,
+        answers=answers,
+        subscriptions=subscriptions,
+        registry=registry,
+        write=write,
+        loader=Loader(commits),
+        statements=statements,
+        folding=folding,
+        maintenance=maintenance,
+        mutex=mutex,
+        news=news,
+        closed=closed,
+        outbox_filled=outbox_filled,
+    )

@@ -1,0 +1,83 @@
+"""What keeps a database going between transactions: advancing, refreshing, taking in what the writer did, folding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from tidings.compiled import CompiledPlans
+from tidings.define.views import Views
+from tidings.rules.detached import Detached
+from tidings.rules.registry import RuleRegistry
+from tidings.store.fold import Folding
+from tidings.store.follow_writer import follow, has_news
+from tidings.store.storage import Storage
+from tidings.store.timeline import Timeline
+from tidings.store.vacuum import Vacuumed, vacuum
+from tidings.waves.scheduler import Scheduler
+from tidings.waves.status import Status, status
+
+
+@dataclass(frozen=True, slots=True)
+class Maintenance:
+    """Maintains one database."""
+
+    storage: Storage
+    timeline: Timeline
+    scheduler: Scheduler
+    views: Views
+    registry: RuleRegistry
+    folding: Folding
+    compiled: CompiledPlans
+
+    def restore(self) -> None:
+        """Read what the catalog has into memory, when a database is opened."""
+        if self.storage.journal is not None:
+            self.timeline.begin()
+            self.storage.restore(self.views.bound, self.views.kept)
+            self.timeline.remember()
+
+    def advance(self) -> int:
+        """Bring stored views and detached rules up to the present; returns the instant."""
+        present = (self.timeline.present(view.plan) for view in self.storage.relations.stored())
+        at = max([self.timeline.time, *present])
+        self.scheduler.advance(at)
+        if self.registry.kept and not self.storage.is_reader:
+            Detached(self.registry).advance()
+            at = max(at, self.timeline.time)
+            self.scheduler.advance(at)
+            if self.folding.policy.retention is not None:
+                self.registry.forget_before(self.timeline.clock.now() - self.folding.policy.retention)
+        self.folding.step()
+        return at
+
+    def refresh(self, name: str) -> int:
+        """Bring one stored view up to the present; returns the instant."""
+        view = self.views.stored(name)
+        at = self.timeline.present(view.plan)
+        self.scheduler.refresh(view, at)
+        return at
+
+    def reload(self) -> int:
+        """Take in what the writer has committed, where this process only reads; returns the time of the last commit."""
+        if has_news(self.storage):
+            time, redefined = follow(self.storage, self.views.bound, self.views.kept)
+            self.timeline.reach(time)
+            if redefined:
+                self.compiled.forget()
+            self.registry.reload()
+        return self.timeline.time
+
+    def fold(self) -> int:
+        """Fold the logs of all tables and stored views into their snapshots; returns how many there were."""
+        self.storage.require_writer()
+        return self.folding.fold()
+
+    def vacuum(self, grace: timedelta) -> Vacuumed:
+        """Remove files that the catalog does not name and that no reader can be reading."""
+        self.folding.step()
+        return vacuum(self.storage, grace, self.folding.running)
+
+    def status(self) -> Status:
+        """How the stored views stand, and how rows are held."""
+        return status(self.scheduler, self.timeline.time, self.folding.status())
