@@ -20,7 +20,7 @@ from tidings.define.tables import Tables
 from tidings.define.views import Views
 from tidings.deliver.deliveries import DeliverySettings
 from tidings.engine.backend import Backend
-from tidings.engine.named import second
+from tidings.engine.backends import in_process_duckdb
 from tidings.engine.run import Runner
 from tidings.maintenance import Maintenance
 from tidings.read.answers import Answers
@@ -118,7 +118,7 @@ def assemble(storage: Storage, settings: Settings) -> Parts:
 
     # reading and waves
     runner = Runner(storage.backend)
-    in_process = InProcessRunner(storage, Runner(storage.backend), second()) if settings.in_process else None
+    in_process = InProcessRunner(storage, Runner(storage.backend), in_process_duckdb()) if settings.in_process else None
     scheduler = Scheduler(Planner(storage, runner, settings.strategy, in_process), timeline.settled)
     plans = Plans(storage.relations, storage.backend, mutex)
 

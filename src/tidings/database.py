@@ -16,7 +16,7 @@ from tidings.assembly import Parts, Settings, assemble, open_storage
 from tidings.choices import Engine, Execution, Instant, Late, StrategyChoice
 from tidings.clock import Clock, SystemClock, micros
 from tidings.deliver.deliveries import Deliveries, DeliverySettings
-from tidings.engine.named import named
+from tidings.engine.backends import backend_named
 from tidings.errors import UnknownExecution, UnknownStrategy
 from tidings.exclusive import exclusive, reading
 from tidings.lang.sql import statement as sql
@@ -75,7 +75,7 @@ def open(
         raise UnknownStrategy(name=strategy)
     if execution not in ("spark", "auto"):
         raise UnknownExecution(name=execution)
-    storage = open_storage(named(engine, spark), path, catalog, read_only=read_only)
+    storage = open_storage(backend_named(engine, spark), path, catalog, read_only=read_only)
     settings = Settings(
         clock=clock or SystemClock(),
         strategy=_STRATEGIES[strategy],

@@ -82,7 +82,7 @@ class Golden:
     def stored_program(self, changed: str) -> Program:
         view = stored(View("result", "", self.plan), normalise(self.plan, self.views), 0, strict=False)
         tables, kept = frozenset(changed.split(", ")), frozenset(view.groupings)
-        return compile_program("result", view.over, tables, self.views | view.groupings, kept=kept, merged=kept)
+        return compile_program("result", view.over, tables, self.views | view.groupings, stored=kept, merged=kept)
 
     def shown_terms(self, program: Program) -> Iterator[str]:
         for step in program.steps:

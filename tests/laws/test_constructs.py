@@ -12,7 +12,7 @@ import pytest
 
 import tidings
 from tests.laws.constructs import BASE, COMMITS, OURS, QUANTIFIED, SCHEMA, SPARK, Commit
-from tidings.engine.plain import row_keys
+from tidings.engine.row_values import row_keys
 from tidings.ir.expression import TIME, WEIGHT
 
 

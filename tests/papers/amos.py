@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import tidings
-from tidings.algebra import DeltaSet, Expression, Facts, Row, Rows, Sign, partial
+from tidings.algebra import DeltaSet, Facts, Row, RowSet, SetExpression, Sign, partial
 from tidings.delta.zset import ZSet
 
 
-def differential(node: Expression, influent: str, sign: Sign) -> Expression:
+def differential(node: SetExpression, influent: str, sign: Sign) -> SetExpression:
     """A partial differential that is known to be there."""
     found = partial(node, influent, sign)
     assert found is not None
@@ -51,5 +51,5 @@ def set_change(before: ZSet[Row], change: ZSet[Row]) -> DeltaSet:
     return DeltaSet.between(_rows(before), _rows(before + change))
 
 
-def _rows(rows: ZSet[Row]) -> Rows:
+def _rows(rows: ZSet[Row]) -> RowSet:
     return frozenset(row for row, _ in rows.items())

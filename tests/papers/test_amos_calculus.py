@@ -14,17 +14,17 @@ import tidings
 from tests.papers.amos import bag, differential, kernel_delta, set_change, store, weighted
 from tidings.algebra import (
     DeltaSet,
-    Difference,
-    Event,
-    Expression,
     Facts,
-    Intersect,
-    Join,
-    Product,
+    NaturalJoin,
+    PhysicalEvent,
     Row,
-    Rows,
+    RowSet,
+    SetDifference,
+    SetExpression,
+    SetIntersection,
+    SetProduct,
+    SetUnion,
     Sign,
-    Union,
     accumulate,
     apply,
     delta,
@@ -57,10 +57,10 @@ def test_delta_union_keeps_what_only_one_side_says() -> None:
 
 
 MIN_STOCK_LOG = [
-    Event(MINUS, "min_stock", (":item1", 100)),
-    Event(PLUS, "min_stock", (":item1", 150)),
-    Event(MINUS, "min_stock", (":item1", 150)),
-    Event(PLUS, "min_stock", (":item1", 100)),
+    PhysicalEvent(MINUS, "min_stock", (":item1", 100)),
+    PhysicalEvent(PLUS, "min_stock", (":item1", 150)),
+    PhysicalEvent(MINUS, "min_stock", (":item1", 150)),
+    PhysicalEvent(PLUS, "min_stock", (":item1", 100)),
 ]
 
 
@@ -98,7 +98,7 @@ def test_min_stock_in_the_kernel(duckdb: tidings.Database, transactions: int) ->
 
 
 def test_the_old_state_by_logical_rollback() -> None:
-    before: Rows = frozenset({(":item1", 100), (":item2", 200)})
+    before: RowSet = frozenset({(":item1", 100), (":item2", 200)})
     changed = DeltaSet.of(plus={(":item1", 150), (":item3", 50)}, minus={(":item1", 100)})
     after = apply(before, changed)
     assert after == {(":item1", 150), (":item2", 200), (":item3", 50)}
@@ -183,7 +183,7 @@ def test_losses_are_found_in_the_old_state(db: tidings.Database) -> None:
 class Case:
     """A row of Table 1: its four cells as text and as values, and the delta-set they give."""
 
-    node: Expression
+    node: SetExpression
     facts: Facts
     cells: dict[tuple[str, Sign], tuple[str, set[Row]]]
     whole: DeltaSet
@@ -220,7 +220,7 @@ TABLE_1 = {
         DeltaSet.of(plus={(4,), (5,)}, minus={(2,), (3,)}),
     ),
     "union": Case(
-        Union(Q, R),
+        SetUnion(Q, R),
         SETS,
         {
             ("Q", PLUS): ("Δ+Q − R_old", {(4, 1)}),
@@ -231,7 +231,7 @@ TABLE_1 = {
         DeltaSet.of(plus={(4, 1), (6, 1)}, minus={(2, 1)}),
     ),
     "difference": Case(
-        Difference(Q, R),
+        SetDifference(Q, R),
         SETS,
         {
             ("Q", PLUS): ("Δ+Q − R", {(4, 1)}),
@@ -242,7 +242,7 @@ TABLE_1 = {
         DeltaSet.of(plus={(1, 1), (4, 1)}, minus={(3, 0), (7, 1)}),
     ),
     "product": Case(
-        Product(relation("Q", "x"), relation("R", "y")),
+        SetProduct(relation("Q", "x"), relation("R", "y")),
         UNARY,
         {
             ("Q", PLUS): ("Δ+Q × R", {(3, 8)}),
@@ -253,7 +253,7 @@ TABLE_1 = {
         DeltaSet.of(plus={(1, 8), (3, 8)}, minus={(1, 7), (2, 7)}),
     ),
     "join": Case(
-        Join(relation("Q", "x", "y"), relation("R", "y", "z")),
+        NaturalJoin(relation("Q", "x", "y"), relation("R", "y", "z")),
         PAIRS,
         {
             ("Q", PLUS): ("Δ+Q ⋈ R", {(4, 2, 8), (4, 2, 9)}),
@@ -264,7 +264,7 @@ TABLE_1 = {
         DeltaSet.of(plus={(3, 2, 9), (4, 2, 8), (4, 2, 9)}, minus={(1, 1, 7), (2, 1, 7)}),
     ),
     "intersect": Case(
-        Intersect(Q, R),
+        SetIntersection(Q, R),
         SETS,
         {
             ("Q", PLUS): ("Δ+Q ∩ R", {(5, 0)}),
@@ -315,7 +315,7 @@ def test_table_1_joined(name: str) -> None:
 def test_losses_taken_from_the_new_state_are_wrong(name: str, wrong: tuple[set[Row], set[Row]]) -> None:
     """The negative cells with the new state in the place of the old one, against what was lost."""
     case = TABLE_1[name]
-    assert isinstance(case.node, Product | Join | Intersect)
+    assert isinstance(case.node, SetProduct | NaturalJoin | SetIntersection)
     operator, left, right = type(case.node), case.node.left, case.node.right
     in_new_state = [operator(differential(left, "Q", MINUS), right), operator(left, differential(right, "R", MINUS))]
     claimed = frozenset[Row]().union(*(evaluate(e, case.facts) for e in in_new_state))
@@ -325,13 +325,13 @@ def test_losses_taken_from_the_new_state_are_wrong(name: str, wrong: tuple[set[R
 
 def test_the_complement_swaps_gains_and_losses() -> None:
     """Δ(~R) = ⟨Δ-R, Δ+R⟩, and the row of Q − R is that of Q ∩ (~R)."""
-    universe: Rows = frozenset().union(*(f(n) for f in (SETS.old, SETS.new) for n in "QR"))
+    universe: RowSet = frozenset().union(*(f(n) for f in (SETS.old, SETS.new) for n in "QR"))
     complement = Facts.between(
         {"Q": SETS.old("Q"), "R": universe - SETS.old("R")}, {"Q": SETS.new("Q"), "R": universe - SETS.new("R")}
     )
     assert complement.delta("R") == ~SETS.delta("R")
     for (influent, sign), (_, value) in TABLE_1["difference"].cells.items():
-        assert evaluate(differential(Intersect(Q, R), influent, sign), complement) == value
+        assert evaluate(differential(SetIntersection(Q, R), influent, sign), complement) == value
 
 
 def test_insertions_only() -> None:
@@ -340,9 +340,9 @@ def test_insertions_only() -> None:
         {"Q": {(1, 1), (2, 1)}, "R": {(1, 1), (3, 0)}},
         {"Q": DeltaSet.of(plus={(3, 0), (4, 1)}), "R": DeltaSet.of(plus={(2, 1), (4, 1)})},
     )
-    gains = Union(differential(Intersect(Q, R), "Q", PLUS), differential(Intersect(Q, R), "R", PLUS))
+    gains = SetUnion(differential(SetIntersection(Q, R), "Q", PLUS), differential(SetIntersection(Q, R), "R", PLUS))
     assert show(gains) == "(Δ+Q ∩ R) ∪ (Q ∩ Δ+R)"
-    assert delta(Intersect(Q, R), grown) == DeltaSet(plus=evaluate(gains, grown))
+    assert delta(SetIntersection(Q, R), grown) == DeltaSet(plus=evaluate(gains, grown))
     assert evaluate(gains, grown) == {(2, 1), (3, 0), (4, 1)}
 
 

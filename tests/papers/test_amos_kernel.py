@@ -19,18 +19,18 @@ from tidings.algebra import (
     DeltaMinus,
     DeltaPlus,
     DeltaSet,
-    Difference,
-    Expression,
     Facts,
-    Intersect,
-    Join,
-    Old,
-    Product,
-    Project,
-    Relation,
+    NaturalJoin,
+    NewState,
+    OldState,
+    Projection,
     Row,
-    Select,
-    Union,
+    Selection,
+    SetDifference,
+    SetExpression,
+    SetIntersection,
+    SetProduct,
+    SetUnion,
     delta,
     relation,
     select,
@@ -39,19 +39,19 @@ from tidings.algebra import (
 
 @settings(deadline=None, max_examples=60)
 @given(expressions(depth=3, kinds=MONOTONE), facts())
-def test_kernel_deltas_are_strict_delta_sets(node: Expression, facts: Facts) -> None:
+def test_kernel_deltas_are_strict_delta_sets(node: SetExpression, facts: Facts) -> None:
     check(node, facts)
 
 
 def test_a_union_of_three_joined_with_a_changed_table() -> None:
     """DuckDB would push a Bloom filter into the three scans, which Arrow scans cannot apply."""
     pairs = relation("e", "x", "y")
-    node = Join(Union(Union(pairs, pairs), pairs), select(relation("a", "y"), "y > 0"))
+    node = NaturalJoin(SetUnion(SetUnion(pairs, pairs), pairs), select(relation("a", "y"), "y > 0"))
     states: dict[str, set[Row]] = {"a": {(1,)}, "b": set(), "e": set(), "f": set()}
     check(node, Facts.after(states, {"a": DeltaSet.of(plus={(2,)}, minus={(1,)})}))
 
 
-def check(node: Expression, facts: Facts) -> None:
+def check(node: SetExpression, facts: Facts) -> None:
     """The kernel's delta leads from the old bag to the new one, and means the same change of the set."""
     query = sql(node)
     with tidings.open(engine="duckdb") as db:
@@ -63,35 +63,35 @@ def check(node: Expression, facts: Facts) -> None:
         assert set_change(before, changed) == delta(node, facts), query
 
 
-def sql(node: Expression) -> str:
+def sql(node: SetExpression) -> str:
     """A monotone expression as a query over bags."""
     numbers = count(1)
     return _query(node, lambda: f"s{next(numbers)}")
 
 
-def _query(node: Expression, alias: Callable[[], str]) -> str:
-    def source(operand: Expression) -> tuple[str, str]:
+def _query(node: SetExpression, alias: Callable[[], str]) -> str:
+    def source(operand: SetExpression) -> tuple[str, str]:
         name = alias()
         return name, f"({_query(operand, alias)}) AS {name}"
 
     match node:
-        case Relation():
+        case NewState():
             columns = [f"c{n} AS {a}" for n, a in enumerate(node.attributes)]
             return f"SELECT {', '.join(columns)} FROM {node.name}"
-        case Select():
+        case Selection():
             return f"SELECT * FROM {source(node.input)[1]} WHERE {node.condition}"
-        case Project():
+        case Projection():
             return f"SELECT {', '.join(f'{i.value} AS {i.name}' for i in node.items)} FROM {source(node.input)[1]}"
-        case Union():
+        case SetUnion():
             return " UNION ALL ".join(f"SELECT * FROM {source(side)[1]}" for side in (node.left, node.right))
-        case Product() | Join():
+        case SetProduct() | NaturalJoin():
             (left, first), (right, second) = source(node.left), source(node.right)
-            shared = node.shared if isinstance(node, Join) else ()
+            shared = node.shared if isinstance(node, NaturalJoin) else ()
             columns = [f"{left if a in node.left.attributes else right}.{a}" for a in node.attributes]
             condition = " AND ".join(f"{left}.{a} = {right}.{a}" for a in shared)
             how = f"{first} JOIN {second} ON {condition}" if shared else f"{first} CROSS JOIN {second}"
             return f"SELECT {', '.join(columns)} FROM {how}"
-        case Difference() | Intersect() | Old() | DeltaPlus() | DeltaMinus():
+        case SetDifference() | SetIntersection() | OldState() | DeltaPlus() | DeltaMinus():
             raise ValueError("only monotone expressions have the same meaning over bags")
         case _:
             assert_never(node)

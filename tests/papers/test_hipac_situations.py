@@ -12,12 +12,12 @@ import pytest
 
 import tidings
 
-Rows = list[tuple[Any, ...]]
+RowSet = list[tuple[Any, ...]]
 
 
-def collected(db: tidings.Database, name: str) -> list[Rows]:
+def collected(db: tidings.Database, name: str) -> list[RowSet]:
     """A procedure that keeps what it is given, call by call."""
-    calls: list[Rows] = []
+    calls: list[RowSet] = []
 
     @db.procedure(name)
     def keep(rows: list[dict[str, Any]]) -> None:
@@ -94,7 +94,7 @@ def transaction(db: tidings.Database) -> None:
         ),
     ],
 )
-def test_examples_2_1_and_2_4_changes(db: tidings.Database, relation: str, expected: Rows) -> None:
+def test_examples_2_1_and_2_4_changes(db: tidings.Database, relation: str, expected: RowSet) -> None:
     """ΔEMP, and the changes of the view of high salaries."""
     calls = collected(db, "act")
     db.sql(EMP)

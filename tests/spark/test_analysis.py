@@ -13,7 +13,7 @@ import tidings
 from tests.spark.queries import QUERIES, ROWS, SCHEMA
 from tidings import Database
 from tidings.engine.arrow import arrow_schema
-from tidings.engine.plain import row_keys
+from tidings.engine.row_values import row_keys
 
 pytestmark = pytest.mark.spark
 

@@ -141,7 +141,7 @@ def as_stored(plan: Relation) -> Program:
     view = stored(View("result", "", plan), normalise(plan, {}), 0, strict=False)
     kept = frozenset(view.groupings)
     merged = frozenset(name for name, groups in view.groupings.items() if not grows_only(groups))
-    return compile_program("result", view.over, influents(plan, {}), dict(view.groupings), kept=kept, merged=merged)
+    return compile_program("result", view.over, influents(plan, {}), dict(view.groupings), stored=kept, merged=merged)
 
 
 @contextmanager

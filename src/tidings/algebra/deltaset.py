@@ -24,7 +24,7 @@ from itertools import accumulate as running
 from typing import TypeAlias
 
 Row: TypeAlias = tuple[Hashable, ...]
-Rows: TypeAlias = frozenset[Row]
+RowSet: TypeAlias = frozenset[Row]
 
 
 class Sign(Enum):
@@ -42,8 +42,8 @@ class Sign(Enum):
 class DeltaSet:
     """The pair ⟨Δ+S, Δ-S⟩ of a set S; its parts share no tuple."""
 
-    plus: Rows = frozenset()
-    minus: Rows = frozenset()
+    plus: RowSet = frozenset()
+    minus: RowSet = frozenset()
 
     def __post_init__(self) -> None:
         if both := self.plus & self.minus:
@@ -68,7 +68,7 @@ class DeltaSet:
         """
         return DeltaSet.of(new, old)
 
-    def part(self, sign: Sign) -> Rows:
+    def part(self, sign: Sign) -> RowSet:
         return self.plus if sign is Sign.PLUS else self.minus
 
     def __invert__(self) -> DeltaSet:
@@ -88,17 +88,17 @@ def delta_union(*deltas: DeltaSet) -> DeltaSet:
     >>> print(delta_union(DeltaSet.of(plus={(1,), (2,)}), DeltaSet.of(plus={(3,)}, minus={(2,)})))
     ⟨{⟨1⟩, ⟨3⟩}, {}⟩
     """
-    plus: Rows = frozenset[Row]().union(*(d.plus for d in deltas))
-    minus: Rows = frozenset[Row]().union(*(d.minus for d in deltas))
+    plus: RowSet = frozenset[Row]().union(*(d.plus for d in deltas))
+    minus: RowSet = frozenset[Row]().union(*(d.minus for d in deltas))
     return DeltaSet.of(plus, minus)
 
 
-def apply(old: Iterable[Row], delta: DeltaSet) -> Rows:
+def apply(old: Iterable[Row], delta: DeltaSet) -> RowSet:
     """The new state."""
     return (frozenset(old) - delta.minus) | delta.plus
 
 
-def logical_rollback(new: Iterable[Row], delta: DeltaSet) -> Rows:
+def logical_rollback(new: Iterable[Row], delta: DeltaSet) -> RowSet:
     """The old state, which nobody kept.
 
     >>> sorted(logical_rollback({(1,), (3,)}, DeltaSet.of(plus={(3,)}, minus={(2,)})))
@@ -107,7 +107,7 @@ def logical_rollback(new: Iterable[Row], delta: DeltaSet) -> Rows:
     return (frozenset(new) | delta.minus) - delta.plus
 
 
-def net(plus: Iterable[Row], minus: Iterable[Row], old: Rows, new: Rows) -> DeltaSet:
+def net(plus: Iterable[Row], minus: Iterable[Row], old: RowSet, new: RowSet) -> DeltaSet:
     """What of two claims is true: gained is what holds now and did not before, lost is the reverse.
 
     The filter of strict rules.  Claims may overlap and may be too large, never too small.
@@ -119,7 +119,7 @@ def net(plus: Iterable[Row], minus: Iterable[Row], old: Rows, new: Rows) -> Delt
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class PhysicalEvent:
     """One line of the log: a tuple was put into a stored relation, or taken out of it."""
 
     sign: Sign
@@ -130,12 +130,12 @@ class Event:
         return f"{self.sign.value}{_row((self.relation, *self.row))}"
 
 
-def accumulate(events: Iterable[Event], relation: str) -> tuple[DeltaSet, ...]:
+def accumulate(events: Iterable[PhysicalEvent], relation: str) -> tuple[DeltaSet, ...]:
     """The delta-set of a relation after each of its events; the last one is the net change.
 
     Each event must have changed the state: putting in what is there already is no event.
 
-    >>> log = [Event(Sign.MINUS, "stock", ("a", 1)), Event(Sign.PLUS, "stock", ("a", 2))]
+    >>> log = [PhysicalEvent(Sign.MINUS, "stock", ("a", 1)), PhysicalEvent(Sign.PLUS, "stock", ("a", 2))]
     >>> for delta in accumulate(log, "stock"):
     ...     print(delta)
     ⟨{}, {⟨a, 1⟩}⟩
@@ -145,12 +145,12 @@ def accumulate(events: Iterable[Event], relation: str) -> tuple[DeltaSet, ...]:
     return tuple(running(single, delta_union))
 
 
-def _single(event: Event) -> DeltaSet:
-    rows: Rows = frozenset({event.row})
+def _single(event: PhysicalEvent) -> DeltaSet:
+    rows: RowSet = frozenset({event.row})
     return DeltaSet(plus=rows) if event.sign is Sign.PLUS else DeltaSet(minus=rows)
 
 
-def _rows(rows: Rows) -> str:
+def _rows(rows: RowSet) -> str:
     return "{" + ", ".join(_row(r) for r in sorted(rows, key=repr)) + "}"
 
 

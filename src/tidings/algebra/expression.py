@@ -5,7 +5,7 @@ relation may so be read twice under different variables:
 
     p(X, Z) ← edge(X, Y) ∧ edge(Y, Z)        join(relation("edge", "X", "Y"), relation("edge", "Y", "Z"))
 
-Besides :class:`Relation`, the new state, there are leaves for the old state and for both parts of the delta-set.
+Besides :class:`NewState`, the new state, there are leaves for the old state and for both parts of the delta-set.
 Only differentials hold those; they are never differentiated again.
 
 An expression is one of a closed union.  :func:`tidings.algebra.text.show`, :func:`tidings.algebra.facts.evaluate`
@@ -32,12 +32,12 @@ class _Leaf:
 
 
 @dataclass(frozen=True, slots=True)
-class Relation(_Leaf):
+class NewState(_Leaf):
     """R: a stored relation or a view in its new state, which is the current one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Old(_Leaf):
+class OldState(_Leaf):
     """R_old: its state before the transaction."""
 
 
@@ -52,10 +52,10 @@ class DeltaMinus(_Leaf):
 
 
 @dataclass(frozen=True, slots=True)
-class Select:
+class Selection:
     """σ: the tuples for which a condition holds."""
 
-    input: Expression
+    input: SetExpression
     condition: Scalar
 
     def __post_init__(self) -> None:
@@ -67,7 +67,7 @@ class Select:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class Attribute:
     """One attribute of a projection: its name and what it is computed from."""
 
     name: str
@@ -75,11 +75,11 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Project:
+class Projection:
     """π: tuples cut down to some attributes, computed ones among them; equal results are one."""
 
-    input: Expression
-    items: tuple[Item, ...]
+    input: SetExpression
+    items: tuple[Attribute, ...]
 
     def __post_init__(self) -> None:
         _check_distinct(self.attributes)
@@ -93,8 +93,8 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class _SameAttributes:
-    left: Expression
-    right: Expression
+    left: SetExpression
+    right: SetExpression
 
     def __post_init__(self) -> None:
         if self.left.attributes != self.right.attributes:
@@ -107,26 +107,26 @@ class _SameAttributes:
 
 
 @dataclass(frozen=True, slots=True)
-class Union(_SameAttributes):
+class SetUnion(_SameAttributes):
     """∪: the tuples of either side."""
 
 
 @dataclass(frozen=True, slots=True)
-class Difference(_SameAttributes):
+class SetDifference(_SameAttributes):
     """−: the tuples of the left side that the right one does not have."""
 
 
 @dataclass(frozen=True, slots=True)
-class Intersect(_SameAttributes):
+class SetIntersection(_SameAttributes):
     """∩: the tuples of both sides."""
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
+class SetProduct:
     """×: every combination; the sides share no attribute."""
 
-    left: Expression
-    right: Expression
+    left: SetExpression
+    right: SetExpression
 
     def __post_init__(self) -> None:
         _check_distinct(self.attributes)
@@ -137,11 +137,11 @@ class Product:
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
+class NaturalJoin:
     """⋈: combinations that agree on the attributes both sides have.  A join by another condition is σ over ×."""
 
-    left: Expression
-    right: Expression
+    left: SetExpression
+    right: SetExpression
 
     def __post_init__(self) -> None:
         if not self.shared:
@@ -157,61 +157,63 @@ class Join:
         return self.left.attributes + tuple(a for a in self.right.attributes if a not in self.shared)
 
 
-Leaf: TypeAlias = Relation | Old | DeltaPlus | DeltaMinus
-Expression: TypeAlias = Leaf | Select | Project | Union | Difference | Intersect | Product | Join
+Leaf: TypeAlias = NewState | OldState | DeltaPlus | DeltaMinus
+SetExpression: TypeAlias = (
+    Leaf | Selection | Projection | SetUnion | SetDifference | SetIntersection | SetProduct | NaturalJoin
+)
 
 
-def relation(name: str, *attributes: str) -> Relation:
+def relation(name: str, *attributes: str) -> NewState:
     """A relation with names for its places."""
-    return Relation(name, attributes)
+    return NewState(name, attributes)
 
 
-def select(input: Expression, condition: str) -> Select:
+def select(input: SetExpression, condition: str) -> Selection:
     """A selection by a condition in scalar syntax."""
-    return Select(input, Scalar(condition))
+    return Selection(input, Scalar(condition))
 
 
-def project(input: Expression, *items: str) -> Project:
+def project(input: SetExpression, *items: str) -> Projection:
     """A projection on attributes, or on ``name = expression``.
 
     >>> project(relation("line", "price", "pieces"), "total = price * pieces").attributes
     ('total',)
     """
-    return Project(input, tuple(map(_item, items)))
+    return Projection(input, tuple(map(_item, items)))
 
 
-def join(first: Expression, *others: Expression) -> Expression:
+def join(first: SetExpression, *others: SetExpression) -> SetExpression:
     """The natural join of all, from the left."""
-    return reduce(Join, others, first)
+    return reduce(NaturalJoin, others, first)
 
 
-def children(node: Expression) -> tuple[Expression, ...]:
+def children(node: SetExpression) -> tuple[SetExpression, ...]:
     """The operands."""
     match node:
-        case Relation() | Old() | DeltaPlus() | DeltaMinus():
+        case NewState() | OldState() | DeltaPlus() | DeltaMinus():
             return ()
-        case Select() | Project():
+        case Selection() | Projection():
             return (node.input,)
         case _:
             return (node.left, node.right)
 
 
-def with_children(node: Expression, operands: tuple[Expression, ...]) -> Expression:
+def with_children(node: SetExpression, operands: tuple[SetExpression, ...]) -> SetExpression:
     """The same operator over other operands."""
     match node:
-        case Relation() | Old() | DeltaPlus() | DeltaMinus():
+        case NewState() | OldState() | DeltaPlus() | DeltaMinus():
             return node
-        case Select():
-            return Select(operands[0], node.condition)
-        case Project():
-            return Project(operands[0], node.items)
+        case Selection():
+            return Selection(operands[0], node.condition)
+        case Projection():
+            return Projection(operands[0], node.items)
         case _:
             return type(node)(operands[0], operands[1])
 
 
-def _item(text: str) -> Item:
+def _item(text: str) -> Attribute:
     name, sign, value = text.partition(" = ")
-    return Item(name.strip(), Scalar(value if sign else name))
+    return Attribute(name.strip(), Scalar(value if sign else name))
 
 
 def _check_distinct(attributes: tuple[str, ...]) -> None:

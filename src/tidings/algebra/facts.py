@@ -10,20 +10,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, assert_never
 
-from tidings.algebra.deltaset import DeltaSet, Row, Rows, apply, logical_rollback
+from tidings.algebra.deltaset import DeltaSet, Row, RowSet, apply, logical_rollback
 from tidings.algebra.expression import (
     DeltaMinus,
     DeltaPlus,
-    Difference,
-    Expression,
-    Intersect,
-    Join,
-    Old,
-    Product,
-    Project,
-    Relation,
-    Select,
-    Union,
+    NaturalJoin,
+    NewState,
+    OldState,
+    Projection,
+    Selection,
+    SetDifference,
+    SetExpression,
+    SetIntersection,
+    SetProduct,
+    SetUnion,
 )
 from tidings.errors import UnknownRelation
 
@@ -37,7 +37,7 @@ class Facts:
     ([(1,), (2,)], [(1,), (3,)])
     """
 
-    states: Mapping[str, Rows]
+    states: Mapping[str, RowSet]
     deltas: Mapping[str, DeltaSet]
 
     @staticmethod
@@ -51,7 +51,7 @@ class Facts:
         deltas = {name: DeltaSet.between(old[name], rows) for name, rows in new.items()}
         return Facts({name: frozenset(rows) for name, rows in new.items()}, deltas)
 
-    def new(self, name: str) -> Rows:
+    def new(self, name: str) -> RowSet:
         if name not in self.states:
             raise UnknownRelation(name=name)
         return self.states[name]
@@ -59,43 +59,43 @@ class Facts:
     def delta(self, name: str) -> DeltaSet:
         return self.deltas.get(name, DeltaSet())
 
-    def old(self, name: str) -> Rows:
+    def old(self, name: str) -> RowSet:
         return logical_rollback(self.new(name), self.delta(name))
 
 
-def evaluate(node: Expression, facts: Facts) -> Rows:
+def evaluate(node: SetExpression, facts: Facts) -> RowSet:
     """The set an expression stands for."""
     match node:
-        case Relation():
+        case NewState():
             return facts.new(node.name)
-        case Old():
+        case OldState():
             return facts.old(node.name)
         case DeltaPlus():
             return facts.delta(node.name).plus
         case DeltaMinus():
             return facts.delta(node.name).minus
-        case Select():
+        case Selection():
             rows = evaluate(node.input, facts)
             return frozenset(r for r in rows if node.condition.evaluate(_named(node.attributes, r)))
-        case Project():
+        case Projection():
             named = (_named(node.input.attributes, r) for r in evaluate(node.input, facts))
             return frozenset(tuple(i.value.evaluate(n) for i in node.items) for n in named)
-        case Union():
+        case SetUnion():
             return evaluate(node.left, facts) | evaluate(node.right, facts)
-        case Difference():
+        case SetDifference():
             return evaluate(node.left, facts) - evaluate(node.right, facts)
-        case Intersect():
+        case SetIntersection():
             return evaluate(node.left, facts) & evaluate(node.right, facts)
-        case Product():
+        case SetProduct():
             right = evaluate(node.right, facts)
             return frozenset(a + b for a in evaluate(node.left, facts) for b in right)
-        case Join():
+        case NaturalJoin():
             return _joined(node, evaluate(node.left, facts), evaluate(node.right, facts))
         case _:
             assert_never(node)
 
 
-def _joined(node: Join, left: Rows, right: Rows) -> Rows:
+def _joined(node: NaturalJoin, left: RowSet, right: RowSet) -> RowSet:
     """A hash join on the shared attributes."""
     here = [node.left.attributes.index(a) for a in node.shared]
     there = [node.right.attributes.index(a) for a in node.shared]

@@ -22,15 +22,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tidings.algebra.deltaset import DeltaSet, Row, Rows, Sign, delta_union, net
-from tidings.algebra.expression import Expression, Relation, children, with_children
+from tidings.algebra.deltaset import DeltaSet, Row, RowSet, Sign, delta_union, net
+from tidings.algebra.expression import NewState, SetExpression, children, with_children
 from tidings.algebra.facts import Facts, evaluate
 from tidings.algebra.partial import influents, old, partial
 from tidings.errors import InvalidExpression
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PropagationStep:
     """What happened at one node: the edges whose differentials ran, and the delta-sets held once it was done."""
 
     node: str
@@ -44,10 +44,10 @@ class Propagation:
     """The delta-sets of the nodes that no other node reads, and the way there."""
 
     deltas: Mapping[str, DeltaSet]
-    steps: tuple[Step, ...]
+    steps: tuple[PropagationStep, ...]
 
 
-def levels(definitions: Mapping[str, Expression]) -> dict[str, int]:
+def levels(definitions: Mapping[str, SetExpression]) -> dict[str, int]:
     """Each relation's level: stored relations are 0, a view is one above the highest relation it reads.
 
     >>> from tidings.algebra.expression import relation, select
@@ -69,7 +69,7 @@ def levels(definitions: Mapping[str, Expression]) -> dict[str, int]:
     return found
 
 
-def propagate(definitions: Mapping[str, Expression], facts: Facts, *, strict: bool = True) -> Propagation:
+def propagate(definitions: Mapping[str, SetExpression], facts: Facts, *, strict: bool = True) -> Propagation:
     """Carry the delta-sets of stored relations up to the views at the top."""
     level = levels(definitions)
     order = sorted(definitions, key=lambda name: level[name])
@@ -90,11 +90,11 @@ def propagate(definitions: Mapping[str, Expression], facts: Facts, *, strict: bo
             top[name] = found
         elif found:
             held[name] = found
-        steps.append(Step(name, level[name], edges, frozenset(held)))
+        steps.append(PropagationStep(name, level[name], edges, frozenset(held)))
     return Propagation(top, tuple(steps))
 
 
-def delta(node: Expression, facts: Facts, *, strict: bool = True) -> DeltaSet:
+def delta(node: SetExpression, facts: Facts, *, strict: bool = True) -> DeltaSet:
     """The delta-set of an expression, propagated through one node per operator.
 
     >>> from tidings.algebra.expression import project, relation
@@ -103,12 +103,12 @@ def delta(node: Expression, facts: Facts, *, strict: bool = True) -> DeltaSet:
     >>> print(delta(who, facts), delta(who, facts, strict=False))
     ⟨{}, {}⟩ ⟨{⟨ann⟩}, {}⟩
     """
-    if isinstance(node, Relation):
+    if isinstance(node, NewState):
         return facts.delta(node.name)
     return propagate(split("result", node), facts, strict=strict).deltas["result"]
 
 
-def split(name: str, node: Expression) -> dict[str, Expression]:
+def split(name: str, node: SetExpression) -> dict[str, SetExpression]:
     """A nested expression as definitions of one operator each; an operand that occurs twice is one node.
 
     >>> from tidings.algebra.expression import project, relation, select
@@ -118,23 +118,23 @@ def split(name: str, node: Expression) -> dict[str, Expression]:
     low.1 = σ[n < 9] stock
     low = π[item] low.1
     """
-    names: dict[Expression, str] = {}
-    definitions: dict[str, Expression] = {}
+    names: dict[SetExpression, str] = {}
+    definitions: dict[str, SetExpression] = {}
 
-    def leaf(operand: Expression) -> Expression:
+    def leaf(operand: SetExpression) -> SetExpression:
         if not children(operand):
             return operand
         if operand not in names:
             body = with_children(operand, tuple(map(leaf, children(operand))))
             names[operand] = f"{name}.{len(names) + 1}"
             definitions[names[operand]] = body
-        return Relation(names[operand], operand.attributes)
+        return NewState(names[operand], operand.attributes)
 
     definitions[name] = with_children(node, tuple(map(leaf, children(node))))
     return definitions
 
 
-def _delta(body: Expression, near: Facts, edges: tuple[str, ...], strict: bool) -> DeltaSet:
+def _delta(body: SetExpression, near: Facts, edges: tuple[str, ...], strict: bool) -> DeltaSet:
     """The differentials of the changed influents, joined; nothing is evaluated when none changed."""
     if not edges:
         return DeltaSet()
@@ -144,12 +144,12 @@ def _delta(body: Expression, near: Facts, edges: tuple[str, ...], strict: bool) 
     return delta_union(DeltaSet(plus=plus), DeltaSet(minus=minus))
 
 
-def _claims(body: Expression, near: Facts, edges: tuple[str, ...], sign: Sign) -> Rows:
+def _claims(body: SetExpression, near: Facts, edges: tuple[str, ...], sign: Sign) -> RowSet:
     terms = (partial(body, influent, sign) for influent in edges)
     return frozenset[Row]().union(*(evaluate(t, near) for t in terms if t is not None))
 
 
-def _state(name: str, definitions: Mapping[str, Expression], facts: Facts) -> Rows:
+def _state(name: str, definitions: Mapping[str, SetExpression], facts: Facts) -> RowSet:
     """A relation's new state: that of a view is derived."""
     if name not in definitions:
         return facts.new(name)

@@ -33,36 +33,36 @@ from tidings.algebra.deltaset import Sign
 from tidings.algebra.expression import (
     DeltaMinus,
     DeltaPlus,
-    Difference,
-    Expression,
-    Intersect,
-    Join,
-    Old,
-    Product,
-    Project,
-    Relation,
-    Select,
-    Union,
+    NaturalJoin,
+    NewState,
+    OldState,
+    Projection,
+    Selection,
+    SetDifference,
+    SetExpression,
+    SetIntersection,
+    SetProduct,
+    SetUnion,
     children,
     with_children,
 )
 
 
-def partial(node: Expression, influent: str, sign: Sign) -> Expression | None:
+def partial(node: SetExpression, influent: str, sign: Sign) -> SetExpression | None:
     """The differential by one influent and sign; None when the expression does not read the influent.
 
     An influent that occurs several times has one term per occurrence, and their union is the differential.
 
     >>> from tidings.algebra.expression import relation
     >>> from tidings.algebra.text import show
-    >>> print(show(partial(Difference(relation("Q", "x"), relation("R", "x")), "R", Sign.MINUS)))
+    >>> print(show(partial(SetDifference(relation("Q", "x"), relation("R", "x")), "R", Sign.MINUS)))
     Q_old ∩ Δ+R
     """
     terms = _terms(node, influent, sign)
-    return reduce(Union, terms) if terms else None
+    return reduce(SetUnion, terms) if terms else None
 
 
-def strict(node: Expression, influent: str, sign: Sign) -> Expression | None:
+def strict(node: SetExpression, influent: str, sign: Sign) -> SetExpression | None:
     """The differential cut down to real changes: what holds now and did not before, or the reverse.
 
     >>> from tidings.algebra.expression import project, relation
@@ -74,56 +74,56 @@ def strict(node: Expression, influent: str, sign: Sign) -> Expression | None:
     if claim is None:
         return None
     after, before = _same(node, sign), _other(node, sign)
-    return Difference(Intersect(claim, after), before)
+    return SetDifference(SetIntersection(claim, after), before)
 
 
-def differentials(node: Expression) -> dict[tuple[str, Sign], Expression]:
+def differentials(node: SetExpression) -> dict[tuple[str, Sign], SetExpression]:
     """All partial differentials of an expression: two for each influent."""
     cells = {(name, sign): partial(node, name, sign) for name in sorted(influents(node)) for sign in Sign}
     return {cell: found for cell, found in cells.items() if found is not None}
 
 
-def influents(node: Expression) -> frozenset[str]:
+def influents(node: SetExpression) -> frozenset[str]:
     """The relations an expression reads."""
-    if isinstance(node, Relation):
+    if isinstance(node, NewState):
         return frozenset({node.name})
     return frozenset[str]().union(*map(influents, children(node)))
 
 
-def old(node: Expression) -> Expression:
+def old(node: SetExpression) -> SetExpression:
     """The expression in the old state: that of every relation it reads."""
     match node:
-        case Relation():
-            return Old(node.name, node.attributes)
-        case Old() | DeltaPlus() | DeltaMinus():
+        case NewState():
+            return OldState(node.name, node.attributes)
+        case OldState() | DeltaPlus() | DeltaMinus():
             raise ValueError("a differential has no old state")
         case _:
             return with_children(node, tuple(map(old, children(node))))
 
 
-def _terms(node: Expression, influent: str, sign: Sign) -> list[Expression]:
+def _terms(node: SetExpression, influent: str, sign: Sign) -> list[SetExpression]:
     """One differential per occurrence of the influent."""
     match node:
-        case Relation():
+        case NewState():
             leaf = DeltaPlus if sign is Sign.PLUS else DeltaMinus
             return [leaf(node.name, node.attributes)] if node.name == influent else []
-        case Old() | DeltaPlus() | DeltaMinus():
+        case OldState() | DeltaPlus() | DeltaMinus():
             raise ValueError("a differential cannot be differentiated again")
-        case Select():
-            return [Select(t, node.condition) for t in _terms(node.input, influent, sign)]
-        case Project():
-            return [Project(t, node.items) for t in _terms(node.input, influent, sign)]
-        case Union():
+        case Selection():
+            return [Selection(t, node.condition) for t in _terms(node.input, influent, sign)]
+        case Projection():
+            return [Projection(t, node.items) for t in _terms(node.input, influent, sign)]
+        case SetUnion():
             return [
-                *(Difference(t, _other(node.right, sign)) for t in _terms(node.left, influent, sign)),
-                *(Difference(t, _other(node.left, sign)) for t in _terms(node.right, influent, sign)),
+                *(SetDifference(t, _other(node.right, sign)) for t in _terms(node.left, influent, sign)),
+                *(SetDifference(t, _other(node.left, sign)) for t in _terms(node.right, influent, sign)),
             ]
-        case Difference():
+        case SetDifference():
             return [
-                *(Difference(t, _same(node.right, sign)) for t in _terms(node.left, influent, sign)),
-                *(Intersect(_same(node.left, sign), t) for t in _terms(node.right, influent, sign.opposite)),
+                *(SetDifference(t, _same(node.right, sign)) for t in _terms(node.left, influent, sign)),
+                *(SetIntersection(_same(node.left, sign), t) for t in _terms(node.right, influent, sign.opposite)),
             ]
-        case Product() | Join() | Intersect():
+        case SetProduct() | NaturalJoin() | SetIntersection():
             operator = type(node)
             return [
                 *(operator(t, _same(node.right, sign)) for t in _terms(node.left, influent, sign)),
@@ -133,11 +133,11 @@ def _terms(node: Expression, influent: str, sign: Sign) -> list[Expression]:
             assert_never(node)
 
 
-def _same(node: Expression, sign: Sign) -> Expression:
+def _same(node: SetExpression, sign: Sign) -> SetExpression:
     """The state in which the changed tuples are there: the new one for gains, the old one for losses."""
     return node if sign is Sign.PLUS else old(node)
 
 
-def _other(node: Expression, sign: Sign) -> Expression:
+def _other(node: SetExpression, sign: Sign) -> SetExpression:
     """The state in which they are not."""
     return _same(node, sign.opposite)

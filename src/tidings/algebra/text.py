@@ -1,7 +1,7 @@
 """Expressions as one line of algebra, with the signs of the paper.
 
->>> from tidings.algebra.expression import Intersect, Old, DeltaMinus
->>> print(show(Intersect(Old("Q", ("x",)), DeltaMinus("R", ("x",)))))
+>>> from tidings.algebra.expression import DeltaMinus, OldState, SetIntersection
+>>> print(show(SetIntersection(OldState("Q", ("x",)), DeltaMinus("R", ("x",)))))
 Q_old ∩ Δ-R
 """
 
@@ -10,42 +10,48 @@ from __future__ import annotations
 from typing import assert_never
 
 from tidings.algebra.expression import (
+    Attribute,
     DeltaMinus,
     DeltaPlus,
-    Difference,
-    Expression,
-    Intersect,
-    Item,
-    Join,
-    Old,
-    Product,
-    Project,
-    Relation,
-    Select,
-    Union,
+    NaturalJoin,
+    NewState,
+    OldState,
+    Projection,
+    Selection,
+    SetDifference,
+    SetExpression,
+    SetIntersection,
+    SetProduct,
+    SetUnion,
 )
 
-Binary = Union | Difference | Intersect | Product | Join
+Binary = SetUnion | SetDifference | SetIntersection | SetProduct | NaturalJoin
 
-_SIGNS: dict[type[Binary], str] = {Union: "∪", Difference: "−", Intersect: "∩", Product: "×", Join: "⋈"}
+_SIGNS: dict[type[Binary], str] = {
+    SetUnion: "∪",
+    SetDifference: "−",
+    SetIntersection: "∩",
+    SetProduct: "×",
+    NaturalJoin: "⋈",
+}
 
 
-def show(node: Expression) -> str:
+def show(node: SetExpression) -> str:
     """The expression as text; σ and π bind tighter than the signs between two sets."""
     match node:
-        case Relation():
+        case NewState():
             return node.name
-        case Old():
+        case OldState():
             return f"{node.name}_old"
         case DeltaPlus():
             return f"Δ+{node.name}"
         case DeltaMinus():
             return f"Δ-{node.name}"
-        case Select():
+        case Selection():
             return f"σ[{node.condition}] {_operand(node.input)}"
-        case Project():
+        case Projection():
             return f"π[{', '.join(map(_item, node.items))}] {_operand(node.input)}"
-        case Union() | Difference() | Intersect() | Product() | Join():
+        case SetUnion() | SetDifference() | SetIntersection() | SetProduct() | NaturalJoin():
             left = show(node.left) if _chains(node) else _operand(node.left)
             return f"{left} {_SIGNS[type(node)]} {_operand(node.right)}"
         case _:
@@ -57,10 +63,10 @@ def _chains(node: Binary) -> bool:
     return type(node.left) is type(node)
 
 
-def _operand(node: Expression) -> str:
+def _operand(node: SetExpression) -> str:
     return f"({show(node)})" if isinstance(node, Binary) else show(node)
 
 
-def _item(item: Item) -> str:
+def _item(item: Attribute) -> str:
     value = str(item.value)
     return item.name if value == item.name else f"{item.name} = {value}"

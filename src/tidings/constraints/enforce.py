@@ -13,7 +13,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from tidings.constraints.evaluate import Evaluator
-from tidings.engine.plain import row_keys
+from tidings.engine.row_values import row_keys
 from tidings.errors import AppendOnly, CheckViolated, DuplicateKey, MissingRow, NullNotAllowed
 from tidings.ir.expression import TIME, WEIGHT, show_name
 from tidings.lang.sql.parse import parsed

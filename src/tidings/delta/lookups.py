@@ -22,7 +22,7 @@ from tidings.ir.relation import Column, Filter, Item, Join, Project, Relation, R
 from tidings.ir.traverse import children, with_children
 
 KEYS, KEY = "?keys", "key"
-"""Where :meth:`Lookup.plan_of_rows` finds the keys."""
+"""Where the plan of :func:`lookup_plan` reads the keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +49,16 @@ class Lookup:
         """Whether all rows are wanted."""
         return self.column is None and not self.conditions
 
-    def plan_of_rows(self) -> Relation:
-        """The rows that are wanted, of the current relation; the keys are the column :data:`KEY` of :data:`KEYS`."""
-        aliases = {column.table for c in self.conditions for column in c.find_all(exp.Column)}
-        scan = Scan(self.relation, next(iter(aliases), "wanted"), self.columns)
-        if self.column is None:
-            return Filter(scan, self.conditions) if self.conditions else scan
-        keys = Scan(KEYS, "keys", (Column(KEY, self.column.type),), Version.DELTA)
-        key = Project(keys, "keys", (Item(KEY, self.column.type, column("keys", KEY)),))
-        return Restrict(scan, column(scan.alias, self.column.name), key, self.nulls)
+
+def lookup_plan(lookup: Lookup) -> Relation:
+    """The plan of a lookup's rows, of the current relation; the keys are the column :data:`KEY` of :data:`KEYS`."""
+    mentioned = {column.table for c in lookup.conditions for column in c.find_all(exp.Column)}
+    scan = Scan(lookup.relation, next(iter(mentioned), "wanted"), lookup.columns)
+    if lookup.column is None:
+        return Filter(scan, lookup.conditions) if lookup.conditions else scan
+    keys = Scan(KEYS, "keys", (Column(KEY, lookup.column.type),), Version.DELTA)
+    key = Project(keys, "keys", (Item(KEY, lookup.column.type, column("keys", KEY)),))
+    return Restrict(scan, column(scan.alias, lookup.column.name), key, lookup.nulls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,33 +71,33 @@ class LookedUp:
 
 def looked_up(step: Step) -> LookedUp:
     """The step over lookups."""
-    found: dict[tuple[object, ...], Lookup] = {}
+    lookups: dict[tuple[object, ...], Lookup] = {}
     done: dict[int, Relation] = {}
 
     def stand_in(scan: Scan, *by: object) -> Scan:
         """A scan of the rows of a lookup; equal lookups are one."""
         key = (scan.relation, scan.version, scan.columns, *by)
-        if key not in found:
-            found[key] = Lookup(f"{scan.relation}?{_mark(key)}", *key)  # type: ignore[arg-type]
-        return replace(scan, relation=found[key].name)
+        if key not in lookups:
+            lookups[key] = Lookup(f"{scan.relation}?{_mark(key)}", *key)  # type: ignore[arg-type]
+        return replace(scan, relation=lookups[key].name)
 
     def restricted(node: Restrict, scan: Scan) -> Scan:
-        for one in _restrictions(node):
-            own, (key,) = ref(one.expression), one.keys.fields
-            if own is None or key.type not in LISTABLE:
+        for restriction in _restrictions(node):
+            restricted_column, (key,) = ref(restriction.expression), restriction.keys.fields
+            if restricted_column is None or key.type not in LISTABLE:
                 continue
-            by = next(c for c in scan.columns if c.name == own[1])
-            columns = key_columns(one)
-            plan = None if columns is not None else go(one.keys)
-            return stand_in(scan, by, columns or (), plan, one.null_safe)
+            by = next(c for c in scan.columns if c.name == restricted_column[1])
+            columns = key_columns(restriction)
+            plan = None if columns is not None else go(restriction.keys)
+            return stand_in(scan, by, columns or (), plan, restriction.null_safe)
         return stand_in(scan)
 
     def under(node: Relation, conditions: tuple[Expression, ...]) -> Relation:
         """A relation right below some conditions; of a state only rows are wanted that meet those on it alone."""
         if not isinstance(node, Scan) or node.version is Version.DELTA:
             return go(node)
-        own = tuple(c for c in conditions if aliases(c) == {node.alias})
-        return stand_in(node, None, (), None, False, own)
+        on_it_alone = tuple(c for c in conditions if aliases(c) == {node.alias})
+        return stand_in(node, None, (), None, False, on_it_alone)
 
     def go(node: Relation) -> Relation:
         if id(node) not in done:
@@ -113,7 +114,7 @@ def looked_up(step: Step) -> LookedUp:
             return node if node.version is Version.DELTA else under(node, ())
         return with_children(node, tuple(map(go, children(node))))
 
-    return LookedUp(replace(step, plan=go(step.plan)), tuple(found.values()))
+    return LookedUp(replace(step, plan=go(step.plan)), tuple(lookups.values()))
 
 
 def _mark(key: tuple[object, ...]) -> str:
@@ -124,7 +125,7 @@ def _mark(key: tuple[object, ...]) -> str:
 def _restrictions(node: Relation) -> Iterator[Restrict]:
     """A restriction and those right below it.
 
-    Those by columns of deltas come first, for these are at hand; but for what is restricted twice in the same way, the
+    Those by columns of deltas come first, for these are known; but for what is restricted twice in the same way, the
     second time by fewer keys.
     """
     chain: list[Restrict] = []

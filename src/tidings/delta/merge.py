@@ -11,7 +11,8 @@ One row per touched key and instant, a running total over them, and what differs
 
 A group is there while its row count is positive; without keys it always is.
 
-Cost: the changes, and one row per touched key: kept, or made of the key's old rows (:mod:`tidings.delta.running`).
+Cost: the changes, and one row per touched key: kept, or made of the key's old rows
+(:mod:`tidings.delta.running_aggregates`).
 """
 
 from __future__ import annotations

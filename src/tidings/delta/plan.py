@@ -2,11 +2,11 @@
 
 A program is a list of steps in levels.  Each step computes one delta, consolidated, from the deltas of tables and
 of lower steps and from old or new states.  A view is one step unless views below it are *shared*: a shared view's
-delta is a step of its own, computed once, and the steps above scan it like a table's.  A shared view may be *kept*: its
-rows are at hand, so that its old state is read and not derived.
+delta is a step of its own, computed once, and the steps above scan it like a table's.  A shared view may be *stored*:
+then its old state is read and not derived.
 
 A program depends on the view and on which of its influents changed, not on the rows, so it is compiled once and
-kept.
+used for every batch.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from itertools import chain
 
 from tidings.analysis.influents import influents, reads
 from tidings.delta import keyed, merge
-from tidings.delta.cut import cut
 from tidings.delta.differentiate import differentiate, state
 from tidings.delta.differentiate.lift import keyed_operator, lift, without_key
-from tidings.delta.repeated import repeated
 from tidings.delta.restrict import restrict
-from tidings.delta.running import running
+from tidings.delta.running_aggregates import running_aggregates
+from tidings.delta.shared_views import shared_views
+from tidings.delta.split_parts import split_parts
 from tidings.delta.versioned import Versioned
 from tidings.ir.expression import column
 from tidings.ir.relation import (
@@ -69,8 +69,8 @@ class Step:
     @property
     def scans(self) -> tuple[Scan, ...]:
         """Every version of every relation the step reads, once."""
-        found = {(n.relation, n.version): n for n in walk(self.plan) if isinstance(n, Scan)}
-        return tuple(found.values())
+        scans = {(n.relation, n.version): n for n in walk(self.plan) if isinstance(n, Scan)}
+        return tuple(scans.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,22 +89,23 @@ def compile_program(
     changed: frozenset[str],
     definitions: Mapping[str, Relation],
     share: frozenset[str] = frozenset(),
-    kept: frozenset[str] = frozenset(),
+    stored: frozenset[str] = frozenset(),
     merged: frozenset[str] = frozenset(),
-    given: frozenset[str] = frozenset(),
+    precomputed: frozenset[str] = frozenset(),
 ) -> Program:
     """The program for a query over tables and views.
 
-    Views in ``kept`` are shared and their rows at hand; the deltas of those in ``merged``, groupings into accumulators,
-    are made from them and the changes alone.  The deltas of views in ``given`` are known already, like those of tables;
-    those that changed are in ``changed``.  Without a changed influent a program has no steps: the delta is empty.
+    Views in ``stored`` are shared, and their rows are in the store; the deltas of those in ``merged``, groupings into
+    accumulators, are made from these rows and the changes alone.  The deltas of views in ``precomputed`` are known
+    already, like those of tables; those that changed are in ``changed``.  Without a changed influent a program has
+    no steps: the delta is empty.
     """
     columns = tuple(Column(f.name, f.type) for f in query.fields)
-    share |= kept | given | repeated(query, definitions)
-    compiler = _Compiler(changed, dict(definitions), share, kept, merged, given)
+    share |= stored | precomputed | shared_views(query, definitions)
+    compiler = _Compiler(changed, dict(definitions), share, stored, merged, precomputed)
     compiler.add(view, query)
-    steps = fused(tuple(compiler.steps.values()), kept)
-    leaves = {name: plan for name, plan in definitions.items() if name not in given}
+    steps = fused(tuple(compiler.steps.values()), stored)
+    leaves = {name: plan for name, plan in definitions.items() if name not in precomputed}
     return Program(view, changed & influents(query, leaves), columns, steps)
 
 
@@ -115,25 +116,25 @@ class _Compiler:
     changed: frozenset[str]
     definitions: dict[str, Relation]
     share: frozenset[str]
-    kept: frozenset[str]
+    stored: frozenset[str]
     merged: frozenset[str]
-    given: frozenset[str]
-    steps: dict[str, Step] = field(default_factory=dict)
-    _running: set[str] = field(default_factory=set)
-    """Groupings into accumulators that are merged though they are not kept."""
-    _still: set[str] = field(default_factory=set)
-    _old_states: dict[Scan, Versioned] = field(default_factory=dict)
+    precomputed: frozenset[str]
+    steps: dict[str, Step] = field(init=False, default_factory=dict)
+    _running: set[str] = field(init=False, default_factory=set)
+    """Groupings into accumulators that are merged though they are not stored."""
+    _unchanged: set[str] = field(init=False, default_factory=set)
+    _old_states: dict[Scan, Versioned] = field(init=False, default_factory=dict)
 
     def add(self, name: str, node: Relation) -> None:
         """The step of a view or query, and before it the steps of the parts it is cut into."""
-        plan, parts = cut(name, normalise(node, self.definitions, keep=self.share))
+        plan, parts = split_parts(name, normalise(node, self.definitions, keep=self.share))
         for part, definition in parts.items():
             self.definitions[part] = self._running_part(part, definition)
-        self._add_part(name, plan if name in self.kept else self._running_part(name, plan))
+        self._add_part(name, plan if name in self.stored else self._running_part(name, plan))
 
     def _running_part(self, name: str, plan: Relation) -> Relation:
         """A part over accumulators that are carried on, if it is a grouping that can be."""
-        over, groups = running(name, plan)
+        over, groups = running_aggregates(name, plan)
         self.definitions |= groups
         self._running |= set(groups)
         return over
@@ -142,7 +143,7 @@ class _Compiler:
         moving = frozenset(r for r in sorted(reads(plan)) if self._moves(r))
         terms = self._terms(name, plan, moving)
         if not terms:
-            self._still.add(name)
+            self._unchanged.add(name)
             return
         level = 1 + max((self.steps[r].level for r in moving if r in self.steps), default=0)
         columns = tuple(Column(f.name, f.type) for f in plan.fields)
@@ -155,9 +156,9 @@ class _Compiler:
 
     def _moves(self, relation: str) -> bool:
         """Whether a relation changes; the step of a part is added before the answer."""
-        if relation not in self.definitions or relation in self.given:
+        if relation not in self.definitions or relation in self.precomputed:
             return relation in self.changed
-        if relation not in self.steps and relation not in self._still:
+        if relation not in self.steps and relation not in self._unchanged:
             if relation in self.share:
                 self.add(relation, self.definitions[relation])
             else:
@@ -177,16 +178,16 @@ class _Compiler:
             return (Term(", ".join(s.relation for s in sources), ", ".join(s.alias for s in sources), rows),)
         items = tuple(Item(f.name, f.type, f.expression) for f in plan.fields)
         terms = []
-        for found in differentiate(plan, moving):
-            rows = found.rows.plan if isinstance(plan, Project | Union) else found.rows.projected(name, items).plan
-            terms.append(Term(found.influent, found.occurrence, self._finished(rows, moving)))
+        for term in differentiate(plan, moving):
+            rows = term.rows.plan if isinstance(plan, Project | Union) else term.rows.projected(name, items).plan
+            terms.append(Term(term.influent, term.occurrence, self._finished(rows, moving)))
         return tuple(terms)
 
     def _finished(self, plan: Relation, moving: frozenset[str]) -> Relation:
         return restrict(self._expand_states(plan, moving))
 
     def _expand_states(self, plan: Relation, moving: frozenset[str]) -> Relation:
-        """Derive the states of parts and shared views from their definitions, unless they are kept.
+        """Derive the states of parts and shared views from their definitions, unless they are stored.
 
         The new state is the old one and the delta.
         """
@@ -208,15 +209,15 @@ class _Compiler:
     def _old_state(self, scan: Scan) -> Versioned:
         """The old state of a part or shared view, derived once."""
         if scan not in self._old_states:
-            current = normalise(scan, self.definitions, keep=self.kept)
+            current = normalise(scan, self.definitions, keep=self.stored)
             self._old_states[scan] = state(current, frozenset(), Version.OLD)
         return self._old_states[scan]
 
 
-def fused(steps: tuple[Step, ...], kept: frozenset[str] = frozenset()) -> tuple[Step, ...]:
+def fused(steps: tuple[Step, ...], stored: frozenset[str] = frozenset()) -> tuple[Step, ...]:
     """Put a lower step into the one above where it is used once: what is not shared need not be computed apart."""
     uses = Counter(n.relation for s in steps for n in walk(s.plan) if isinstance(n, Scan))
-    uses.update(dict.fromkeys(kept, 2))
+    uses.update(dict.fromkeys(stored, 2))
     done: dict[str, Step] = {}
 
     def is_inlined(node: Scan) -> bool:

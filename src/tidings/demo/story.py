@@ -17,7 +17,7 @@ Row = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class RowUpdate:
     """A row of a table and what takes its place."""
 
     table: str
@@ -30,24 +30,24 @@ class Deed:
     """One transaction and what people would say of it."""
 
     said: str
-    updates: tuple[Update, ...]
+    updates: tuple[RowUpdate, ...]
 
 
 DAY = (
-    Deed("item 1: 380 pieces leave, 120 stay", (Update("quantity", (1, 500), (1, 120)),)),
+    Deed("item 1: 380 pieces leave, 120 stay", (RowUpdate("quantity", (1, 500), (1, 120)),)),
     Deed(
         "item 2: 700 pieces leave and come back",
-        (Update("quantity", (2, 800), (2, 100)), Update("quantity", (2, 100), (2, 800))),
+        (RowUpdate("quantity", (2, 800), (2, 100)), RowUpdate("quantity", (2, 100), (2, 800))),
     ),
-    Deed("item 2: 490 pieces leave, 310 stay", (Update("quantity", (2, 800), (2, 310)),)),
-    Deed("item 2: minimum stock raised to 250", (Update("min_stock", (2, 200), (2, 250)),)),
-    Deed("item 1: a delivery fills the store", (Update("quantity", (1, 120), (1, 5000)),)),
+    Deed("item 2: 490 pieces leave, 310 stay", (RowUpdate("quantity", (2, 800), (2, 310)),)),
+    Deed("item 2: minimum stock raised to 250", (RowUpdate("min_stock", (2, 200), (2, 250)),)),
+    Deed("item 1: a delivery fills the store", (RowUpdate("quantity", (1, 120), (1, 5000)),)),
     Deed(
         "item 2: 10 leave, delivery now takes a day",
-        (Update("quantity", (2, 310), (2, 300)), Update("delivery_time", (2, 2, 3), (2, 2, 1))),
+        (RowUpdate("quantity", (2, 310), (2, 300)), RowUpdate("delivery_time", (2, 2, 3), (2, 2, 1))),
     ),
-    Deed("item 1: 4861 pieces leave, 139 stay", (Update("quantity", (1, 5000), (1, 139)),)),
-    Deed("item 1: 39 more leave, 100 stay", (Update("quantity", (1, 139), (1, 100)),)),
+    Deed("item 1: 4861 pieces leave, 139 stay", (RowUpdate("quantity", (1, 5000), (1, 139)),)),
+    Deed("item 1: 39 more leave, 100 stay", (RowUpdate("quantity", (1, 139), (1, 100)),)),
 )
 """Item 1 is low below 140 pieces.  Item 2 is low below 290, later below 340 and then below 280."""
 

@@ -15,9 +15,9 @@ from typing import Protocol
 import pyarrow as pa
 from sqlglot import exp
 
+from tidings.engine.base_lookup import BaseLookup
 from tidings.engine.lower import Dialect
 from tidings.engine.source import Source
-from tidings.engine.touched import Touched
 from tidings.ir.relation import Column
 
 
@@ -72,7 +72,7 @@ class Backend(Protocol):
         or restricted by a list of keys.
         """
 
-    def touched(self, wanted: list[Touched]) -> list[pa.Table]:
+    def look_up(self, lookups: list[BaseLookup]) -> list[pa.Table]:
         """A few rows of some bases, in one query; raises like :meth:`fetch`."""
 
     def counted(self) -> AbstractContextManager[Jobs]:

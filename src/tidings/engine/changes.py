@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidings.engine.arrow import arrow_schema
-from tidings.engine.plain import row_keys
+from tidings.engine.row_values import row_keys
 from tidings.ir.expression import TIME, WEIGHT
 from tidings.ir.relation import Column
 

@@ -13,10 +13,10 @@ from sqlglot import exp
 
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Jobs
+from tidings.engine.base_lookup import BaseLookup, lookup_answers, lookup_query
 from tidings.engine.lower import Dialect, printed
-from tidings.engine.plain import expanded, parting
+from tidings.engine.plain_rows import plain_rows, separating_column
 from tidings.engine.source import Source
-from tidings.engine.touched import Touched, answers, query
 from tidings.errors import EngineFailed
 from tidings.ir import types
 from tidings.ir.dialect import DIALECT
@@ -120,7 +120,7 @@ class DuckDB:
         self._registered[name] = source
 
     def plain(self, name: str, source: Source) -> None:
-        came, went = expanded(source.changes, net=source.base is None)
+        came, went = plain_rows(source.changes, has_base=source.base is not None)
         self._copy(f"{name}__came", came)
         columns = _names(source.columns).removesuffix(", ") or "1"
         rows = f'SELECT {columns} FROM "{name}__came"'
@@ -128,7 +128,7 @@ class DuckDB:
             rows = f'SELECT {columns} FROM "{_base(source.base)}" UNION ALL {rows}'
         if went.num_rows:
             self._copy(f"{name}__went", went)
-            rows = self._without(name, rows, columns, parting(went, source.columns))
+            rows = self._without(name, rows, columns, separating_column(went, source.columns))
         self._view(name, rows)
 
     def _without(self, name: str, rows: str, columns: str, part: Column | None) -> str:
@@ -152,9 +152,9 @@ class DuckDB:
         except duckdb.Error as error:
             raise EngineFailed(engine=self.name, reason=_sentence(error)) from None
 
-    def touched(self, wanted: list[Touched]) -> list[pa.Table]:
-        views = [f'"{_base(one.base)}"' for one in wanted]
-        return answers(self.fetch(query(wanted, views, self.dialect.name)), wanted)
+    def look_up(self, lookups: list[BaseLookup]) -> list[pa.Table]:
+        views = [f'"{_base(lookup.base)}"' for lookup in lookups]
+        return lookup_answers(self.fetch(lookup_query(lookups, views, self.dialect.name)), lookups)
 
     def counted(self) -> AbstractContextManager[Jobs]:
         return nullcontext(Jobs())

@@ -5,7 +5,7 @@ The active input comes first and the others follow in the order in which conditi
 
 Scans become names (:func:`source_name`) under which an engine registers the versions of its relations.  A
 restriction becomes a list of literal keys, left open in the text as a slot, or a semi-join with the keys' plan;
-see :class:`Statement`.
+see :class:`PreparedStatement`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,18 @@ from tidings.delta.restrict import is_active
 from tidings.engine import layout
 from tidings.engine.layout import Lines, after, connected, enclosed, listed, with_named
 from tidings.engine.scalar import Names, in_own_words
-from tidings.engine.select import ONE_TASK, PLAIN, Block, Output, Shape, Source, Writing, condition, flat, one_task
+from tidings.engine.select import (
+    ONE_TASK,
+    PLAIN,
+    Block,
+    FromItem,
+    SelectItem,
+    SelectOptions,
+    Writing,
+    condition,
+    flat,
+    one_task,
+)
 from tidings.ir.expression import (
     UNTIL,
     WEIGHT,
@@ -99,7 +110,7 @@ class KeyTest:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class PreparedStatement:
     """SQL text with slots for lists of keys."""
 
     text: str
@@ -135,14 +146,14 @@ def lower(
     dialect: Dialect,
     listed: frozenset[str] = frozenset(),
     ranged: frozenset[str] = frozenset(),
-) -> Statement:
+) -> PreparedStatement:
     """Print a plan; the keys of deltas named in ``listed`` are given as literals, those in ``ranged`` within ranges."""
     small = _is_small(plan, listed)
     writing = Writing(dialect.name, dialect.casts_items)
     lowering = _Lowering(dialect, listed, ranged, small and dialect.one_task, writing, _shared(plan))
     query = lowering.query(plan)
     text = layout.text(with_named(lowering.named, query))
-    return Statement(text, tuple(lowering.key_lists.values()), small, tuple(lowering.tests))
+    return PreparedStatement(text, tuple(lowering.key_lists.values()), small, tuple(lowering.tests))
 
 
 def printed(query: exp.Query, dialect: Dialect) -> str:
@@ -210,13 +221,13 @@ class _Lowering:
                 return self._select(self._block(window.input), self._items(inlined))
             case Project(input=Unnest() as unnest):
                 element = {(unnest.alias, unnest.element.name): exp.Explode(this=unnest.array.copy())}
-                placed = [Output(substitute(i.expression, element), i.name) for i in node.items]
+                placed = [SelectItem(substitute(i.expression, element), i.name) for i in node.items]
                 return self._select(self._block(unnest.input), placed)
             case Project():
                 return self._select(self._block(node.input), self._items(node.items))
             case Aggregate():
                 items = self._items((*node.keys, *node.aggregates))
-                return self._select(self._block(node.input), items, Shape(groups=len(node.keys)))
+                return self._select(self._block(node.input), items, SelectOptions(groups=len(node.keys)))
             case SetOperation():
                 word = node.kind.value.upper() + (" ALL" if node.all else "")
                 return self._combined([node.left, node.right], node.columns, word)
@@ -227,7 +238,7 @@ class _Lowering:
             case Repeat():
                 return self._repeated(node)
             case Values() | Scan() | Filter() | During() | Join() | OuterJoin() | SemiJoin() | Restrict():
-                return self._select(self._block(node), [Output(f.expression, f.name) for f in node.fields])
+                return self._select(self._block(node), [SelectItem(f.expression, f.name) for f in node.fields])
             case Window() | Unnest():
                 raise ValueError("a window or unnested array stands below a projection")
             case _:
@@ -244,7 +255,7 @@ class _Lowering:
     def _branch(self, branch: Relation, columns: tuple[Column, ...]) -> Lines:
         """A branch of a union or set operation; the first decides the names, so each gets those of the whole."""
         if [f.name for f in branch.fields] != [c.name for c in columns]:
-            items = [Output(f.expression, c.name) for f, c in zip(branch.fields, columns, strict=True)]
+            items = [SelectItem(f.expression, c.name) for f, c in zip(branch.fields, columns, strict=True)]
             return self._select(Block([self._derived(branch)]), items)
         query = self.query(branch)
         return enclosed("", query) if isinstance(branch, Union | SetOperation) else query
@@ -253,13 +264,13 @@ class _Lowering:
         """Each row once per element of a sequence as long as its count."""
         counted = read("EXPLODE(SEQUENCE(1, 2))")
         counted.find(exp.GenerateSeries).set("end", node.times.copy())  # type: ignore[union-attr]
-        items = [*(Output(f.expression, f.name) for f in node.fields), Output(counted, "__i")]
+        items = [*(SelectItem(f.expression, f.name) for f in node.fields), SelectItem(counted, "__i")]
         return self._select(self._block(node.input), items)
 
     def _consolidate(self, node: Consolidate) -> Lines:
         keys = [column(node.alias, f.name) for f in node.fields if f.name != WEIGHT]
         total = exp.Sum(this=column(node.alias, WEIGHT))
-        items = [*(Output(k, k.name) for k in keys), Output(total, WEIGHT, "bigint")]
+        items = [*(SelectItem(k, k.name) for k in keys), SelectItem(total, WEIGHT, "bigint")]
         return (
             "SELECT",
             listed([i.text(self.writing, {}) for i in items]),
@@ -313,20 +324,20 @@ class _Lowering:
         left, right = (self._one_source(i) for i in (node.left, node.right))
         parts = [(condition(c, self.writing, {}),) for c in node.conditions] or [("TRUE",)]
         joined = (*after("LEFT JOIN ", right.lines), after("ON ", connected(parts, "AND")))
-        return Block([Source(node.fields, left.lines, is_active(node), joined)])
+        return Block([FromItem(node.fields, left.lines, is_active(node), joined)])
 
     def _exists(self, node: SemiJoin, names: Names) -> Lines:
         block = self._block(node.right)
         block.where += node.conditions
-        found = flat(block, [Output(literal(1), None)], self.writing, outer=names)
+        found = flat(block, [SelectItem(literal(1), None)], self.writing, outer=names)
         return enclosed("NOT EXISTS" if node.anti else "EXISTS", found)
 
-    def _one_source(self, node: Relation) -> Source:
+    def _one_source(self, node: Relation) -> FromItem:
         block = self._block(node)
         plain = len(block.sources) == 1 and not block.where and not block.tests and not block.sources[0].joins
         return block.sources[0] if plain else self._derived(node)
 
-    def _derived(self, node: Relation, alias: str | None = None) -> Source:
+    def _derived(self, node: Relation, alias: str | None = None) -> FromItem:
         name = self.writing.quoted(alias or node.fields[0].alias)
         if id(node) in self.shared:
             return self._source(node, (f"{self._named(node)} AS {name}",))
@@ -340,13 +351,13 @@ class _Lowering:
             self.named[name] = query
         return name
 
-    def _source(self, node: Relation, lines: Lines) -> Source:
-        return Source(node.fields, lines, is_active(node))
+    def _source(self, node: Relation, lines: Lines) -> FromItem:
+        return FromItem(node.fields, lines, is_active(node))
 
     def _constant(self, node: Values) -> Lines:
         """Constant rows as an inline table, every cell cast, so that both engines type them alike."""
         if not node.rows:
-            nulls = [Output(typed_null(c.type), c.name).text(self.writing, {}) for c in node.columns]
+            nulls = [SelectItem(typed_null(c.type), c.name).text(self.writing, {}) for c in node.columns]
             nothing: Lines = ("SELECT", listed(nulls), "WHERE", ("FALSE",))
             return enclosed("", nothing, f" AS {self.writing.quoted(node.alias)}")
         rows = [
@@ -371,8 +382,8 @@ class _Lowering:
             below = below.input
         block = self._block(below)
         block.tests.append(lambda names: self._among(node, names))
-        items = [Output(f.expression, f.name) for f in node.fields]
-        select = self._select(block, items, Shape((ONE_TASK,)) if self.in_one_task else PLAIN)
+        items = [SelectItem(f.expression, f.name) for f in node.fields]
+        select = self._select(block, items, SelectOptions((ONE_TASK,)) if self.in_one_task else PLAIN)
         alias = self.writing.quoted(node.fields[0].alias)
         return Block([self._source(node, enclosed("", select, f" AS {alias}"))])
 
@@ -406,11 +417,13 @@ class _Lowering:
 
     # SELECT
 
-    def _select(self, block: Block, items: list[Output], shape: Shape = PLAIN) -> Lines:
-        return (one_task if self.in_one_task else flat)(block, items or [Output(literal(1), None)], self.writing, shape)
+    def _select(self, block: Block, items: list[SelectItem], options: SelectOptions = PLAIN) -> Lines:
+        return (one_task if self.in_one_task else flat)(
+            block, items or [SelectItem(literal(1), None)], self.writing, options
+        )
 
-    def _items(self, items: Iterable[Item]) -> list[Output]:
-        return [Output(i.expression, i.name, self._cast(i)) for i in items]
+    def _items(self, items: Iterable[Item]) -> list[SelectItem]:
+        return [SelectItem(i.expression, i.name, self._cast(i)) for i in items]
 
     def _cast(self, item: Item) -> str | None:
         """The type to cast a computed column to, where the engine's own typing is not Spark's."""

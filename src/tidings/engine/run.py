@@ -22,9 +22,9 @@ from tidings.delta.key_columns import LISTABLE
 from tidings.delta.plan import Program, Step
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Backend
+from tidings.engine.combined import combined, separated
 from tidings.engine.literals import among, literals, within
-from tidings.engine.lower import KeyList, KeyTest, Statement, lower, source_name
-from tidings.engine.several import apart, in_one
+from tidings.engine.lower import KeyList, KeyTest, PreparedStatement, lower, source_name
 from tidings.engine.source import Rows, Source, Sources
 from tidings.ir.expression import TIME, WEIGHT, read, show_name
 from tidings.ir.relation import VERSION_COLUMNS, Column, Filter, Relation, Scan, Version
@@ -48,7 +48,9 @@ class Runner:
     """Runs programs and queries on a backend."""
 
     backend: Backend
-    _printed: dict[tuple[int, frozenset[str], frozenset[str]], tuple[Step, Statement]] = field(default_factory=dict)
+    _printed: dict[tuple[int, frozenset[str], frozenset[str]], tuple[Step, PreparedStatement]] = field(
+        default_factory=dict
+    )
     _plans: dict[int, tuple[Relation, Step]] = field(default_factory=dict)
     _reads: dict[int, tuple[Step, Needed]] = field(default_factory=dict)
 
@@ -108,8 +110,8 @@ class Runner:
             if run:
                 texts = [self._prepare(s, sources, made[n], read, batch, needed)[0] for n, s in run]
                 columns = [step.columns + VERSION_COLUMNS for _, step in run]
-                rows = self.backend.fetch(in_one(texts, columns, self.backend.dialect.name), small=True)
-                parts = apart(rows, columns, [_schema(step) for _, step in run])
+                rows = self.backend.fetch(combined(texts, columns, self.backend.dialect.name), small=True)
+                parts = separated(rows, columns, [_schema(step) for _, step in run])
                 deltas |= {(n, s.name): part for (n, s), part in zip(run, parts, strict=True)}
             for n, step in each:
                 delta = deltas[n, step.name]
@@ -180,7 +182,7 @@ class Runner:
         text, _, small = self._prepare(step, sources, {}, {}, batch, self._needed([step]))
         return conform(self.backend.fetch(text, step.columns, small=small), arrow_schema(step.columns))
 
-    def statement(self, step: Step, listed: frozenset[str], ranged: frozenset[str] = frozenset()) -> Statement:
+    def statement(self, step: Step, listed: frozenset[str], ranged: frozenset[str] = frozenset()) -> PreparedStatement:
         """The SQL of a step, printed once per choice of listed keys."""
         found = self._printed.get((id(step), listed, ranged))
         if found is None:

@@ -40,7 +40,7 @@ class Writing:
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class SelectItem:
     """One column of a SELECT: an expression, cast to a type if one is given, under a name if it has one."""
 
     expression: Expression
@@ -53,7 +53,7 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class FromItem:
     """Something to stand in FROM: its columns, its SQL, and whether its size follows the delta's."""
 
     fields: tuple[Field, ...]
@@ -80,24 +80,24 @@ Test: TypeAlias = Callable[[Names], Lines]
 class Block:
     """A SELECT in the making: sources and conditions, no select list yet."""
 
-    sources: list[Source]
+    sources: list[FromItem]
     where: list[Expression] = field(default_factory=list)
     tests: list[Test] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class SelectOptions:
     """What a SELECT has beside its block: hints and how many of its first columns make the groups."""
 
     hints: tuple[str, ...] = ()
     groups: int = 0
 
 
-PLAIN = Shape()
+PLAIN = SelectOptions()
 
 
 def flat(
-    block: Block, items: list[Output], writing: Writing, shape: Shape = PLAIN, outer: Names | None = None
+    block: Block, items: list[SelectItem], writing: Writing, options: SelectOptions = PLAIN, outer: Names | None = None
 ) -> Lines:
     """One SELECT with all sources in its FROM clause; ``outer`` are the names of columns from around it."""
     own = frozenset().union(*(s.aliases for s in block.sources))
@@ -106,21 +106,26 @@ def flat(
     rows: Lines = ()
     for source, ready in joined:
         rows += _join(source, ready, writing, names) if rows else after("FROM ", source.lines) + source.joins
-    return _select(items, rows, _conditions(left, block.tests, writing, names), writing, names, shape)
+    return _select(items, rows, _conditions(left, block.tests, writing, names), writing, names, options)
 
 
-def one_task(block: Block, items: list[Output], writing: Writing, shape: Shape = PLAIN) -> Lines:
+def one_task(block: Block, items: list[SelectItem], writing: Writing, options: SelectOptions = PLAIN) -> Lines:
     """SELECTs around each other, one per join, each in a single partition.
 
     Columns of the rows so far go by ``alias.name`` in one name, since aliases end with each SELECT.
     """
     joined, left = _joined(block)
     if len(joined) < 2:
-        return flat(block, items, writing, shape)
+        return flat(block, items, writing, options)
     (first, _), *rest = joined
     fields = list(first.fields)
     rows = _select(
-        [_carried(f) for f in fields], after("FROM ", first.lines) + first.joins, (), writing, {}, Shape((ONE_TASK,))
+        [_carried(f) for f in fields],
+        after("FROM ", first.lines) + first.joins,
+        (),
+        writing,
+        {},
+        SelectOptions((ONE_TASK,)),
     )
     names: dict[tuple[str, str], str] = {}
     for source, ready in rest:
@@ -129,26 +134,31 @@ def one_task(block: Block, items: list[Output], writing: Writing, shape: Shape =
         all_fields = [*fields, *source.fields]
         inner = enclosed("FROM ", rows, f" AS {_ROWS}") + _join(source, ready, writing, names)
         carried = [_carried(f) for f in all_fields]
-        rows = _select(carried, inner, (), writing, names, Shape((ONE_TASK, *hashed)))
+        rows = _select(carried, inner, (), writing, names, SelectOptions((ONE_TASK, *hashed)))
         fields = all_fields
     names |= {f.ref: column_name(_ROWS, f"{f.alias}.{f.name}", writing.language) for f in fields}
     where = _conditions(left, block.tests, writing, names)
-    return _select(items, enclosed("FROM ", rows, f" AS {_ROWS}"), where, writing, names, shape)
+    return _select(items, enclosed("FROM ", rows, f" AS {_ROWS}"), where, writing, names, options)
 
 
 def _select(
-    items: list[Output], rows: Lines, where: list[Lines] | tuple[()], writing: Writing, names: Names, shape: Shape
+    items: list[SelectItem],
+    rows: Lines,
+    where: list[Lines] | tuple[()],
+    writing: Writing,
+    names: Names,
+    options: SelectOptions,
 ) -> Lines:
-    hints = f" /*+ {', '.join(shape.hints)} */" if shape.hints else ""
+    hints = f" /*+ {', '.join(options.hints)} */" if options.hints else ""
     lines: Lines = (f"SELECT{hints}", listed([i.text(writing, names) for i in items]), *rows)
     if where:
         lines += ("WHERE", connected(where, "AND"))
-    if shape.groups:
-        lines += ("GROUP BY", listed([str(n) for n in range(1, shape.groups + 1)]))
+    if options.groups:
+        lines += ("GROUP BY", listed([str(n) for n in range(1, options.groups + 1)]))
     return lines
 
 
-def _join(source: Source, ready: list[Expression], writing: Writing, names: Names) -> Lines:
+def _join(source: FromItem, ready: list[Expression], writing: Writing, names: Names) -> Lines:
     if not ready:
         return after("CROSS JOIN ", source.joined)
     on = connected(_conditions(ready, [], writing, names), "AND")
@@ -165,16 +175,16 @@ def condition(expression: Expression, writing: Writing, names: Names) -> str:
     return f"({text})" if isinstance(expression, exp.Or) else text
 
 
-def _hash_join(source: Source, writing: Writing) -> str:
+def _hash_join(source: FromItem, writing: Writing) -> str:
     (alias,) = source.aliases
     return f"SHUFFLE_HASH({writing.quoted(alias)})"
 
 
-def _carried(f: Field) -> Output:
-    return Output(f.expression, f"{f.alias}.{f.name}")
+def _carried(f: Field) -> SelectItem:
+    return SelectItem(f.expression, f"{f.alias}.{f.name}")
 
 
-def _joined(block: Block) -> tuple[list[tuple[Source, list[Expression]]], list[Expression]]:
+def _joined(block: Block) -> tuple[list[tuple[FromItem, list[Expression]]], list[Expression]]:
     """The sources in order, each with the conditions that connect it to those before it, and what connects nothing."""
     seen: frozenset[str] = frozenset()
     waiting = [(c, aliases(c)) for c in block.where]
@@ -188,7 +198,7 @@ def _joined(block: Block) -> tuple[list[tuple[Source, list[Expression]]], list[E
     return joined, [c for c, _ in waiting]
 
 
-def _connected(sources: list[Source], mentioned: list[frozenset[str]]) -> Iterator[Source]:
+def _connected(sources: list[FromItem], mentioned: list[frozenset[str]]) -> Iterator[FromItem]:
     """The active source first, then those that some condition connects to the ones before."""
     rest = [(s, s.aliases) for s in sorted(sources, key=lambda s: not s.active)]
     seen: frozenset[str] = frozenset()

@@ -32,11 +32,11 @@ from sqlglot import exp
 
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Jobs
+from tidings.engine.base_lookup import BaseLookup, lookup_answers, lookup_query
 from tidings.engine.java import require_java
 from tidings.engine.lower import Dialect, printed
-from tidings.engine.plain import expanded, parting
+from tidings.engine.plain_rows import plain_rows, separating_column
 from tidings.engine.source import Source
-from tidings.engine.touched import Touched, answers, query
 from tidings.errors import EngineFailed
 from tidings.ir import types
 from tidings.ir.expression import TIME, WEIGHT, typed_null
@@ -228,7 +228,7 @@ class Spark:
         self._register(name, source, frames)
 
     def plain(self, name: str, source: Source) -> None:
-        came, went = expanded(source.changes, net=source.base is None)
+        came, went = plain_rows(source.changes, has_base=source.base is not None)
         frames = [] if source.base is None else [self._bases[source.base]]
         if came.num_rows or not frames:
             frames.append(self._local(came))
@@ -242,8 +242,8 @@ class Spark:
         self._registered[name] = source
 
     def _without(self, frame: DataFrame, went: pa.Table, columns: tuple[Column, ...]) -> DataFrame:
-        """A frame less some rows; see :func:`tidings.engine.plain.parting`."""
-        by = parting(went, columns)
+        """A frame less some rows; see :func:`tidings.engine.plain_rows.separating_column`."""
+        by = separating_column(went, columns)
         if by is None:
             return frame.exceptAll(self._local(went))
         gone = self._local(went)
@@ -288,12 +288,12 @@ class Spark:
         finally:
             self._spark.conf.unset(_EXCLUDED)
 
-    def touched(self, wanted: list[Touched]) -> list[pa.Table]:
-        for base in {one.base for one in wanted} - self._views:
+    def look_up(self, lookups: list[BaseLookup]) -> list[pa.Table]:
+        for base in {lookup.base for lookup in lookups} - self._views:
             self._bases[base].createOrReplaceTempView(_view(base))
             self._views.add(base)
-        text = query(wanted, [_view(one.base) for one in wanted], self.dialect.name)
-        return answers(self.fetch(f"SELECT /*+ COALESCE(1) */ * FROM (\n{text}\n)", small=True), wanted)
+        text = lookup_query(lookups, [_view(lookup.base) for lookup in lookups], self.dialect.name)
+        return lookup_answers(self.fetch(f"SELECT /*+ COALESCE(1) */ * FROM (\n{text}\n)", small=True), lookups)
 
     @contextmanager
     def counted(self) -> Iterator[Jobs]:

@@ -15,73 +15,19 @@ refused earlier, in ``lang``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from itertools import chain
-from typing import TypeAlias, assert_never
+from typing import TypeAlias
 
-from tidings.ir.expression import TIME, WEIGHT, Expression, Ref, column, refs
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A name and a Spark type in its short text form, such as ``decimal(10,2)``."""
-
-    name: str
-    type: str
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """A column as expressions above a node see it."""
-
-    alias: str
-    name: str
-    type: str
-
-    @property
-    def ref(self) -> Ref:
-        return self.alias, self.name
-
-    @property
-    def expression(self) -> Expression:
-        return column(self.alias, self.name)
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One output column of a projection."""
-
-    name: str
-    type: str
-    expression: Expression
-
-
-class Version(Enum):
-    """Which rows of a relation a scan reads, in a batch over ``(since, until]``."""
-
-    CURRENT = "current"
-    OLD = "old"
-    DELTA = "delta"
-    NEW = "new"
-
-
-VERSION_COLUMNS = (Column(TIME, "bigint"), Column(WEIGHT, "bigint"))
-"""What a relation of changes has beside its own columns."""
-
-
-def version_columns(version: Version) -> tuple[Column, ...]:
-    """What a scan of this version has beside its own columns; rows of an old state need no instant."""
-    match version:
-        case Version.CURRENT:
-            return ()
-        case Version.OLD:
-            return VERSION_COLUMNS[1:]
-        case Version.DELTA | Version.NEW:
-            return VERSION_COLUMNS
-        case _:
-            assert_never(version)
+from tidings.ir.column import VERSION_COLUMNS as VERSION_COLUMNS  # these names are imported from here
+from tidings.ir.column import Column as Column
+from tidings.ir.column import Field as Field
+from tidings.ir.column import Item as Item
+from tidings.ir.column import Version as Version
+from tidings.ir.column import version_columns as version_columns
+from tidings.ir.expression import TIME, WEIGHT, Expression
+from tidings.ir.validate import require, require_distinct_names, require_known, require_two_sides
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +40,7 @@ class Scan:
     version: Version = Version.CURRENT
 
     def __post_init__(self) -> None:
-        _distinct_names(self.columns)
+        require_distinct_names(self.columns)
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -111,10 +57,10 @@ class Values:
     rows: tuple[tuple[Expression, ...], ...]
 
     def __post_init__(self) -> None:
-        _distinct_names(self.columns)
-        _require(all(len(r) == len(self.columns) for r in self.rows), "a row of another width")
+        require_distinct_names(self.columns)
+        require(all(len(r) == len(self.columns) for r in self.rows), "a row of another width")
         for row in self.rows:
-            _only(row, ())
+            require_known(row, ())
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -129,8 +75,8 @@ class Filter:
     conditions: tuple[Expression, ...]
 
     def __post_init__(self) -> None:
-        _require(bool(self.conditions), "a filter without conditions")
-        _only(self.conditions, self.input.fields)
+        require(bool(self.conditions), "a filter without conditions")
+        require_known(self.conditions, self.input.fields)
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -146,8 +92,8 @@ class Project:
     items: tuple[Item, ...]
 
     def __post_init__(self) -> None:
-        _distinct_names(self.items)
-        _only((i.expression for i in self.items), self.input.fields)
+        require_distinct_names(self.items)
+        require_known((i.expression for i in self.items), self.input.fields)
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -162,10 +108,10 @@ class Join:
     conditions: tuple[Expression, ...]
 
     def __post_init__(self) -> None:
-        _require(len(self.inputs) >= 2, "a join of fewer than two inputs")
+        require(len(self.inputs) >= 2, "a join of fewer than two inputs")
         owned = [{f.alias for f in i.fields} for i in self.inputs]
-        _require(sum(map(len, owned)) == len(set().union(*owned)), "an alias in two inputs of a join")
-        _only(self.conditions, self.fields)
+        require(sum(map(len, owned)) == len(set().union(*owned)), "an alias in two inputs of a join")
+        require_known(self.conditions, self.fields)
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -181,10 +127,10 @@ class Union:
     columns: tuple[Column, ...]
 
     def __post_init__(self) -> None:
-        _require(bool(self.inputs), "a union of nothing")
-        _distinct_names(self.columns)
+        require(bool(self.inputs), "a union of nothing")
+        require_distinct_names(self.columns)
         types = [c.type for c in self.columns]
-        _require(all([f.type for f in i.fields] == types for i in self.inputs), "union branches that do not fit")
+        require(all([f.type for f in i.fields] == types for i in self.inputs), "union branches that do not fit")
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -205,8 +151,8 @@ class Aggregate:
     aggregates: tuple[Item, ...]
 
     def __post_init__(self) -> None:
-        _distinct_names(self.keys + self.aggregates)
-        _only((i.expression for i in self.keys + self.aggregates), self.input.fields)
+        require_distinct_names(self.keys + self.aggregates)
+        require_known((i.expression for i in self.keys + self.aggregates), self.input.fields)
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -222,9 +168,9 @@ class Window:
     items: tuple[Item, ...]
 
     def __post_init__(self) -> None:
-        _distinct_names(self.items)
-        _require(self.alias not in {f.alias for f in self.input.fields}, "a window alias that is taken")
-        _only((i.expression for i in self.items), self.input.fields)
+        require_distinct_names(self.items)
+        require(self.alias not in {f.alias for f in self.input.fields}, "a window alias that is taken")
+        require_known((i.expression for i in self.items), self.input.fields)
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -244,8 +190,8 @@ class Unnest:
     array: Expression
 
     def __post_init__(self) -> None:
-        _require(self.alias not in {f.alias for f in self.input.fields}, "an alias of elements that is taken")
-        _only((self.array,), self.input.fields)
+        require(self.alias not in {f.alias for f in self.input.fields}, "an alias of elements that is taken")
+        require_known((self.array,), self.input.fields)
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -265,8 +211,8 @@ class During:
     instants: tuple[Expression, ...]
 
     def __post_init__(self) -> None:
-        _require(bool(self.instants), "a condition on time that no instant changes")
-        _only((self.condition, *self.instants), self.input.fields)
+        require(bool(self.instants), "a condition on time that no instant changes")
+        require_known((self.condition, *self.instants), self.input.fields)
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -282,7 +228,7 @@ class OuterJoin:
     conditions: tuple[Expression, ...]
 
     def __post_init__(self) -> None:
-        _two_sides(self.left, self.right, self.conditions)
+        require_two_sides(self.left.fields, self.right.fields, self.conditions)
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -299,7 +245,7 @@ class SemiJoin:
     anti: bool = False
 
     def __post_init__(self) -> None:
-        _two_sides(self.left, self.right, self.conditions)
+        require_two_sides(self.left.fields, self.right.fields, self.conditions)
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -325,10 +271,10 @@ class SetOperation:
     columns: tuple[Column, ...]
 
     def __post_init__(self) -> None:
-        _distinct_names(self.columns)
+        require_distinct_names(self.columns)
         types = [c.type for c in self.columns]
         fit = all([f.type for f in i.fields] == types for i in (self.left, self.right))
-        _require(fit, "inputs of a set operation that do not fit")
+        require(fit, "inputs of a set operation that do not fit")
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -343,7 +289,7 @@ class Repeat:
     times: Expression
 
     def __post_init__(self) -> None:
-        _only((self.times,), self.input.fields)
+        require_known((self.times,), self.input.fields)
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -364,8 +310,8 @@ class Restrict:
     null_safe: bool = False
 
     def __post_init__(self) -> None:
-        _require(len(self.keys.fields) == 1, "keys of more than one column")
-        _only((self.expression,), self.input.fields)
+        require(len(self.keys.fields) == 1, "keys of more than one column")
+        require_known((self.expression,), self.input.fields)
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -381,8 +327,8 @@ class Consolidate:
 
     def __post_init__(self) -> None:
         names = [f.name for f in self.input.fields]
-        _require(names[-2:] == [TIME, WEIGHT], "a relation without __t and __w at its end")
-        _require(len(set(names)) == len(names), "columns of the same name")
+        require(names[-2:] == [TIME, WEIGHT], "a relation without __t and __w at its end")
+        require(len(set(names)) == len(names), "columns of the same name")
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -410,26 +356,3 @@ Relation: TypeAlias = (
 
 Keyed: TypeAlias = Aggregate | Window | OuterJoin | SemiJoin | SetOperation
 """Operators whose answer for a row depends on other rows: those with the same key."""
-
-
-def _two_sides(left: Relation, right: Relation, conditions: tuple[Expression, ...]) -> None:
-    shared = {f.alias for f in left.fields} & {f.alias for f in right.fields}
-    _require(not shared, f"an alias in both inputs of a join: {shared}")
-    _only(conditions, left.fields + right.fields)
-
-
-def _distinct_names(columns: Iterable[Column | Item]) -> None:
-    names = [c.name.lower() for c in columns]
-    _require(len(set(names)) == len(names), f"columns of the same name among {names}")
-
-
-def _only(expressions: Iterable[Expression], fields: tuple[Field, ...]) -> None:
-    known = {(f.alias, f.name) for f in fields}
-    for expression in expressions:
-        if not known.issuperset(refs(expression)):
-            raise ValueError(f"invalid plan: {sorted(set(refs(expression)) - known)} not among {sorted(known)}")
-
-
-def _require(holds: bool, what: str) -> None:
-    if not holds:
-        raise ValueError(f"invalid plan: {what}")

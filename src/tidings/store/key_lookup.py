@@ -17,7 +17,7 @@ from tidings.delta.key_columns import LISTABLE
 from tidings.engine.arrow import arrow_schema
 from tidings.engine.changes import no_changes, versioned
 from tidings.engine.literals import literals
-from tidings.engine.plain import row_keys
+from tidings.engine.row_values import row_keys
 from tidings.engine.run import Runner
 from tidings.engine.source import Source
 from tidings.ir.expression import read, show_name

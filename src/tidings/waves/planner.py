@@ -92,7 +92,7 @@ class Planner:
         if key not in self._programs:
             names = frozenset(given)
             self._programs[key] = compile_program(
-                name, plan, changed, definitions, kept=frozenset(kept), merged=merged, given=names
+                name, plan, changed, definitions, stored=frozenset(kept), merged=merged, precomputed=names
             )
             self._programs[*key, "recompute"] = recompute_program(name, plan, moved, definitions, stored=stored)
         differential, recompute = self._programs[key], self._programs[*key, "recompute"]

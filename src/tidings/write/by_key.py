@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tidings.engine.plain import hashable, row_keys
+from tidings.engine.row_values import hashable, row_keys
 from tidings.errors import InvalidRow, KeyNeeded, MissingRow
 from tidings.ir.relation import Column
 from tidings.store.relation.net import Row, table_of, values

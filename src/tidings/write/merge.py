@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from tidings.analysis.influents import influents
 from tidings.engine.arrow import arrow_type
-from tidings.engine.plain import row_keys
+from tidings.engine.row_values import row_keys
 from tidings.errors import AmbiguousMerge
 from tidings.ir import types
 from tidings.ir.expression import Expression, conjuncts

@@ -5,14 +5,14 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from tidings.algebra import (
-    Difference,
-    Expression,
     Facts,
-    Intersect,
-    Join,
-    Product,
+    NaturalJoin,
     Row,
-    Union,
+    SetDifference,
+    SetExpression,
+    SetIntersection,
+    SetProduct,
+    SetUnion,
     join,
     project,
     relation,
@@ -41,10 +41,10 @@ def facts(draw: st.DrawFn) -> Facts:
 @st.composite
 def expressions(
     draw: st.DrawFn, depth: int = 3, kinds: tuple[str, ...] = ALL, attributes: tuple[str, ...] = ("x", "y")
-) -> Expression:
+) -> SetExpression:
     """An expression over the four relations with the given one or two attributes."""
 
-    def below(*names: str) -> Expression:
+    def below(*names: str) -> SetExpression:
         return draw(expressions(depth - 1, kinds, names))
 
     first, last = attributes[0], attributes[-1]
@@ -55,15 +55,15 @@ def expressions(
         case "project":
             return project(below("x", "y"), *_items(attributes, "y % 2", "x"))
         case "union":
-            return Union(below(*attributes), below(*attributes))
+            return SetUnion(below(*attributes), below(*attributes))
         case "difference":
-            return Difference(below(*attributes), below(*attributes))
+            return SetDifference(below(*attributes), below(*attributes))
         case "intersect":
-            return Intersect(below(*attributes), below(*attributes))
+            return SetIntersection(below(*attributes), below(*attributes))
         case "product" if len(attributes) == 2:
-            return Product(below(first), below(last))
+            return SetProduct(below(first), below(last))
         case "join":
-            return Join(below(*attributes), below(last))
+            return NaturalJoin(below(*attributes), below(last))
         case "path":
             return project(join(below("u", "v"), below("v", "w")), *_items(attributes, "u", "w"))
         case _:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidings.algebra import DeltaSet, Event, Row, Sign, accumulate, apply, delta_union, logical_rollback, net
+from tidings.algebra import DeltaSet, PhysicalEvent, Row, Sign, accumulate, apply, delta_union, logical_rollback, net
 
 ROWS = st.frozensets(st.tuples(st.integers(0, 4)))
 T: frozenset[Row] = frozenset({("t",)})
@@ -52,7 +52,7 @@ def test_accumulated_events_are_the_net_change(start: frozenset[Row], touched: l
     """Each event puts a tuple in or takes it out, whichever is possible."""
     state, log = set(start), []
     for row in touched:
-        log.append(Event(Sign.MINUS if row in state else Sign.PLUS, "r", row))
+        log.append(PhysicalEvent(Sign.MINUS if row in state else Sign.PLUS, "r", row))
         state ^= {row}
     for place, found in enumerate(accumulate(log, "r"), 1):
         so_far = apply(start, found)

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import pytest
 
 from tidings.algebra import (
-    Difference,
-    Expression,
-    Intersect,
-    Join,
-    Product,
-    Union,
+    NaturalJoin,
+    SetDifference,
+    SetExpression,
+    SetIntersection,
+    SetProduct,
+    SetUnion,
     join,
     project,
     relation,
@@ -30,13 +30,13 @@ Q, R, S = relation("q", "x", "y"), relation("r", "y", "z"), relation("s", "u")
         (select(Q, "x > 1"), "x y"),
         (project(Q, "y", "sum = x + y"), "y sum"),
         (project(Q, "y = x"), "y"),
-        (Union(Q, Q), "x y"),
-        (Product(Q, S), "x y u"),
-        (Join(Q, R), "x y z"),
+        (SetUnion(Q, Q), "x y"),
+        (SetProduct(Q, S), "x y u"),
+        (NaturalJoin(Q, R), "x y z"),
         (join(Q, R, relation("t", "z", "x")), "x y z"),
     ],
 )
-def test_attributes(node: Expression, attributes: str) -> None:
+def test_attributes(node: SetExpression, attributes: str) -> None:
     assert node.attributes == tuple(attributes.split())
 
 
@@ -47,17 +47,17 @@ def test_attributes(node: Expression, attributes: str) -> None:
         (lambda: select(Q, "z > 1"), UnknownColumn),
         (lambda: project(Q, "z"), UnknownColumn),
         (lambda: project(Q, "x", "x = y"), DuplicateColumn),
-        (lambda: Union(Q, R), InvalidExpression),
-        (lambda: Difference(Q, S), InvalidExpression),
-        (lambda: Intersect(Q, relation("q", "y", "x")), InvalidExpression),
-        (lambda: Product(Q, R), DuplicateColumn),
-        (lambda: Join(Q, S), InvalidExpression),
+        (lambda: SetUnion(Q, R), InvalidExpression),
+        (lambda: SetDifference(Q, S), InvalidExpression),
+        (lambda: SetIntersection(Q, relation("q", "y", "x")), InvalidExpression),
+        (lambda: SetProduct(Q, R), DuplicateColumn),
+        (lambda: NaturalJoin(Q, S), InvalidExpression),
     ],
 )
-def test_refusals(build: Callable[[], Expression], condition: type[TidingsError]) -> None:
+def test_refusals(build: Callable[[], SetExpression], condition: type[TidingsError]) -> None:
     with pytest.raises(condition):
         build()
 
 
 def test_equal_expressions_are_one() -> None:
-    assert len({Join(Q, R), join(Q, R), Join(R, Q)}) == 2
+    assert len({NaturalJoin(Q, R), join(Q, R), NaturalJoin(R, Q)}) == 2

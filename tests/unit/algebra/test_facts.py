@@ -8,11 +8,11 @@ from tidings.algebra import (
     DeltaMinus,
     DeltaPlus,
     DeltaSet,
-    Expression,
     Facts,
-    Join,
-    Old,
+    NaturalJoin,
+    OldState,
     Row,
+    SetExpression,
     evaluate,
     project,
     relation,
@@ -28,16 +28,16 @@ E = ("a", "b")
     ("node", "value"),
     [
         (relation("e", *E), {(1, 2), (3, 1)}),
-        (Old("e", E), {(1, 2), (2, 3)}),
+        (OldState("e", E), {(1, 2), (2, 3)}),
         (DeltaPlus("e", E), {(3, 1)}),
         (DeltaMinus("e", E), {(2, 3)}),
-        (Join(relation("e", "a", "b"), relation("e", "b", "c")), {(3, 1, 2)}),
-        (Join(relation("e", "a", "b"), relation("e", "c", "b")), {(1, 2, 1), (3, 1, 3)}),
-        (Join(relation("e", "a", "b"), Old("e", ("b", "a"))), set()),
+        (NaturalJoin(relation("e", "a", "b"), relation("e", "b", "c")), {(3, 1, 2)}),
+        (NaturalJoin(relation("e", "a", "b"), relation("e", "c", "b")), {(1, 2, 1), (3, 1, 3)}),
+        (NaturalJoin(relation("e", "a", "b"), OldState("e", ("b", "a"))), set()),
         (project(select(relation("e", *E), "a < b"), "b", "s = a + b"), {(2, 3)}),
     ],
 )
-def test_values(node: Expression, value: set[Row]) -> None:
+def test_values(node: SetExpression, value: set[Row]) -> None:
     assert evaluate(node, FACTS) == value
 
 

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from tests.unit.algebra.generate import EXACT, expressions, facts
 from tidings.algebra import (
     DeltaSet,
-    Expression,
     Facts,
-    Join,
+    NaturalJoin,
+    SetExpression,
+    SetUnion,
     Sign,
-    Union,
     delta,
     delta_union,
     evaluate,
@@ -30,13 +30,13 @@ from tidings.algebra import (
 from tidings.errors import InvalidExpression
 
 
-def recomputed(node: Expression, facts: Facts) -> DeltaSet:
+def recomputed(node: SetExpression, facts: Facts) -> DeltaSet:
     return DeltaSet.between(evaluate(old(node), facts), evaluate(node, facts))
 
 
 @settings(deadline=None, max_examples=400)
 @given(expressions(), facts())
-def test_strict_propagation_equals_recomputing(node: Expression, facts: Facts) -> None:
+def test_strict_propagation_equals_recomputing(node: SetExpression, facts: Facts) -> None:
     expected = recomputed(node, facts)
     assert delta(node, facts) == expected, show(node)
     assert propagate({"flat": node}, facts).deltas["flat"] == expected, show(node)
@@ -44,7 +44,7 @@ def test_strict_propagation_equals_recomputing(node: Expression, facts: Facts) -
 
 @settings(deadline=None, max_examples=200)
 @given(expressions(), facts())
-def test_strict_differentials_join_to_the_change(node: Expression, facts: Facts) -> None:
+def test_strict_differentials_join_to_the_change(node: SetExpression, facts: Facts) -> None:
     parts = []
     for influent in influents(node):
         gain, loss = (strict(node, influent, sign) for sign in Sign)
@@ -56,13 +56,13 @@ def test_strict_differentials_join_to_the_change(node: Expression, facts: Facts)
 
 @settings(deadline=None, max_examples=200)
 @given(expressions(kinds=EXACT), facts())
-def test_without_projections_nothing_needs_filtering(node: Expression, facts: Facts) -> None:
+def test_without_projections_nothing_needs_filtering(node: SetExpression, facts: Facts) -> None:
     assert delta(node, facts, strict=False) == recomputed(node, facts), show(node)
 
 
 @settings(deadline=None, max_examples=100)
 @given(expressions(), facts())
-def test_nothing_is_held_in_the_end(node: Expression, facts: Facts) -> None:
+def test_nothing_is_held_in_the_end(node: SetExpression, facts: Facts) -> None:
     steps = propagate(split("p", node), facts).steps
     assert [s.level for s in steps] == sorted(s.level for s in steps)
     assert not steps[-1].held
@@ -73,7 +73,7 @@ def test_nervous_delta_sets_spoil_the_rollback_above() -> None:
 
     At the same time 1 leaves Q.  The lost join finds no partner in the spoilt old state: the loss is missed.
     """
-    node = Join(relation("Q", "x"), project(relation("E", "x", "y"), "x"))
+    node = NaturalJoin(relation("Q", "x"), project(relation("E", "x", "y"), "x"))
     facts = Facts.after({"Q": {(1,)}, "E": {(1, 1)}}, {"Q": DeltaSet.of(minus={(1,)}), "E": DeltaSet.of(plus={(1, 2)})})
     assert delta(node, facts) == DeltaSet.of(minus={(1,)}) == recomputed(node, facts)
     assert delta(node, facts, strict=False) == DeltaSet()
@@ -82,7 +82,7 @@ def test_nervous_delta_sets_spoil_the_rollback_above() -> None:
 
 def test_an_operand_that_occurs_twice_is_one_node() -> None:
     low = select(relation("Q", "x"), "x < 5")
-    definitions = split("p", Union(project(low, "x = x + 1"), low))
+    definitions = split("p", SetUnion(project(low, "x = x + 1"), low))
     assert [(n, show(b)) for n, b in definitions.items()] == [
         ("p.1", "σ[x < 5] Q"),
         ("p.2", "π[x = x + 1] p.1"),
@@ -94,7 +94,7 @@ def test_an_operand_that_occurs_twice_is_one_node() -> None:
 def test_a_delta_set_is_held_until_its_last_reader_is_done() -> None:
     low = select(relation("Q", "x"), "x < 5")
     facts = Facts.after({"Q": set()}, {"Q": DeltaSet.of(plus={(1,)})})
-    steps = propagate(split("p", Union(project(low, "x = x + 1"), low)), facts).steps
+    steps = propagate(split("p", SetUnion(project(low, "x = x + 1"), low)), facts).steps
     assert [(s.node, s.edges, set(s.held)) for s in steps] == [
         ("p.1", ("Q",), {"p.1"}),
         ("p.2", ("p.1",), {"p.1", "p.2"}),
@@ -104,7 +104,7 @@ def test_a_delta_set_is_held_until_its_last_reader_is_done() -> None:
 
 def test_unchanged_influents_run_no_differentials() -> None:
     facts = Facts.after({"Q": {(1,)}, "R": {(1,)}}, {"R": DeltaSet()})
-    result = propagate({"p": Union(relation("Q", "x"), relation("R", "x"))}, facts)
+    result = propagate({"p": SetUnion(relation("Q", "x"), relation("R", "x"))}, facts)
     assert not result.deltas["p"]
     assert result.steps[0].edges == ()
 
@@ -125,4 +125,4 @@ def test_the_delta_of_a_relation_is_its_own() -> None:
 
 def test_recursive_definitions_are_refused() -> None:
     with pytest.raises(InvalidExpression):
-        levels({"p": Union(relation("q", "x"), relation("p", "x"))})
+        levels({"p": SetUnion(relation("q", "x"), relation("p", "x"))})

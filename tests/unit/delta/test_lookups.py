@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.schema import bound
-from tidings.delta.lookups import Lookup, looked_up
+from tidings.delta.lookups import Lookup, looked_up, lookup_plan
 from tidings.delta.plan import compile_program
 from tidings.ir.expression import show
 from tidings.ir.relation import Filter, Restrict, Scan, Version
@@ -64,7 +64,7 @@ def test_what_only_conditions_restrict() -> None:
     assert found.column is None
     assert not found.is_whole
     assert [show(c) for c in found.conditions] == ["u.c > 3"]
-    plan = found.plan_of_rows()
+    plan = lookup_plan(found)
     assert isinstance(plan, Filter)
     assert plan.conditions == found.conditions
 

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.schema import only_term, plan, program
 from tidings.delta.restrict import restrictions
 from tidings.engine.duckdb import DuckDB
-from tidings.engine.lower import Statement, listable_keys, lower, source_name
+from tidings.engine.lower import PreparedStatement, listable_keys, lower, source_name
 from tidings.engine.spark import Spark
 from tidings.ir.relation import Relation, Version
 
@@ -15,7 +15,7 @@ DIALECT = DuckDB.dialect
 JOIN = "SELECT t.b FROM t JOIN u ON t.a = u.a"
 
 
-def lowered(node: Relation, *listed: str) -> Statement:
+def lowered(node: Relation, *listed: str) -> PreparedStatement:
     return lower(node, DIALECT, frozenset(listed))
 
 

@@ -35,7 +35,7 @@ from tidings.engine.changes import (
     went,
     without_version,
 )
-from tidings.engine.plain import row_keys
+from tidings.engine.row_values import row_keys
 from tidings.errors import InvalidRule, Place, UnknownColumn, UnknownRelation, closest
 from tidings.ir.expression import TIME, WEIGHT, Expression
 from tidings.ir.relation import Column, Relation, Scan

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidings.engine.changes import paired
-from tidings.engine.plain import row_keys
+from tidings.engine.row_values import row_keys
 from tidings.errors import InvalidRule, UnknownColumn, UnknownEvent, UnknownRelation, closest
 from tidings.ir.expression import TIME, WEIGHT
 from tidings.ir.relation import Version

@@ -13,12 +13,12 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from tidings.engine.arrow import arrow_schema
-from tidings.engine.plain import row_keys
+from tidings.engine.row_values import row_keys
 from tidings.ir import types
 from tidings.ir.relation import Column
 
 Row: TypeAlias = tuple[Any, ...]
-"""A row as :func:`tidings.engine.plain.row_keys` gives it: to be compared and hashed."""
+"""A row as :func:`tidings.engine.row_values.row_keys` gives it: to be compared and hashed."""
 
 Key: TypeAlias = tuple[Any, ...]
 """The values of a row's key columns, in the same form."""

@@ -14,13 +14,13 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidings.delta.lookups import KEY, KEYS, Lookup
+from tidings.delta.lookups import KEY, KEYS, Lookup, lookup_plan
 from tidings.delta.plan import Program, Step
 from tidings.engine.arrow import arrow_schema, arrow_type
+from tidings.engine.base_lookup import BaseLookup
 from tidings.engine.changes import versioned
 from tidings.engine.run import Runner
 from tidings.engine.source import Source, Sources
-from tidings.engine.touched import Touched
 from tidings.errors import UnknownRelation
 from tidings.ir.expression import TIME, WEIGHT
 from tidings.ir.relation import Column, Relation, Version
@@ -72,7 +72,7 @@ class LookupCache:
     def plan(self, lookup: Lookup) -> Relation:
         """What finds the rows of a lookup; made once, since its text is kept."""
         if lookup.name not in self._plans:
-            self._plans[lookup.name] = lookup.plan_of_rows()
+            self._plans[lookup.name] = lookup_plan(lookup)
         return self._plans[lookup.name]
 
 
@@ -80,7 +80,7 @@ class _Wanted(NamedTuple):
     """A lookup, what it asks for, and what that depends on."""
 
     lookup: Lookup
-    touched: Touched
+    touched: BaseLookup
     by: list[pa.Table] | None
 
 
@@ -124,7 +124,7 @@ class StepLookups:
             table = kept(self.storage, lookup.relation)
             base = None if table is None else table.base
             keys = self._keys(lookup)
-            touched = Touched(base or "", lookup.columns, lookup.column, keys, lookup.nulls)
+            touched = BaseLookup(base or "", lookup.columns, lookup.column, keys, lookup.nulls)
             wanted = _Wanted(lookup, touched, by)
             nothing = lookup.column is not None and not lookup.nulls and len(keys) == keys.null_count
             if table is None or base is None or nothing:
@@ -162,7 +162,7 @@ class StepLookups:
     def _ask(self) -> None:
         waiting, self._waiting = self._waiting, []
         if waiting:
-            found = self.storage.backend.touched([wanted.touched for wanted in waiting])
+            found = self.storage.backend.look_up([wanted.touched for wanted in waiting])
             for wanted, rows in zip(waiting, found, strict=True):
                 self._take(wanted, rows)
 
@@ -182,7 +182,7 @@ class StepLookups:
         assert isinstance(rows, pa.Table), "small batches are in memory"
         return rows
 
-    def _from_files(self, table: Table, wanted: Touched, lookup: Lookup) -> pa.Table | None:
+    def _from_files(self, table: Table, wanted: BaseLookup, lookup: Lookup) -> pa.Table | None:
         """Rows of a snapshot, if they can be had by reading a little of it."""
         snapshot = self.storage.snapshots.get(table.id)
         if snapshot is None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tidings.engine.arrow import arrow_schema
-from tidings.engine.named import MEMORY
+from tidings.engine.backends import MEMORY
 from tidings.engine.source import Source
 from tidings.errors import EngineFailed
 from tidings.ir.relation import Column

@@ -32,7 +32,7 @@ from tidings.lang.sql.names import kept_apart
 _ELEMENT = "element"
 
 
-class Output(NamedTuple):
+class GeneratedColumn(NamedTuple):
     """A column a generator makes."""
 
     name: str
@@ -68,7 +68,7 @@ def generator(item: Expression) -> Generator | None:
 
 def unnested(
     ctx: Context, plan: Relation, asked: Generator, arguments: Sequence[Expression]
-) -> tuple[Relation, list[Output]]:
+) -> tuple[Relation, list[GeneratedColumn]]:
     """A plan with one row per row the generator makes, and the columns it makes; ``arguments`` are over the plan."""
     name = functions.function_name(asked.call) or ""
     outer = asked.outer or name.endswith("_outer")
@@ -84,7 +84,7 @@ def unnested(
                 there: Expression = exp.Bracket(
                     this=operand(array), expressions=[exp.Add(this=pos, expression=literal(1))], offset=1, safe=True
                 )
-                made = [Output("pos", "int", pos), *_parts(there, element, known[0])]
+                made = [GeneratedColumn("pos", "int", pos), *_parts(there, element, known[0])]
                 last = exp.Sub(this=exp.ArraySize(this=array.copy()), expression=literal(1))
                 array, element = exp.GenerateSeries(start=literal(0), end=last), "int"
                 array = _if_any(arguments[0], known[0], array)
@@ -105,7 +105,7 @@ def unnested(
         reason = f"{name}() makes {len(made)} columns, {len(asked.names)} are named"
         raise InvalidExpression(ctx.place(asked.call), reason=reason)
     if asked.names:
-        made = [Output(n, o.type, o.expression) for n, o in zip(asked.names, made, strict=True)]
+        made = [GeneratedColumn(n, o.type, o.expression) for n, o in zip(asked.names, made, strict=True)]
     return Unnest(plan, alias, Column(_ELEMENT, element), array), made
 
 
@@ -117,13 +117,13 @@ def _entries(value: Expression, type: str) -> tuple[Expression, str]:
     return _call("map_entries", value), f"struct<key:{key},value:{item}>"
 
 
-def _parts(element: Expression, type: str, whole: str) -> list[Output]:
-    return _fields(element, type) if whole.startswith("map<") else [Output("col", type, element)]
+def _parts(element: Expression, type: str, whole: str) -> list[GeneratedColumn]:
+    return _fields(element, type) if whole.startswith("map<") else [GeneratedColumn("col", type, element)]
 
 
-def _fields(element: Expression, type: str) -> list[Output]:
+def _fields(element: Expression, type: str) -> list[GeneratedColumn]:
     return [
-        Output(n, t, exp.Dot(this=operand(element), expression=exp.to_identifier(n, quoted=True)))
+        GeneratedColumn(n, t, exp.Dot(this=operand(element), expression=exp.to_identifier(n, quoted=True)))
         for n, t in types.fields(type)
     ]
 
@@ -167,8 +167,8 @@ def expanded(
     ``generators`` are known by the place of their first argument.  Columns without a name come after those with one.
     """
     plan: Relation = rows
-    made: list[Output] = []
-    unnamed: list[Output] = []
+    made: list[GeneratedColumn] = []
+    unnamed: list[GeneratedColumn] = []
     fields = list(enumerate(rows.fields))
     while fields:
         (at, first), *rest = fields
@@ -181,7 +181,7 @@ def expanded(
         else:
             named = at < len(names)
             (made if named else unnamed).append(
-                Output(names[at] if named else first.name, first.type, first.expression)
+                GeneratedColumn(names[at] if named else first.name, first.type, first.expression)
             )
             fields = rest
     given = tuple(o.name for o in made)

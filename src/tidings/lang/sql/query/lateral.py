@@ -15,7 +15,7 @@ from tidings.ir.expression import Expression, column
 from tidings.ir.relation import Aggregate, Field, Item, OuterJoin, Project, Relation
 from tidings.lang.sql.context import Context
 from tidings.lang.sql.names import check_reserved
-from tidings.lang.sql.query.scope import Outer, Scope, Source
+from tidings.lang.sql.query.scope import Outer, Scope, ScopeRelation
 from tidings.lang.sql.query.subquery import bind_dependent, with_domain
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def lateral(
     binder: Binder, node: exp.Lateral, ctes: Mapping[str, Any], scope: Scope, before: Relation
-) -> tuple[Source, list[Expression]]:
+) -> tuple[ScopeRelation, list[Expression]]:
     """A subquery that may use the sources before it, and the conditions that tie it to them."""
     ctx, join = binder.ctx, node.parent
     if isinstance(join, exp.Join) and str(join.args.get("side") or "").upper() in ("RIGHT", "FULL"):
@@ -45,7 +45,7 @@ def lateral(
 
 def derived(
     binder: Binder, node: exp.Subquery, ctes: Mapping[str, Any], outer: Outer
-) -> tuple[Source, list[Expression]]:
+) -> tuple[ScopeRelation, list[Expression]]:
     """A subquery in the FROM of a subquery, which may use the query around that one; the ties are for WHERE."""
     ctx, name = binder.ctx, node.alias or binder.ctx.fresh("subquery")
     check_reserved(name, ctx.place(node))
@@ -62,13 +62,13 @@ def derived(
 
 def _tied(
     binder: Binder, node: Expression, name: str, known: tuple[str, ...], plan: Relation, arguments: list[Expression]
-) -> tuple[Source, list[Expression]]:
+) -> tuple[ScopeRelation, list[Expression]]:
     names = binder.renamed(known, node)
     ties = plan.fields[len(names) :]
     tied: list[Expression] = [
         exp.NullSafeEQ(this=a.copy(), expression=t.expression) for a, t in zip(arguments, ties, strict=True)
     ]
-    return Source(name, plan, tuple(zip(names, plan.fields, strict=False))), tied
+    return ScopeRelation(name, plan, tuple(zip(names, plan.fields, strict=False))), tied
 
 
 def _for_all(ctx: Context, plan: Relation, own: Outer, around: Relation, arguments: list[Expression]) -> Relation:

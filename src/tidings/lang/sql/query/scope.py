@@ -18,7 +18,7 @@ from tidings.ir.relation import Field, Relation, Scan
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ScopeRelation:
     """One relation of a FROM clause: the name it goes by, and its columns with the names users see."""
 
     name: str
@@ -30,13 +30,13 @@ class Source:
 class Scope:
     """The sources seen so far, and the columns an unqualified ``*`` stands for, in its order."""
 
-    sources: list[Source] = field(default_factory=list)
+    sources: list[ScopeRelation] = field(default_factory=list)
     visible: list[tuple[str, Field]] = field(default_factory=list)
     outer: Outer | None = None
     deferred: list[Expression] = field(default_factory=list)
     """Conditions of inner joins that use the query around: they wait for WHERE, where it is joined."""
 
-    def add(self, source: Source) -> None:
+    def add(self, source: ScopeRelation) -> None:
         """Bring a source in, beside those there are."""
         self.join(Scope([source], list(source.columns)))
 
@@ -57,12 +57,12 @@ class Scope:
     def rebase(self, new: Mapping[Ref, Field]) -> None:
         """Tell the columns in scope the names they have from now on."""
         self.sources = [
-            Source(s.name, s.relation, tuple((n, new.get(f.ref, f)) for n, f in s.columns)) for s in self.sources
+            ScopeRelation(s.name, s.relation, tuple((n, new.get(f.ref, f)) for n, f in s.columns)) for s in self.sources
         ]
         self.visible = [(n, new.get(f.ref, f)) for n, f in self.visible]
         self.deferred = [substitute(c, {r: f.expression for r, f in new.items()}) for c in self.deferred]
 
-    def source(self, name: str) -> Source | None:
+    def source(self, name: str) -> ScopeRelation | None:
         return next((s for s in self.sources if s.name.lower() == name.lower()), None)
 
     def star(self, of: str | None, place: Place | None) -> list[tuple[str, Expression]]:

@@ -23,7 +23,7 @@ from tidings.lang.sql.query.generators import Generator, unnested
 from tidings.lang.sql.query.joins import join_sources
 from tidings.lang.sql.query.lateral import derived, lateral
 from tidings.lang.sql.query.pivot import as_select
-from tidings.lang.sql.query.scope import Outer, Scope, Source
+from tidings.lang.sql.query.scope import Outer, Scope, ScopeRelation
 from tidings.lang.sql.query.subquery import Subqueries
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Part:
     """Conditions that tie it to what stands before it."""
 
     @staticmethod
-    def of(source: Source, tied: Sequence[Expression] = ()) -> Part:
+    def of(source: ScopeRelation, tied: Sequence[Expression] = ()) -> Part:
         return Part(Scope([source], list(source.columns)), source.relation, _stand_in(source), list(tied))
 
 
@@ -136,7 +136,7 @@ def _group(binder: Binder, node: exp.Subquery, ctes: Mapping[str, Any], outer: O
         check_reserved(node.alias, binder.ctx.place(node.args["alias"]))
         names = binder.renamed(tuple(n for n, _ in part.scope.visible), node)
         columns = tuple((n, f) for n, (_, f) in zip(names, part.scope.visible, strict=True))
-        named = Part.of(Source(node.alias, part.plan, columns))
+        named = Part.of(ScopeRelation(node.alias, part.plan, columns))
         named.scope.deferred = part.scope.deferred
         return named
     if mirrors:
@@ -185,12 +185,12 @@ def _generated(binder: Binder, node: Expression, part: Part, *, outer: bool = Fa
     part.plan = Project(plan, ctx.alias(name), (*kept, *new))
     part.scope.rebase(dict(zip((f.ref for f in before), part.plan.fields, strict=False)))
     fields = part.plan.fields[len(kept) :]
-    source = Source(name, part.plan, tuple(zip((o.name for o in made), fields, strict=True)))
+    source = ScopeRelation(name, part.plan, tuple(zip((o.name for o in made), fields, strict=True)))
     part.scope.add(source)
     return exp.Join(this=_stand_in(source), kind="CROSS")
 
 
-def _source(binder: Binder, node: Expression, ctes: Mapping[str, Any]) -> Source:
+def _source(binder: Binder, node: Expression, ctes: Mapping[str, Any]) -> ScopeRelation:
     ctx = binder.ctx
     if node.args.get("pivots"):
         return _pivoted(binder, node, ctes)
@@ -214,10 +214,10 @@ def _source(binder: Binder, node: Expression, ctes: Mapping[str, Any]) -> Source
         case _:
             raise ctx.unsupported(f"{node.key.upper()} in FROM", node)
     names = binder.renamed(bound.names, node) if not isinstance(node, exp.Values) else bound.names
-    return Source(name, bound.plan, tuple(zip(names, bound.plan.fields, strict=True)))
+    return ScopeRelation(name, bound.plan, tuple(zip(names, bound.plan.fields, strict=True)))
 
 
-def _pivoted(binder: Binder, node: Expression, ctes: Mapping[str, Any]) -> Source:
+def _pivoted(binder: Binder, node: Expression, ctes: Mapping[str, Any]) -> ScopeRelation:
     """A source after its pivots; the last one's alias names it."""
     tree: Expression = node.copy()
     tree.set("pivots", None)
@@ -233,10 +233,10 @@ def _pivoted(binder: Binder, node: Expression, ctes: Mapping[str, Any]) -> Sourc
     name = name or binder.ctx.fresh("pivoted")
     bound = binder.query(tree, name, ctes)
     names = binder.renamed(bound.names, node.args["pivots"][-1])
-    return Source(name, bound.plan, tuple(zip(names, bound.plan.fields, strict=True)))
+    return ScopeRelation(name, bound.plan, tuple(zip(names, bound.plan.fields, strict=True)))
 
 
-def _stand_in(source: Source) -> exp.Subquery:
+def _stand_in(source: ScopeRelation) -> exp.Subquery:
     """An empty relation with the source's name, column names and types."""
     columns = [typed_null(f.type).as_(name, quoted=True) for name, f in source.columns]
     return exp.select(*columns).subquery(exp.to_identifier(source.name, quoted=True))

@@ -17,7 +17,7 @@ from tidings.ir.rename import rename
 from tidings.ir.traverse import children, with_children
 
 
-def cut(name: str, plan: Relation) -> tuple[Relation, dict[str, Relation]]:
+def split_parts(name: str, plan: Relation) -> tuple[Relation, dict[str, Relation]]:
     """The plan over the parts it was cut into, and the parts' definitions, lower ones first."""
     parts: dict[str, Relation] = {}
     known: dict[Relation, str] = {}

@@ -6,8 +6,8 @@ import pytest
 
 from tests.unit.rewrite.test_isolate_keyed import QUERIES
 from tests.unit.schema import normal, plan
-from tidings.delta.cut import cut
 from tidings.delta.differentiate.lift import keyed_operator
+from tidings.delta.split_parts import split_parts
 from tidings.ir.relation import Aggregate, OuterJoin, Relation, Scan, SemiJoin, SetOperation, Window
 from tidings.ir.traverse import children, walk
 
@@ -15,7 +15,7 @@ KEYED = Aggregate | Window | OuterJoin | SemiJoin | SetOperation
 
 
 def shape(query: str) -> tuple[Relation, dict[str, Relation]]:
-    return cut("v", normal(query))
+    return split_parts("v", normal(query))
 
 
 @pytest.mark.parametrize("query", QUERIES)
@@ -50,7 +50,7 @@ def test_a_part_is_scanned_with_all_its_columns(query: str) -> None:
 
 def test_a_linear_plan_is_whole() -> None:
     before = normal("SELECT u.a FROM u JOIN w ON u.c = w.c")
-    whole, parts = cut("v", before)
+    whole, parts = split_parts("v", before)
     assert whole is before
     assert parts == {}
 
@@ -93,4 +93,4 @@ def test_a_shared_view_below_is_not_cut() -> None:
         aggregate g [k int := x.k] []
           scan other x [k int]
         """)
-    assert cut("v", before) == (before, {})
+    assert split_parts("v", before) == (before, {})

@@ -17,7 +17,7 @@ from tidings.ir.relation import Aggregate, Column, Project, Relation, Scan
 from tidings.rewrite.accumulate import accumulate, grows_only
 
 
-def running(name: str, plan: Relation) -> tuple[Relation, dict[str, Aggregate]]:
+def running_aggregates(name: str, plan: Relation) -> tuple[Relation, dict[str, Aggregate]]:
     """A part over its accumulators, and these by a name of their own; the part itself if it cannot be split."""
     node = plan.input if isinstance(plan, Project) else plan
     split = accumulate(node) if isinstance(node, Aggregate) else None

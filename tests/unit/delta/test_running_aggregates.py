@@ -7,7 +7,7 @@ import pytest
 from tests.unit.schema import bound, plan
 from tidings.delta.cost import Sizes, estimate
 from tidings.delta.plan import Program, compile_program
-from tidings.delta.running import running
+from tidings.delta.running_aggregates import running_aggregates
 from tidings.ir.relation import Scan, Version, Window
 from tidings.ir.traverse import walk
 
@@ -62,9 +62,9 @@ def test_sums_without_room_do_not_run() -> None:
         aggregate g [a int := u.a] [s bigint := SUM(u.c)]
           scan u u [a int, c bigint]
         """)
-    assert running("v", groups) == (groups, {})
+    assert running_aggregates("v", groups) == (groups, {})
     narrow = plan("""
         aggregate g [a int := u.a] [s bigint := SUM(u.a)]
           scan u u [a int]
         """)
-    assert running("v", narrow)[1]
+    assert running_aggregates("v", narrow)[1]

@@ -14,7 +14,7 @@ from tidings.ir.relation import Relation, Scan
 from tidings.ir.traverse import walk
 
 
-def repeated(query: Relation, definitions: Mapping[str, Relation]) -> frozenset[str]:
+def shared_views(query: Relation, definitions: Mapping[str, Relation]) -> frozenset[str]:
     """The views with keyed operators that a query reads more than once, itself or through other views."""
     uses: Counter[str] = Counter()
 

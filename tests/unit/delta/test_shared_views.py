@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.unit.schema import plan
 from tidings.delta.plan import compile_program
-from tidings.delta.repeated import repeated
+from tidings.delta.shared_views import shared_views
 from tidings.ir.relation import Relation
 
 LINEAR = "project v [a int := u.a]\n  filter [u.a > 1]\n    scan u u [a int]"
@@ -17,21 +17,21 @@ def twice(view: str) -> Relation:
 
 
 def test_a_keyed_view_read_twice() -> None:
-    assert repeated(twice("v"), {"v": plan(KEYED)}) == {"v"}
+    assert shared_views(twice("v"), {"v": plan(KEYED)}) == {"v"}
 
 
 def test_a_keyed_view_read_once() -> None:
-    assert repeated(plan("scan v x [a int]"), {"v": plan(KEYED)}) == frozenset()
+    assert shared_views(plan("scan v x [a int]"), {"v": plan(KEYED)}) == frozenset()
 
 
 def test_a_linear_view_read_twice() -> None:
-    assert repeated(twice("v"), {"v": plan(LINEAR)}) == frozenset()
-    assert repeated(twice("u"), {}) == frozenset()
+    assert shared_views(twice("v"), {"v": plan(LINEAR)}) == frozenset()
+    assert shared_views(twice("u"), {}) == frozenset()
 
 
 def test_a_view_over_a_keyed_one() -> None:
     """The view above is read twice and so shared; the one below is then read once."""
-    assert repeated(twice("w"), {"w": plan(ABOVE), "v": plan(KEYED)}) == {"w"}
+    assert shared_views(twice("w"), {"w": plan(ABOVE), "v": plan(KEYED)}) == {"w"}
 
 
 def test_the_program_has_one_step_for_it() -> None:

@@ -16,7 +16,7 @@ MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 """The bytes of this machine's memory."""
 
 
-def named(engine: str, session: Any = None) -> Backend:
+def backend_named(engine: str, session: Any = None) -> Backend:
     """The engine of a name; ``session`` is the Spark session to work in, if there is one."""
     match engine:
         case "spark":
@@ -31,10 +31,10 @@ def named(engine: str, session: Any = None) -> Backend:
             raise UnknownEngine(name=engine)
 
 
-def second() -> DuckDB:
-    """The engine beside Spark that runs in this process, on all its cores and in a third of its memory.
+def in_process_duckdb() -> DuckDB:
+    """The engine of the in-process runner: DuckDB on all cores of the machine, in a third of its memory.
 
-    What does not fit fails, and is Spark's.
+    A query that needs more memory fails; the runner then gives it to the main engine.
     """
     from tidings.engine.duckdb import DuckDB
 
