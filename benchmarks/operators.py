@@ -141,8 +141,8 @@ def _measured(size: int) -> dict[str, Line]:
     _load(db, size)
     backend = db._parts.backend
     assert isinstance(backend, Spark)
-    db._parts.runner = runner = Counting(backend)
-    db._parts.scheduler.planner.runner = runner
+    runner = Counting(backend)
+    db._parts.scheduler.engines.runner = runner
     db.sql("CREATE MATERIALIZED VIEW stored AS SELECT k, count(*) AS n, sum(x) AS s FROM big GROUP BY k")
     rng, out = random.Random(3), {}
     for name, query in OPERATORS.items():
@@ -175,7 +175,7 @@ def _recompute(db: tidings.Database, query: str) -> float:
     """The time to compute all rows of a query from scratch, of which only a hash is fetched."""
     text = "SELECT k, count(*) AS n, sum(x) AS s FROM big GROUP BY k" if query == "stored" else query
     columns = ", ".join(show_name(f.name) for f in db._parts.plans.plan(query).fields)
-    plan = db._parts.plans.read(f"SELECT count(*) AS n, max(hash({columns})) AS h FROM ({text}) AS everything")
+    plan = db._parts.plans.parse(f"SELECT count(*) AS n, max(hash({columns})) AS h FROM ({text}) AS everything")
     start = time.perf_counter()
     db._parts.answers.at(plan, db._parts.timeline.present(plan))
     return time.perf_counter() - start

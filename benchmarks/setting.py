@@ -55,12 +55,12 @@ def forced(db: tidings.Database, strategy: Strategy | None) -> Iterator[None]:
 @contextmanager
 def executing(db: tidings.Database, execution: str) -> Iterator[None]:
     """Let the waves of a database opened with ``execution="auto"`` run so, or all on Spark."""
-    before = db._parts.scheduler.planner.in_process
-    db._parts.scheduler.planner.in_process = before if execution == "auto" else None
+    before = db._parts.scheduler.engines.in_process
+    db._parts.scheduler.engines.in_process = before if execution == "auto" else None
     try:
         yield
     finally:
-        db._parts.scheduler.planner.in_process = before
+        db._parts.scheduler.engines.in_process = before
 
 
 def limited(db: tidings.Database, seconds: float) -> Limit:

@@ -24,7 +24,7 @@ from tidings.engine.backends import in_process_duckdb
 from tidings.engine.run import Runner
 from tidings.maintenance import Maintenance
 from tidings.read.answers import Answers
-from tidings.read.bound_plans import Plans
+from tidings.read.bound_plans import BoundPlans
 from tidings.read.subscribe import Subscriptions
 from tidings.rules.action.run import Actions
 from tidings.rules.registry import RuleRegistry
@@ -36,6 +36,7 @@ from tidings.store.rules.rule_store import RuleStore
 from tidings.store.storage import Storage, in_memory, opened
 from tidings.store.timeline import Timeline
 from tidings.system_tables import COLUMNS, DatabaseSystemTables
+from tidings.waves.engines import Engines
 from tidings.waves.in_process.runner import InProcessRunner
 from tidings.waves.planner import Planner
 from tidings.waves.scheduler import Scheduler
@@ -68,7 +69,7 @@ class Parts:
     timeline: Timeline
     runner: Runner
     scheduler: Scheduler
-    plans: Plans
+    plans: BoundPlans
     answers: Answers
     subscriptions: Subscriptions
     registry: RuleRegistry
@@ -117,10 +118,12 @@ def assemble(storage: Storage, settings: Settings) -> Parts:
     folding = Folding(storage, settings.clock, FoldPolicy(retention=retention))
 
     # reading and waves
-    runner = Runner(storage.backend)
-    in_process = InProcessRunner(storage, Runner(storage.backend), in_process_duckdb()) if settings.in_process else None
-    scheduler = Scheduler(Planner(storage, runner, settings.strategy, in_process), timeline.settled)
-    plans = Plans(storage.relations, storage.backend, mutex)
+    runner = Runner(storage.backend, compiled)
+    in_process = None
+    if settings.in_process:
+        in_process = InProcessRunner(storage, Runner(storage.backend, compiled), in_process_duckdb(), compiled)
+    scheduler = Scheduler(Planner(storage, Engines(runner, in_process), compiled, settings.strategy), timeline)
+    plans = BoundPlans(storage.relations, storage.backend, mutex, compiled)
 
     # writing
     evaluator = Evaluator(runner)
@@ -142,8 +145,7 @@ def assemble(storage: Storage, settings: Settings) -> Parts:
         retry_policy=settings.deliveries.policy,
         sent=outbox_filled.set,
     )
-    for forget in (plans.forget, scheduler.forget, registry.forget_plans):
-        compiled.on_forget(forget)
+    compiled.on_forget(registry.forget_plans)
 
     # what statements and questions go through
     views = Views(storage, scheduler, timeline)

@@ -208,7 +208,7 @@ class Database:
         """
         self._parts.folding.step()
         start, end = 0 if since is None else _time(since), None if until is None else _time(until)
-        name, plan = self._parts.plans.named(text), self._parts.plans.plan(text)
+        name, plan = self._parts.plans.relation_name(text), self._parts.plans.plan(text)
         return self._parts.answers.changes(name, plan, start, end, per_commit=per_commit, strict=strict)
 
     @exclusive
@@ -291,8 +291,8 @@ class Database:
         parts = self._parts
         start = parts.timeline.before if since is None else _time(since)
         end = max(start, self.time) if until is None else _time(until)
-        plan, definitions, how = parts.answers.way(text, parts.plans.plan(text), start, end)
-        return explanation.explain(parts.plans.named(text), plan, definitions, parts.backend.dialect, how)
+        plan, definitions, how = parts.answers.strategy(text, parts.plans.plan(text), start, end)
+        return explanation.explain(parts.plans.relation_name(text), plan, definitions, parts.backend.dialect, how)
 
     @exclusive
     def waves(self) -> list[WaveRecord]:

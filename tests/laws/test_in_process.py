@@ -22,8 +22,8 @@ from tests.laws.replay import replayed
 from tests.laws.seeds import chunks
 from tests.laws.test_keyed_operators import check, recomputed
 from tidings.store.relation import row_groups
-from tidings.waves.in_process import lookups as looking_up
 from tidings.waves.in_process import runner as in_process
+from tidings.waves.in_process import snapshot_reader
 
 
 @pytest.fixture
@@ -46,7 +46,11 @@ def test_waves_in_process_are_right(seeds: range) -> None:
 WAYS = {
     "row groups": {},
     "row groups at once": {(row_groups, "MANY"): 0},
-    "all rows": {(looking_up, "FEW"): 0, (looking_up, "SCATTERED"): -1, (looking_up, "WHOLE"): 0},
+    "all rows": {
+        (snapshot_reader, "FEW_ROW_GROUPS"): 0,
+        (snapshot_reader, "MANY_ROW_GROUPS"): -1,
+        (snapshot_reader, "WHOLE_LIMIT"): 0,
+    },
 }
 """Ways to look rows up in files, and the limits at which each is the only one."""
 

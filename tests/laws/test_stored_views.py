@@ -26,6 +26,7 @@ from tests.laws.timed_views import TABLES, expected, reported, timed_case
 from tidings.ir.relation import Scan
 from tidings.rewrite.pipeline import normalise
 from tidings.waves.strategy import Strategy
+from tidings.waves.wave import WaveRequest
 
 
 def check(it: Case, answers: oracle.Answers, path: Path | None = None, **options: Any) -> bool:
@@ -82,7 +83,7 @@ def _apply(db: tidings.Database, changes: Sequence[Change]) -> None:
 
 def _merges(db: tidings.Database, name: str) -> bool:
     view = next(v for v in db._parts.relations.stored() if v.name == name)
-    wave = db._parts.scheduler.plan(view.name, view.over, view.until, db.time, net=False, groupings=view.groupings)
+    wave = db._parts.scheduler.plan(WaveRequest(view.name, view.over, view.until, db.time, groupings=view.groupings))
     return wave.choice.strategy is Strategy.MERGE
 
 

@@ -12,6 +12,7 @@ import pytest
 import tidings
 from tidings import Database
 from tidings.waves.strategy import Strategy
+from tidings.waves.wave import WaveRequest
 
 pytestmark = pytest.mark.spark
 
@@ -29,7 +30,7 @@ def told(db: Database, text: str, since: int = 0) -> list[tuple[str, int, int]]:
 
 def strategy(db: Database, name: str) -> Strategy:
     view = next(v for v in db._parts.relations.stored() if v.name == name)
-    wave = db._parts.scheduler.plan(name, view.over, view.until, db.time, net=False, groupings=view.groupings)
+    wave = db._parts.scheduler.plan(WaveRequest(name, view.over, view.until, db.time, groupings=view.groupings))
     return wave.choice.strategy
 
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidings.analysis.influents import CLOCK
+from tidings.compiled import CompiledPlans, Identity
 from tidings.delta.key_columns import LISTABLE
 from tidings.delta.plan import Program, Step
 from tidings.engine.arrow import arrow_schema, conform
@@ -48,11 +49,17 @@ class Runner:
     """Runs programs and queries on a backend."""
 
     backend: Backend
-    _printed: dict[tuple[int, frozenset[str], frozenset[str]], tuple[Step, PreparedStatement]] = field(
-        default_factory=dict
-    )
-    _plans: dict[int, tuple[Relation, Step]] = field(default_factory=dict)
-    _reads: dict[int, tuple[Step, Needed]] = field(default_factory=dict)
+    compiled: CompiledPlans = field(default_factory=CompiledPlans)
+    """Owns the texts of steps."""
+    _statements: dict[tuple[Identity[Step], frozenset[str], frozenset[str]], PreparedStatement] = field(init=False)
+    _steps: dict[Identity[Relation], Step] = field(init=False)
+    """Plans of rows, as steps."""
+    _columns: dict[Identity[Step], Needed] = field(init=False)
+    """The columns that a step reads of each delta."""
+
+    def __post_init__(self) -> None:
+        section = self.compiled.section
+        self._statements, self._steps, self._columns = section(), section(), section()
 
     def run(self, program: Program, sources: Sources, since: int, until: int) -> pa.Table:
         """The delta a program computes for a batch: columns, ``__t`` and ``__w``, consolidated."""
@@ -166,29 +173,30 @@ class Runner:
         """Which columns of each delta some steps read; found out once for each."""
         found: dict[str, set[str]] = {}
         for step in steps:
-            if id(step) not in self._reads:
-                self._reads[id(step)] = step, _needed(step)
-            for relation, names in self._reads[id(step)][1].items():
+            key = Identity(step)
+            if key not in self._columns:
+                self._columns[key] = _needed(step)
+            for relation, names in self._columns[key].items():
                 found.setdefault(relation, set()).update(names)
         return found
 
     def rows(self, plan: Relation, sources: Sources, since: int, until: int) -> pa.Table:
         """The rows of any plan over versions of relations, as they are."""
-        if id(plan) not in self._plans:
+        key = Identity(plan)
+        if key not in self._steps:
             columns = tuple(Column(f.name, f.type) for f in plan.fields)
-            self._plans[id(plan)] = plan, Step("rows", 0, columns, (), plan)
-        step = self._plans[id(plan)][1]
+            self._steps[key] = Step("rows", 0, columns, (), plan)
+        step = self._steps[key]
         batch = _instant(since), _instant(until)
         text, _, small = self._prepare(step, sources, {}, {}, batch, self._needed([step]))
         return conform(self.backend.fetch(text, step.columns, small=small), arrow_schema(step.columns))
 
     def statement(self, step: Step, listed: frozenset[str], ranged: frozenset[str] = frozenset()) -> PreparedStatement:
         """The SQL of a step, printed once per choice of listed keys."""
-        found = self._printed.get((id(step), listed, ranged))
-        if found is None:
-            found = step, lower(step.plan, self.backend.dialect, listed, ranged)
-            self._printed[id(step), listed, ranged] = found
-        return found[1]
+        key = Identity(step), listed, ranged
+        if key not in self._statements:
+            self._statements[key] = lower(step.plan, self.backend.dialect, listed, ranged)
+        return self._statements[key]
 
     def query(self, plan: Relation, sources: Sources, at: int = 0) -> pa.Table:
         """The rows of a plan over current relations, at an instant."""

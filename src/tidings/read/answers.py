@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
@@ -15,6 +15,17 @@ from tidings.result import Delta, Result
 from tidings.store.relation.view import StoredView
 from tidings.store.timeline import Timeline
 from tidings.waves.scheduler import Scheduler
+from tidings.waves.wave import WaveRequest
+
+
+class ExplainedStrategy(NamedTuple):
+    """How the changes of a query would be computed."""
+
+    plan: Relation
+    definitions: dict[str, Relation]
+    """The views below it whose queries stand for them."""
+    choice: str
+    """The strategy with its reason, and the engine with the reason for that."""
 
 
 class SystemTables(Protocol):
@@ -35,8 +46,8 @@ class Answers:
     def at(self, plan: Relation, at: int) -> Result:
         """The rows of a plan at an instant."""
         names = reads(plan) & self.scheduler.relations.system_tables.keys()
-        entries = {name: self.system_tables.entry(name) for name in names}
-        return Result(in_transaction.answer(self.scheduler, plan, at, instead=entries))
+        rows = {name: self.system_tables.entry(name) for name in names}
+        return Result(in_transaction.answer(self.scheduler, plan, at, replaced=rows))
 
     def now(self, plan: Relation) -> Result:
         """The rows of a plan at the present."""
@@ -58,18 +69,20 @@ class Answers:
             raise InvalidInterval(since=since, until=end, reason="it ends before it begins")
         if until is not None and end > present and self.timeline.reads_clock(plan):
             raise InvalidInterval(since=since, until=end, reason="it ends in the future")
-        found = Delta(self.scheduler.delta(name, plan, since, end, net=not per_commit, strict=strict))
-        return found if per_commit else found.net()
+        delta = Delta(self.scheduler.delta(name, plan, since, end, net=not per_commit, strict=strict))
+        return delta if per_commit else delta.net()
 
-    def way(self, text: str, plan: Relation, since: int, until: int) -> tuple[Relation, dict[str, Relation], str]:
-        """How changes over ``(since, until]`` would be found: the plan, the definitions below it, and the choice."""
-        relations, found = self.scheduler.relations, self.scheduler.relations.find(text)
-        if isinstance(found, StoredView):
-            plan = found.over
-            wave = self.scheduler.plan(found.name, plan, since, until, net=False, groupings=found.groupings)
-            definitions = relations.definitions(found.since) | found.groupings
+    def strategy(self, text: str, plan: Relation, since: int, until: int) -> ExplainedStrategy:
+        """How the changes of a query or view over ``(since, until]`` would be computed."""
+        relations = self.scheduler.relations
+        relation = relations.find(text)
+        if isinstance(relation, StoredView):
+            plan, groupings = relation.over, relation.groupings
+            request = WaveRequest(relation.name, plan, since, until, groupings=groupings)
+            definitions = relations.definitions(relation.since) | groupings
         else:
+            request = WaveRequest("result" if relation is None else relation.name, plan, since, until, net=True)
             definitions = relations.definitions()
-            wave = self.scheduler.plan("result" if found is None else found.name, plan, since, until, net=True)
-        where = "on {}: {}".format(*self.scheduler.planner.execution(wave))
-        return plan, definitions, f"{wave.choice}\n{where}"
+        wave = self.scheduler.plan(request)
+        engine = self.scheduler.executor.choice(wave)
+        return ExplainedStrategy(plan, definitions, f"{wave.choice}\non {engine.execution}: {engine.why}")

@@ -8,7 +8,7 @@ from functools import partial
 from threading import Condition, Event
 
 from tidings.read.answers import Answers
-from tidings.read.bound_plans import Plans
+from tidings.read.bound_plans import BoundPlans
 from tidings.read.subscriptions import Feed, Subscription, named_position
 
 
@@ -16,7 +16,7 @@ from tidings.read.subscriptions import Feed, Subscription, named_position
 class Subscriptions:
     """Makes the subscriptions of one database."""
 
-    plans: Plans
+    plans: BoundPlans
     answers: Answers
     reload: Callable[[], object]
     """Takes in what another process has committed."""
@@ -37,7 +37,7 @@ class Subscriptions:
             storage.require_writer()
             position = named_position(storage, name, text, since)
             keep = partial(storage.move_subscription, name)
-        feed = Feed(text, self.plans.followed(text), self.answers, self.reload)
+        feed = Feed(text, self.plans, self.answers, self.reload)
         return Subscription(feed, position, self.news, self.closed, follow, timeout, keep)
 
     def unsubscribe(self, name: str) -> None:

@@ -19,7 +19,7 @@ from tidings.engine.changes import as_changes
 from tidings.errors import UnknownEvent, UnknownTransactionState, UnsupportedStatement
 from tidings.ir.relation import Relation
 from tidings.read import in_transaction
-from tidings.read.bound_plans import Plans
+from tidings.read.bound_plans import BoundPlans
 from tidings.store.relation.net import Net
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
@@ -38,7 +38,7 @@ class WriteParts:
     """The parts of a database that its transactions work with."""
 
     relations: Relations
-    plans: Plans
+    plans: BoundPlans
     enforcer: Enforcer
     scheduler: Scheduler
     timeline: Timeline

@@ -23,7 +23,7 @@ from tidings.ir.relation import Column
 from tidings.lang.sql.context import Analyzer
 from tidings.lang.sql.parse import place
 from tidings.lang.sql.statements.rule import Call, Modify, Raise, Send
-from tidings.read.bound_plans import Plans
+from tidings.read.bound_plans import BoundPlans
 from tidings.rules.condition.evaluate import ExtendedNamespace
 from tidings.rules.rule import Rule
 from tidings.store.relation.relations import Relations
@@ -131,7 +131,7 @@ class Actions:
     def _with_instances(self, rule: Rule, rows: pa.Table, workspace: Workspace) -> Workspace:
         """The transaction as an action sees it, with the instances as one more relation."""
         relations = with_condition(workspace.parts.relations, rule.columns)
-        plans = Plans(relations, self.analyzer, workspace.parts.mutex)
+        plans = BoundPlans(relations, self.analyzer, workspace.parts.mutex)
         entry = as_changes(rule.columns, rows, [1] * rows.num_rows)
         return workspace.for_action(replace(workspace.parts, relations=relations, plans=plans), {CONDITION: entry})
 
