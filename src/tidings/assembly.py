@@ -15,7 +15,7 @@ from tidings.clock import Clock
 from tidings.compiled import CompiledPlans
 from tidings.constraints.enforce import Enforcer
 from tidings.constraints.evaluate import Evaluator
-from tidings.define.statements import Definitions
+from tidings.define.statements import DefinitionStatements
 from tidings.define.tables import Tables
 from tidings.define.views import Views
 from tidings.deliver.deliveries import DeliverySettings
@@ -27,15 +27,25 @@ from tidings.read.answers import Answers
 from tidings.read.bound_plans import BoundPlans
 from tidings.read.subscribe import Subscriptions
 from tidings.rules.action.run import Actions
+from tidings.rules.binding import RuleBinder
+from tidings.rules.context import RuleContext, RuleLimits
+from tidings.rules.dependencies import RuleDependencies
+from tidings.rules.detached.advance import DetachedRules
 from tidings.rules.registry import RuleRegistry
+from tidings.rules.silence import Silences
+from tidings.rules.silence_statements import SilenceStatements
+from tidings.rules.statements import RuleStatements
+from tidings.rules.system_tables import RuleSystemTables
+from tidings.rules.transactions import RuleTransactions
 from tidings.statement_runner import StatementRunner
 from tidings.store.fold import Folding, FoldPolicy
 from tidings.store.key_lookup import KeyLookup
 from tidings.store.relation.relations import Relations
 from tidings.store.rules.rule_store import RuleStore
+from tidings.store.rules.silences import SilenceStore
 from tidings.store.storage import Storage, in_memory, opened
 from tidings.store.timeline import Timeline
-from tidings.system_tables import COLUMNS, DatabaseSystemTables
+from tidings.system_tables import COLUMNS, SystemTables
 from tidings.waves.engines import Engines
 from tidings.waves.in_process.runner import InProcessRunner
 from tidings.waves.planner import Planner
@@ -72,8 +82,9 @@ class Parts:
     plans: BoundPlans
     answers: Answers
     subscriptions: Subscriptions
-    registry: RuleRegistry
-    write: WriteParts
+    rules: RuleContext
+    transactions: RuleTransactions
+    detached: DetachedRules
     loader: Loader
     statements: StatementRunner
     folding: Folding
@@ -86,6 +97,10 @@ class Parts:
     """Is set when the database is closed."""
     outbox_filled: Event
     """Is set when there may be something to deliver."""
+
+    @property
+    def registry(self) -> RuleRegistry:
+        return self.rules.registry
 
     @property
     def relations(self) -> Relations:
@@ -132,28 +147,35 @@ def assemble(storage: Storage, settings: Settings) -> Parts:
     write = WriteParts(storage.relations, plans, enforcer, scheduler, timeline, commits, mutex)
 
     # rules
-    registry = RuleRegistry(
-        storage=storage,
+    registry = RuleRegistry(RuleStore(storage), RuleBinder(storage.relations, storage.backend), compiled)
+    silences = Silences(SilenceStore(storage), evaluator)
+    rules = RuleContext(
+        registry=registry,
         scheduler=scheduler,
         timeline=timeline,
-        evaluator=evaluator,
+        silences=silences,
         actions=Actions(storage.backend),
-        store=RuleStore(storage),
-        forget=compiled.forget,
-        write_parts=write,
-        bound=settings.cascade,
-        retry_policy=settings.deliveries.policy,
-        sent=outbox_filled.set,
+        limits=RuleLimits(settings.cascade, settings.deliveries.policy),
+        wake_deliveries=outbox_filled.set,
     )
-    compiled.on_forget(registry.forget_plans)
+    transactions = RuleTransactions(rules, write)
+    detached = DetachedRules(transactions)
 
-    # what statements and questions go through
+    # what questions and statements go through
+    answers = Answers(scheduler, timeline, SystemTables(RuleSystemTables(registry, silences.store, timeline), storage))
     views = Views(storage, scheduler, timeline)
-    definitions = Definitions(storage.relations, Tables(storage, evaluator, views, timeline), views, timeline, compiled)
-    answers = Answers(scheduler, timeline, DatabaseSystemTables(registry, storage))
-    maintenance = Maintenance(storage, timeline, scheduler, views, registry, folding, compiled)
-    statements = StatementRunner(write, answers, definitions, registry, maintenance)
-    subscriptions = Subscriptions(plans, answers, maintenance.reload, news, closed)
+    maintenance = Maintenance(storage, views, rules, detached, folding, compiled)
+    tables = Tables(storage, evaluator, views.binder, timeline)
+    dependencies = RuleDependencies(registry, storage.relations)
+    statements = StatementRunner(
+        answers=answers,
+        transactions=transactions,
+        definitions=DefinitionStatements(storage.relations, tables, views, timeline, compiled),
+        dependencies=dependencies,
+        rules=RuleStatements(transactions, dependencies, evaluator),
+        silences=SilenceStatements(registry, silences, timeline),
+        maintenance=maintenance,
+    )
 
     maintenance.restore()
     return Parts(
@@ -164,9 +186,10 @@ def assemble(storage: Storage, settings: Settings) -> Parts:
         scheduler=scheduler,
         plans=plans,
         answers=answers,
-        subscriptions=subscriptions,
-        registry=registry,
-        write=write,
+        subscriptions=Subscriptions(plans, answers, maintenance.reload, news, closed),
+        rules=rules,
+        transactions=transactions,
+        detached=detached,
         loader=Loader(commits),
         statements=statements,
         folding=folding,

@@ -22,15 +22,13 @@ from tidings.exclusive import exclusive, reading
 from tidings.lang.sql import statement as sql
 from tidings.read.subscriptions import Subscription
 from tidings.result import Delta, Result
-from tidings.rules.action.run import Procedure
-from tidings.rules.detached import Backtested, Detached
+from tidings.rules.detached.backtest import Backtested, backtest
 from tidings.rules.load_hook import RuleLoadHook
 from tidings.store.vacuum import GRACE, Vacuumed
 from tidings.waves.record import WaveRecord
 from tidings.waves.status import Status
 from tidings.waves.strategy import Strategy
 from tidings.write.transaction import Transaction
-from tidings.write.workspace import Workspace
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -121,7 +119,7 @@ class Database:
         """
 
         def registered(function: F) -> F:
-            self._parts.registry.actions.procedures[name.lower()] = Procedure.of(function, each=each)
+            self._parts.rules.actions.procedures.register(name, function, each=each)
             return function
 
         return registered
@@ -142,8 +140,8 @@ class Database:
 
         ``rule`` is a name, or a ``CREATE RULE`` that has not been run.
         """
-        registry = self._parts.registry
-        return Detached(registry).backtest(registry.proposed(rule), 0 if since is None else _time(since))
+        rules = self._parts.rules
+        return backtest(rules, rules.registry.find_or_propose(rule), 0 if since is None else _time(since))
 
     @exclusive
     def signal(self, event: str, rows: Any) -> int:
@@ -158,7 +156,7 @@ class Database:
 
     def transaction(self) -> Transaction:
         """Begin a transaction; use it in a ``with`` block."""
-        return Transaction(Workspace(self._parts.write, self._parts.registry.hook_for))
+        return Transaction(self._parts.transactions.begin())
 
     @exclusive
     def load(
@@ -176,8 +174,8 @@ class Database:
 
         Rules fire for what is loaded, and may refuse it.
         """
-        registry = self._parts.registry
-        hook = RuleLoadHook(registry) if registry.kept else None
+        rules = self._parts.rules
+        hook = RuleLoadHook(rules, self._parts.detached) if rules.registry.records else None
         self._parts.loader.load(table, data, sorted_by, late, hook)
         if hook is not None:
             hook.act()

@@ -10,7 +10,9 @@ from tidings.analysis.dependencies import draw
 from tidings.analysis.influents import CLOCK, influents, reads
 from tidings.delta.plan import Program, Term, compile_program
 from tidings.delta.restrict import restrictions
-from tidings.engine.lower import Dialect, KeyList, KeyTest, listable_keys, lower
+from tidings.engine.dialect import Dialect
+from tidings.engine.lower import lower
+from tidings.engine.statement import KeyList, KeyTest, listable_keys
 from tidings.ir import text
 from tidings.ir.expression import show
 from tidings.ir.relation import (
@@ -128,4 +130,4 @@ def _inner(plan: Relation) -> str:
 
 def _keys(keys: KeyList, test: KeyTest) -> str:
     listed = ", ".join(f"/* {name} of Δ{relation} */" for relation, name in keys.columns)
-    return f"{test.wanted} IN ({listed})"
+    return f"{test.tested} IN ({listed})"

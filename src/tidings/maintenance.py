@@ -7,8 +7,8 @@ from datetime import timedelta
 
 from tidings.compiled import CompiledPlans
 from tidings.define.views import Views
-from tidings.rules.detached import Detached
-from tidings.rules.registry import RuleRegistry
+from tidings.rules.context import RuleContext
+from tidings.rules.detached.advance import DetachedRules
 from tidings.store.fold import Folding
 from tidings.store.follow_writer import follow, has_news
 from tidings.store.storage import Storage
@@ -23,18 +23,25 @@ class Maintenance:
     """Maintains one database."""
 
     storage: Storage
-    timeline: Timeline
-    scheduler: Scheduler
     views: Views
-    registry: RuleRegistry
+    rules: RuleContext
+    detached: DetachedRules
     folding: Folding
     compiled: CompiledPlans
+
+    @property
+    def timeline(self) -> Timeline:
+        return self.views.timeline
+
+    @property
+    def scheduler(self) -> Scheduler:
+        return self.views.scheduler
 
     def restore(self) -> None:
         """Read what the catalog has into memory, when a database is opened."""
         if self.storage.journal is not None:
             self.timeline.begin()
-            self.storage.restore(self.views.bound, self.views.kept)
+            self.storage.restore(self.views.binder.view, self.views.binder.stored)
             self.timeline.remember()
 
     def advance(self) -> int:
@@ -42,12 +49,12 @@ class Maintenance:
         present = (self.timeline.present(view.plan) for view in self.storage.relations.stored())
         at = max([self.timeline.time, *present])
         self.scheduler.advance(at)
-        if self.registry.kept and not self.storage.is_reader:
-            Detached(self.registry).advance()
+        if self.rules.registry.records and not self.storage.is_reader:
+            self.detached.advance()
             at = max(at, self.timeline.time)
             self.scheduler.advance(at)
             if self.folding.policy.retention is not None:
-                self.registry.forget_before(self.timeline.clock.now() - self.folding.policy.retention)
+                self.rules.forget_before(self.timeline.clock.now() - self.folding.policy.retention)
         self.folding.step()
         return at
 
@@ -61,11 +68,11 @@ class Maintenance:
     def reload(self) -> int:
         """Take in what the writer has committed, where this process only reads; returns the time of the last commit."""
         if has_news(self.storage):
-            time, redefined = follow(self.storage, self.views.bound, self.views.kept)
+            time, redefined = follow(self.storage, self.views.binder.view, self.views.binder.stored)
             self.timeline.reach(time)
             if redefined:
                 self.compiled.forget()
-            self.registry.reload()
+            self.rules.reload()
         return self.timeline.time
 
     def fold(self) -> int:
@@ -80,4 +87,4 @@ class Maintenance:
 
     def status(self) -> Status:
         """How the stored views stand, and how rows are held."""
-        return status(self.scheduler, self.timeline.time, self.folding.status())
+        return status(self.storage.relations, self.timeline.time, self.folding.status())

@@ -4,28 +4,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tidings.define.statements import Definitions
-from tidings.define.views import as_table
+from tidings.define.replacement import as_table
+from tidings.define.statements import DefinitionStatements
 from tidings.lang.sql import statement as sql
 from tidings.maintenance import Maintenance
 from tidings.read.answers import Answers
 from tidings.result import Result
-from tidings.rules.registry import RuleRegistry
+from tidings.rules.dependencies import RuleDependencies
 from tidings.rules.silence_statements import SilenceStatements
 from tidings.rules.statements import RuleStatements
+from tidings.rules.transactions import RuleTransactions
 from tidings.store.vacuum import GRACE
 from tidings.write import statements
-from tidings.write.workspace import Workspace, WriteParts
 
 
 @dataclass(frozen=True, slots=True)
 class StatementRunner:
-    """Runs statements on one database."""
+    """Runs statements on one database; a plain record of those who run each kind."""
 
-    write: WriteParts
     answers: Answers
-    definitions: Definitions
-    registry: RuleRegistry
+    transactions: RuleTransactions
+    definitions: DefinitionStatements
+    dependencies: RuleDependencies
+    rules: RuleStatements
+    silences: SilenceStatements
     maintenance: Maintenance
 
     def run(self, statement: sql.Statement) -> Result | None:
@@ -34,7 +36,7 @@ class StatementRunner:
             self.maintenance.storage.require_writer()
         match statement:
             case sql.Insert() | sql.Update() | sql.Delete() | sql.Merge():
-                with Workspace(self.write, self.registry.hook_for) as workspace:
+                with self.transactions.begin() as workspace:
                     statements.run(workspace, statement)
             case (
                 sql.CreateRule()
@@ -45,18 +47,19 @@ class StatementRunner:
                 | sql.DropEvent()
                 | sql.Signal()
             ):
-                RuleStatements(self.registry).run(statement)
+                self.rules.run(statement)
             case sql.SilenceRule() | sql.UnsilenceRule():
-                SilenceStatements(self.registry).run(statement)
+                self.silences.run(statement)
             case sql.RefreshView():
                 self.maintenance.refresh(statement.name)
             case sql.Vacuum():
                 return Result(self.maintenance.vacuum(GRACE).to_arrow())
             case sql.Query():
-                plan = self.write.plans.bind(statement.query, statement.text, query_text=statement.query_text)
+                plans = self.transactions.write_parts.plans
+                plan = plans.bind(statement.query, statement.text, query_text=statement.query_text)
                 return self.answers.now(plan)
             case _:
-                self.registry.check_definition(statement)
+                self.dependencies.check_definition(statement)
                 outcomes = self.definitions.run(statement)
                 return Result(as_table(outcomes)) if outcomes else None
         return None

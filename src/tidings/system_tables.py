@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from tidings.deliver import deliveries
-from tidings.ir.relation import Column
+from tidings.ir.column import Column
 from tidings.rules import system_tables as rule_tables
-from tidings.rules.registry import RuleRegistry
+from tidings.rules.system_tables import RuleSystemTables
 from tidings.store.rules.outbox import Outbox
 from tidings.store.storage import Storage
 
@@ -23,14 +23,14 @@ COLUMNS: dict[str, tuple[Column, ...]] = rule_tables.TABLES | {DELIVERIES: deliv
 
 
 @dataclass(frozen=True, slots=True)
-class DatabaseSystemTables:
+class SystemTables:
     """The rows of the system tables of one database, as they are now."""
 
-    registry: RuleRegistry
+    rule_tables: RuleSystemTables
     storage: Storage
 
-    def entry(self, name: str) -> pa.Table:
-        """The rows of one of the tables, as changes that bring them."""
+    def changes(self, name: str) -> pa.Table:
+        """The rows of one of the tables, as changes that insert them."""
         if name == DELIVERIES:
-            return rule_tables.as_rows(COLUMNS[name], deliveries.rows(Outbox(self.storage.rule_tables)))
-        return rule_tables.entry(self.registry, name)
+            return rule_tables.as_inserts(COLUMNS[name], deliveries.rows(Outbox(self.storage.rule_tables)))
+        return self.rule_tables.changes(name)

@@ -25,9 +25,11 @@ import pytest
 
 import tidings
 from tidings.delta.plan import Program, compile_program
+from tidings.engine.dialect import Dialect
 from tidings.engine.duckdb import DuckDB
-from tidings.engine.lower import Dialect, KeyList, KeyTest, lower
+from tidings.engine.lower import lower
 from tidings.engine.spark import Spark
+from tidings.engine.statement import KeyList, KeyTest
 from tidings.explain import explain
 from tidings.ir import text
 from tidings.ir.relation import Relation
@@ -97,7 +99,7 @@ class Golden:
 
 def _among(keys: KeyList, test: KeyTest) -> str:
     listed = ", ".join(f"/* {column} of Δ{table} */" for table, column in keys.columns)
-    return f"{test.wanted} IN ({listed})"
+    return f"{test.tested} IN ({listed})"
 
 
 def shown(plan: Relation) -> str:

@@ -20,8 +20,10 @@ import tidings
 from tests.laws.plain_events import SECOND, random_event
 from tests.laws.plain_rules import TABLES, Plain, PlainRule
 from tests.laws.seeds import SEED, chunks
-from tidings.choices import Engine
+from tidings.choices import Engine, Execution
+from tidings.deliver.deliveries import DeliverySettings
 from tidings.errors import CascadeTooLong, RuleRaised
+from tidings.retry_policy import RetryPolicy
 
 BOUND = 6
 
@@ -139,8 +141,11 @@ def life(seed: int, engine: Engine = "duckdb", spark: Any = None, most: int = 7)
     rules = [random_rule(random, age) for age in range(random.randint(1, 5))]
     plain = Plain(rules, BOUND)
     texts = [rule.text for rule in rules]
-    with tidings.open(engine=engine, spark=spark, clock=clock, execution=("spark", "auto")[seed % 2]) as db:
-        db._parts.registry.bound, db._parts.registry.retry_policy = BOUND, None
+    once = DeliverySettings(policy=RetryPolicy(attempts=1))
+    execution: Execution = ("spark", "auto")[seed % 2]
+    with tidings.open(
+        engine=engine, spark=spark, clock=clock, execution=execution, cascade=BOUND, deliveries=once
+    ) as db:
         db.sql("CREATE TABLE a (k INT, v INT); CREATE TABLE b (k INT, v INT); CREATE EVENT e (k INT, v INT)")
         db.sql("CREATE TABLE c (k INT PRIMARY KEY, v INT)")
         for table in TABLES:

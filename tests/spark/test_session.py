@@ -72,7 +72,7 @@ def test_the_active_session_stays_the_users(spark: Any) -> None:
         put(db, 3)
         active: Any = SparkSession.getActiveSession()
         assert active is given
-    assert given.relations.listTables() == []
+    assert given.catalog.listTables() == []
 
 
 def test_two_databases_in_one_session(spark: Any) -> None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from tidings.engine.base_lookup import BaseLookup
-from tidings.engine.lower import Dialect
+from tidings.engine.dialect import Dialect
 from tidings.engine.source import Source
 from tidings.ir.relation import Column
 

@@ -13,17 +13,17 @@ from __future__ import annotations
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import assert_never
 
 from sqlglot import exp
 
-from tidings.delta.key_columns import KeyColumn, key_columns
 from tidings.delta.restrict import is_active
 from tidings.engine import layout
+from tidings.engine.dialect import Dialect
 from tidings.engine.layout import Lines, after, connected, enclosed, listed, with_named
-from tidings.engine.scalar import Names, in_own_words
+from tidings.engine.scalar import Names
 from tidings.engine.select import (
     ONE_TASK,
     PLAIN,
@@ -34,20 +34,20 @@ from tidings.engine.select import (
     Writing,
     condition,
     flat,
+    inline_table,
     one_task,
 )
+from tidings.engine.statement import KeySlots, PreparedStatement, listable_keys
 from tidings.ir.expression import (
     UNTIL,
     WEIGHT,
     at_instant,
-    cast,
     column,
     literal,
     operand,
     read,
     ref,
     substitute,
-    typed_null,
 )
 from tidings.ir.relation import (
     Aggregate,
@@ -74,60 +74,6 @@ from tidings.ir.relation import (
 from tidings.ir.traverse import children
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """What differs between engines when a plan is printed."""
-
-    name: str
-    casts_items: bool
-    """Whether computed columns are cast to their types, where the engine's own typing is not Spark's."""
-    one_task: bool
-    """Whether small work is to be one task; see :mod:`tidings.engine.select`."""
-    halves: bool = False
-    """Whether long lists of keys are searched by halving; see :mod:`tidings.engine.literals`."""
-
-
-@dataclass(frozen=True, slots=True)
-class KeyList:
-    """Where a statement wants literal keys: the values of some columns of deltas."""
-
-    slot: str
-    columns: tuple[KeyColumn, ...]
-    type: str
-
-
-@dataclass(frozen=True, slots=True)
-class KeyTest:
-    """A place in a statement where an expression is held against a list of keys, or against ranges that hold them."""
-
-    wanted: str
-    slot: str
-    ranges: bool = False
-
-    @property
-    def text(self) -> str:
-        return f"{self.wanted} {'WITHIN' if self.ranges else 'IN'} ({self.slot})"
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedStatement:
-    """SQL text with slots for lists of keys."""
-
-    text: str
-    key_lists: tuple[KeyList, ...]
-    small: bool
-    """Whether all it reads is a delta or restricted by a list of keys."""
-    tests: tuple[KeyTest, ...] = ()
-
-    def filled(self, among: Callable[[KeyList, KeyTest], str], since: str = "since", until: str = "until") -> str:
-        """The text with every test filled in, and the ends of the batch."""
-        text = self.text.replace("__SINCE()", since).replace("__UNTIL()", until)
-        keys = {k.slot: k for k in self.key_lists}
-        tests = {t.text: among(keys[t.slot], t) for t in self.tests}
-        places = "|".join(map(re.escape, sorted(tests, key=len, reverse=True)))
-        return re.sub(places, lambda found: tests[found[0]], text) if tests else text
-
-
 def source_name(relation: str, version: Version) -> str:
     """The name under which an engine knows one version of a relation.
 
@@ -148,23 +94,11 @@ def lower(
     ranged: frozenset[str] = frozenset(),
 ) -> PreparedStatement:
     """Print a plan; the keys of deltas named in ``listed`` are given as literals, those in ``ranged`` within ranges."""
-    small = _is_small(plan, listed)
-    writing = Writing(dialect.name, dialect.casts_items)
-    lowering = _Lowering(dialect, listed, ranged, small and dialect.one_task, writing, _shared(plan))
+    small, slots = _is_small(plan, listed), KeySlots(listed, ranged)
+    lowering = _Lowering(dialect, slots, small and dialect.one_task, _shared(plan))
     query = lowering.query(plan)
     text = layout.text(with_named(lowering.named, query))
-    return PreparedStatement(text, tuple(lowering.key_lists.values()), small, tuple(lowering.tests))
-
-
-def printed(query: exp.Query, dialect: Dialect) -> str:
-    """A query of sqlglot's in the engine's own words."""
-    return in_own_words(query, dialect.casts_items).sql(dialect.name, copy=False, normalize_functions=False)
-
-
-def listable_keys(node: Restrict, listed: frozenset[str]) -> tuple[KeyColumn, ...] | None:
-    """The columns of deltas that hold all keys of a restriction, if they may be written as literals."""
-    found = key_columns(node)
-    return found if found is not None and all(relation in listed for relation, _ in found) else None
+    return PreparedStatement(text, tuple(slots.key_lists.values()), small, tuple(slots.tests))
 
 
 def _is_small(node: Relation, listed: frozenset[str]) -> bool:
@@ -180,32 +114,34 @@ def _is_small(node: Relation, listed: frozenset[str]) -> bool:
 def _shared(plan: Relation) -> dict[int, str]:
     """Names for the nodes that stand in several places and have few rows: for these a query of its own pays."""
     places: Counter[int] = Counter()
-    found: dict[int, Relation] = {}
+    nodes: dict[int, Relation] = {}
     waiting = [plan]
     while waiting:
         for child in children(waiting.pop()):
             places[id(child)] += 1
-            if id(child) not in found:
-                found[id(child)] = child
+            if id(child) not in nodes:
+                nodes[id(child)] = child
                 waiting.append(child)
-    several = (n for n in found.values() if places[id(n)] > 1 and isinstance(n, Project | Aggregate) and is_active(n))
+    several = (n for n in nodes.values() if places[id(n)] > 1 and isinstance(n, Project | Aggregate) and is_active(n))
     return {id(node): f"__shared_{number}" for number, node in enumerate(several, 1)}
 
 
 @dataclass(slots=True)
 class _Lowering:
+    """Prints the nodes of one plan: as closed queries, or as open blocks for the SELECT above to close."""
+
     dialect: Dialect
-    listed: frozenset[str]
-    ranged: frozenset[str]
+    slots: KeySlots
     in_one_task: bool
-    writing: Writing
     shared: dict[int, str]
     """The names of queries that stand before the statement, by the nodes they are of."""
-    named: dict[str, Lines] = field(default_factory=dict)
+    named: dict[str, Lines] = field(init=False, default_factory=dict)
     """These queries, each after those it reads."""
-    key_lists: dict[tuple[KeyColumn, ...], KeyList] = field(default_factory=dict)
-    tests: dict[KeyTest, None] = field(default_factory=dict)
-    _queries: dict[int, Lines] = field(default_factory=dict)
+    writing: Writing = field(init=False)
+    _queries: dict[int, Lines] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.writing = Writing(self.dialect.name, self.dialect.casts_items)
 
     def query(self, node: Relation) -> Lines:
         """A closed query with the node's columns, under their own names; one that stands in two places is made once."""
@@ -286,7 +222,7 @@ class _Lowering:
         match node:
             case Scan():
                 table = f"{source_name(node.relation, node.version)} AS {self.writing.quoted(node.alias)}"
-                return Block([self._source(node, (table,))])
+                return Block([_from_item(node, (table,))])
             case Filter():
                 block = self._block(node.input)
                 block.where += node.conditions
@@ -305,7 +241,7 @@ class _Lowering:
                     [t for b in inputs for t in b.tests],
                 )
             case Values():
-                return Block([self._source(node, self._constant(node))] if node.columns else [])
+                return Block([_from_item(node, inline_table(node, self.writing))] if node.columns else [])
             case OuterJoin():
                 return self._outer_join(node)
             case SemiJoin():
@@ -329,8 +265,8 @@ class _Lowering:
     def _exists(self, node: SemiJoin, names: Names) -> Lines:
         block = self._block(node.right)
         block.where += node.conditions
-        found = flat(block, [SelectItem(literal(1), None)], self.writing, outer=names)
-        return enclosed("NOT EXISTS" if node.anti else "EXISTS", found)
+        match = flat(block, [SelectItem(literal(1), None)], self.writing, outer=names)
+        return enclosed("NOT EXISTS" if node.anti else "EXISTS", match)
 
     def _one_source(self, node: Relation) -> FromItem:
         block = self._block(node)
@@ -340,8 +276,8 @@ class _Lowering:
     def _derived(self, node: Relation, alias: str | None = None) -> FromItem:
         name = self.writing.quoted(alias or node.fields[0].alias)
         if id(node) in self.shared:
-            return self._source(node, (f"{self._named(node)} AS {name}",))
-        return self._source(node, enclosed("", self.query(node), f" AS {name}"))
+            return _from_item(node, (f"{self._named(node)} AS {name}",))
+        return _from_item(node, enclosed("", self.query(node), f" AS {name}"))
 
     def _named(self, node: Relation) -> str:
         """The name of a query that stands before the statement; it is put there on first use."""
@@ -351,25 +287,6 @@ class _Lowering:
             self.named[name] = query
         return name
 
-    def _source(self, node: Relation, lines: Lines) -> FromItem:
-        return FromItem(node.fields, lines, is_active(node))
-
-    def _constant(self, node: Values) -> Lines:
-        """Constant rows as an inline table, every cell cast, so that both engines type them alike."""
-        if not node.rows:
-            nulls = [SelectItem(typed_null(c.type), c.name).text(self.writing, {}) for c in node.columns]
-            nothing: Lines = ("SELECT", listed(nulls), "WHERE", ("FALSE",))
-            return enclosed("", nothing, f" AS {self.writing.quoted(node.alias)}")
-        rows = [
-            exp.Tuple(expressions=[cast(e, c.type) for e, c in zip(row, node.columns, strict=True)])
-            for row in node.rows
-        ]
-        names = [exp.to_identifier(c.name, quoted=True) for c in node.columns]
-        alias = exp.TableAlias(this=exp.to_identifier(node.alias, quoted=True), columns=names)
-        return (self.writing.scalar(exp.Values(expressions=rows, alias=alias), {}),)
-
-    # restriction
-
     def _restricted(self, node: Restrict) -> Block:
         """A scan with its keys; the SELECT is its own, so that pruning meets the scan before any join.
 
@@ -377,7 +294,7 @@ class _Lowering:
         """
         below = node.input
         if isinstance(below, Restrict) and below.expression == node.expression:
-            if listable_keys(below, self.listed) is not None:
+            if self.slots.are_listed(below):
                 return self._restricted(below)
             below = below.input
         block = self._block(below)
@@ -385,37 +302,23 @@ class _Lowering:
         items = [SelectItem(f.expression, f.name) for f in node.fields]
         select = self._select(block, items, SelectOptions((ONE_TASK,)) if self.in_one_task else PLAIN)
         alias = self.writing.quoted(node.fields[0].alias)
-        return Block([self._source(node, enclosed("", select, f" AS {alias}"))])
+        return Block([_from_item(node, enclosed("", select, f" AS {alias}"))])
 
     def _among(self, node: Restrict, names: Names) -> Lines:
-        wanted = self.writing.scalar(operand(node.expression), names)
-        keys = self._key_list(node, self.listed)
-        if keys is not None:
-            return (self._tested(KeyTest(wanted, keys.slot), node),)
-        within = self._key_list(node, self.listed | self.ranged) if self.dialect.halves else None
-        bounds = "" if within is None else f"{self._tested(KeyTest(wanted, within.slot, ranges=True), node)} AND "
+        """The test of a restriction: by a list of keys, or by the query of its keys."""
+        tested = self.writing.scalar(operand(node.expression), names)
+        test = self.slots.list_test(node, tested)
+        if test is not None:
+            return (test,)
+        range_test = self.slots.range_test(node, tested) if self.dialect.halves else None
+        bounds = "" if range_test is None else f"{range_test} AND "
         inner = self.query(node.keys)
         if not node.null_safe:
-            return enclosed(f"{bounds}{wanted} IN ", inner)
+            return enclosed(f"{bounds}{tested} IN ", inner)
         (key,) = node.keys.fields
         same = exp.NullSafeEQ(this=column("among", key.name), expression=operand(node.expression))
-        found = ("SELECT", ("1",), *enclosed("FROM ", inner, " AS among"), "WHERE", (self.writing.scalar(same, names),))
-        return enclosed(f"{bounds}EXISTS", found)
-
-    def _tested(self, test: KeyTest, node: Restrict) -> str:
-        """The text of a test, for NULL too where that is wanted."""
-        self.tests[test] = None
-        return f"({test.text} OR {test.wanted} IS NULL)" if node.null_safe else test.text
-
-    def _key_list(self, node: Restrict, listed: frozenset[str]) -> KeyList | None:
-        """The slot for a restriction's keys, where they come from some deltas."""
-        found = listable_keys(node, listed)
-        if found is None:
-            return None
-        slot = f"__keys_{len(self.key_lists)}__"
-        return self.key_lists.setdefault(found, KeyList(slot, found, node.keys.fields[0].type))
-
-    # SELECT
+        match = ("SELECT", ("1",), *enclosed("FROM ", inner, " AS among"), "WHERE", (self.writing.scalar(same, names),))
+        return enclosed(f"{bounds}EXISTS", match)
 
     def _select(self, block: Block, items: list[SelectItem], options: SelectOptions = PLAIN) -> Lines:
         return (one_task if self.in_one_task else flat)(
@@ -429,3 +332,7 @@ class _Lowering:
         """The type to cast a computed column to, where the engine's own typing is not Spark's."""
         computed = self.dialect.casts_items and item.type != "void" and ref(item.expression) is None
         return item.type if computed else None
+
+
+def _from_item(node: Relation, lines: Lines) -> FromItem:
+    return FromItem(node.fields, lines, is_active(node))

@@ -25,8 +25,9 @@ from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Backend
 from tidings.engine.combined import combined, separated
 from tidings.engine.literals import among, literals, within
-from tidings.engine.lower import KeyList, KeyTest, PreparedStatement, lower, source_name
+from tidings.engine.lower import lower, source_name
 from tidings.engine.source import Rows, Source, Sources
+from tidings.engine.statement import KeyList, KeyTest, PreparedStatement
 from tidings.ir.expression import TIME, WEIGHT, read, show_name
 from tidings.ir.relation import VERSION_COLUMNS, Column, Filter, Relation, Scan, Version
 from tidings.ir.traverse import walk
@@ -164,8 +165,8 @@ class Runner:
         def test(keys: KeyList, place: KeyTest) -> str:
             values = pc.unique(pa.chunked_array([_column(deltas[relation], name) for relation, name in keys.columns]))
             if place.ranges:
-                return within(place.wanted, values, keys.type, dialect.name)
-            return among(place.wanted, values, keys.type, dialect.name, halves=dialect.halves)
+                return within(place.tested, values, keys.type, dialect.name)
+            return among(place.tested, values, keys.type, dialect.name, halves=dialect.halves)
 
         return statement.filled(test, *batch), deltas, statement.small
 

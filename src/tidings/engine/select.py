@@ -18,8 +18,8 @@ from sqlglot import exp
 
 from tidings.engine.layout import Lines, after, connected, enclosed, listed
 from tidings.engine.scalar import Names, column_name, quoted, scalar
-from tidings.ir.expression import Expression, aliases, equality
-from tidings.ir.relation import Field
+from tidings.ir.expression import Expression, aliases, cast, equality, typed_null
+from tidings.ir.relation import Field, Values
 
 ONE_TASK = "COALESCE(1)"
 _ROWS = "__rows"
@@ -139,6 +139,20 @@ def one_task(block: Block, items: list[SelectItem], writing: Writing, options: S
     names |= {f.ref: column_name(_ROWS, f"{f.alias}.{f.name}", writing.language) for f in fields}
     where = _conditions(left, block.tests, writing, names)
     return _select(items, enclosed("FROM ", rows, f" AS {_ROWS}"), where, writing, names, options)
+
+
+def inline_table(node: Values, writing: Writing) -> Lines:
+    """Constant rows as an inline table, every cell cast, so that both engines type them alike."""
+    if not node.rows:
+        nulls = [SelectItem(typed_null(c.type), c.name).text(writing, {}) for c in node.columns]
+        nothing: Lines = ("SELECT", listed(nulls), "WHERE", ("FALSE",))
+        return enclosed("", nothing, f" AS {writing.quoted(node.alias)}")
+    rows = [
+        exp.Tuple(expressions=[cast(e, c.type) for e, c in zip(row, node.columns, strict=True)]) for row in node.rows
+    ]
+    names = [exp.to_identifier(c.name, quoted=True) for c in node.columns]
+    alias = exp.TableAlias(this=exp.to_identifier(node.alias, quoted=True), columns=names)
+    return (writing.scalar(exp.Values(expressions=rows, alias=alias), {}),)
 
 
 def _select(

@@ -28,11 +28,11 @@ class ExplainedStrategy(NamedTuple):
     """The strategy with its reason, and the engine with the reason for that."""
 
 
-class SystemTables(Protocol):
+class SystemTableRows(Protocol):
     """Has the rows of the tables that show what the database knows of itself."""
 
-    def entry(self, name: str) -> pa.Table:
-        """The rows of one of the tables, as changes that bring them."""
+    def changes(self, name: str) -> pa.Table:
+        """The rows of one of the tables, as changes that insert them."""
 
 
 @dataclass(slots=True)
@@ -41,12 +41,12 @@ class Answers:
 
     scheduler: Scheduler
     timeline: Timeline
-    system_tables: SystemTables
+    system_tables: SystemTableRows
 
     def at(self, plan: Relation, at: int) -> Result:
         """The rows of a plan at an instant."""
         names = reads(plan) & self.scheduler.relations.system_tables.keys()
-        rows = {name: self.system_tables.entry(name) for name in names}
+        rows = {name: self.system_tables.changes(name) for name in names}
         return Result(in_transaction.answer(self.scheduler, plan, at, replaced=rows))
 
     def now(self, plan: Relation) -> Result:

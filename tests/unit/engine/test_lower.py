@@ -7,8 +7,9 @@ import pytest
 from tests.unit.schema import only_term, plan, program
 from tidings.delta.restrict import restrictions
 from tidings.engine.duckdb import DuckDB
-from tidings.engine.lower import PreparedStatement, listable_keys, lower, source_name
+from tidings.engine.lower import lower, source_name
 from tidings.engine.spark import Spark
+from tidings.engine.statement import PreparedStatement, listable_keys
 from tidings.ir.relation import Relation, Version
 
 DIALECT = DuckDB.dialect
@@ -47,7 +48,7 @@ def test_a_listed_restriction_is_a_slot() -> None:
     assert (keys.columns, keys.type) == ((("t", "a"),), "int")
     assert statement.small
     assert f"IN ({keys.slot})" in " ".join(statement.text.split())
-    assert '"u"."a" = 1' in " ".join(statement.filled(lambda _, test: f"{test.wanted} = 1").split())
+    assert '"u"."a" = 1' in " ".join(statement.filled(lambda _, test: f"{test.tested} = 1").split())
 
 
 def test_an_unlisted_restriction_is_a_semi_join() -> None:
@@ -79,7 +80,7 @@ def test_filled_does_not_look_for_slots_inside_keys() -> None:
     statement = lowered(only_term(query, "t").plan, "t")
     first, second = statement.key_lists
     inside = next(t.text for t in statement.tests if t.slot == second.slot)
-    filled = statement.filled(lambda k, test: f"{test.wanted} = '{inside}'" if k is first else "7 = 7")
+    filled = statement.filled(lambda k, test: f"{test.tested} = '{inside}'" if k is first else "7 = 7")
     assert f"'{inside}'" in filled
 
 

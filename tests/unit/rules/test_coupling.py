@@ -147,8 +147,8 @@ def test_condition_and_action_in_one_transaction_after_the_commit(db: Database, 
     assert db.query("SELECT error FROM tidings.rules").rows() == [{"error": None}]
 
 
+@pytest.mark.parametrize("cascade", [5])
 def test_what_triggers_itself_after_commits_ends(db: Database) -> None:
-    db._parts.registry.bound = 5
     for name, action in (("one", "detached"), ("other", "immediate")):
         db.sql(f"""
             CREATE TABLE {name}s (n INT);

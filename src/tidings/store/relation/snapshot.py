@@ -21,7 +21,8 @@ from sqlglot import exp
 
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Backend
-from tidings.engine.lower import printed, source_name
+from tidings.engine.dialect import printed
+from tidings.engine.lower import source_name
 from tidings.engine.source import Source
 from tidings.ir.relation import Column, Version
 from tidings.store.fault_points import point

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import tidings
-from tidings.engine.java import require_java
+from tidings.engine.spark.java import require_java
 from tidings.errors import JavaMissing
 
 
