@@ -40,10 +40,11 @@ from tidings.rules.transactions import RuleTransactions
 from tidings.statement_runner import StatementRunner
 from tidings.store.fold import Folding, FoldPolicy
 from tidings.store.key_lookup import KeyLookup
+from tidings.store.open import open_folder, open_in_memory
 from tidings.store.relation.relations import Relations
 from tidings.store.rules.rule_store import RuleStore
 from tidings.store.rules.silences import SilenceStore
-from tidings.store.storage import Storage, in_memory, opened
+from tidings.store.storage import Storage
 from tidings.store.timeline import Timeline
 from tidings.system_tables import COLUMNS, SystemTables
 from tidings.waves.engines import Engines
@@ -119,8 +120,8 @@ def open_storage(backend: Backend, path: str | Path | None, catalog: str | None,
     """The storage of a database in a folder, or of a new one in memory, with the system tables known by name."""
     relations = Relations(system_tables=dict(COLUMNS))
     if path is None:
-        return in_memory(backend, relations)
-    return opened(backend, Path(path), catalog, read_only=read_only, relations=relations)
+        return open_in_memory(backend, relations)
+    return open_folder(backend, Path(path), catalog, read_only=read_only, relations=relations)
 
 
 def assemble(storage: Storage, settings: Settings) -> Parts:

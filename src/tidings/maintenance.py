@@ -9,8 +9,9 @@ from tidings.compiled import CompiledPlans
 from tidings.define.views import Views
 from tidings.rules.context import RuleContext
 from tidings.rules.detached.advance import DetachedRules
+from tidings.store.catch_up import catch_up, is_behind
 from tidings.store.fold import Folding
-from tidings.store.follow_writer import follow, has_news
+from tidings.store.restore import restore
 from tidings.store.storage import Storage
 from tidings.store.timeline import Timeline
 from tidings.store.vacuum import Vacuumed, vacuum
@@ -39,10 +40,9 @@ class Maintenance:
 
     def restore(self) -> None:
         """Read what the catalog has into memory, when a database is opened."""
-        if self.storage.journal is not None:
-            self.timeline.begin()
-            self.storage.restore(self.views.binder.view, self.views.binder.stored)
-            self.timeline.remember()
+        self.timeline.begin()
+        restore(self.storage, self.views.binder.view, self.views.binder.stored)
+        self.timeline.remember()
 
     def advance(self) -> int:
         """Bring stored views and detached rules up to the present; returns the instant."""
@@ -67,8 +67,8 @@ class Maintenance:
 
     def reload(self) -> int:
         """Take in what the writer has committed, where this process only reads; returns the time of the last commit."""
-        if has_news(self.storage):
-            time, redefined = follow(self.storage, self.views.binder.view, self.views.binder.stored)
+        if is_behind(self.storage):
+            time, redefined = catch_up(self.storage, self.views.binder.view, self.views.binder.stored)
             self.timeline.reach(time)
             if redefined:
                 self.compiled.forget()

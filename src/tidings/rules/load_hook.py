@@ -130,7 +130,7 @@ class RuleLoadHook:
             self._add([each], at)
         if fired:
             with self.context.storage.together() as pending:
-                pending.batch.also.append(self.record)
+                pending.batch.extra_writes.append(self.record)
 
     # what rules do
 

@@ -15,8 +15,9 @@ from tidings import Database, ManualClock
 from tidings.deliver.deliveries import COLUMNS, Deliveries, DeliverySettings, rows
 from tidings.deliver.signature import new_secret
 from tidings.retry_policy import RetryPolicy
+from tidings.store.catalog.transactions import MemoryCatalog
 from tidings.store.relation.net import table_of
-from tidings.store.rules.outbox import MemoryCatalog, State
+from tidings.store.rules.outbox import State
 
 
 @pytest.fixture
@@ -154,7 +155,7 @@ def test_commits_and_deliveries_go_on_side_by_side(tmp_path: Path) -> None:
         heard = [listener.get(20) for _ in range(40)]
         deliveries.close()
         assert [n.payload["data"]["rows"][0]["item"] for n in heard if n] == list(range(40))
-        assert deliveries.deliverer.error is None
+        assert deliveries.error is None
         deliveries = Deliveries(db._parts.storage.rule_tables, settings=DeliverySettings(files=tmp_path))
         deliveries.step()
         lines = (tmp_path / "low.jsonl").read_text().splitlines()
