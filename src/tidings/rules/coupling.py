@@ -21,7 +21,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from tidings.lang.sql.statements.rule import Coupling
+from tidings.lang.sql.statements.rule_options import Coupling
 from tidings.rules.agenda import Agenda
 from tidings.rules.context import RuleContext
 from tidings.rules.fired import Fired

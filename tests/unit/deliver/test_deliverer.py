@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Barrier, Event
+from threading import Barrier
 
 import pytest
 
 from tests.unit.deliver.help import SECOND, fire
 from tidings.clock import ManualClock
-from tidings.deliver.channel import Arrived, Ended, Failed, Outcome, Refused
+from tidings.deliver.channel import Arrived, Ended, Failed, Refused, SendOutcome
 from tidings.deliver.deliverer import Deliverer
 from tidings.retry_policy import RetryPolicy
 from tidings.store.catalog.session import Session
@@ -23,11 +23,11 @@ from tidings.store.rules.outbox import Message, Outbox, State
 class Told:
     """Answers with what was put in, then that it arrived."""
 
-    answers: list[Outcome | BaseException] = field(default_factory=list)
+    answers: list[SendOutcome | BaseException] = field(default_factory=list)
     seen: list[tuple[int, str]] = field(default_factory=list)
-    at_once: bool = False
+    is_instant: bool = False
 
-    def send(self, message: Message, now: int) -> Outcome:
+    def send(self, message: Message, now: int) -> SendOutcome:
         self.seen.append((now, message.id))
         answer = self.answers.pop(0) if self.answers else Arrived()
         if isinstance(answer, BaseException):
@@ -46,9 +46,9 @@ def outbox() -> Iterator[Outbox]:
 
 
 def made(
-    outbox: Outbox, *answers: Outcome | BaseException, policy: RetryPolicy = PLAIN, at_once: bool = False
+    outbox: Outbox, *answers: SendOutcome | BaseException, policy: RetryPolicy = PLAIN, is_instant: bool = False
 ) -> Deliverer:
-    channel = Told(list(answers), at_once=at_once)
+    channel = Told(list(answers), is_instant=is_instant)
     return Deliverer(outbox, {"webhook": channel}, ManualClock(0), policy, workers=1)
 
 
@@ -58,10 +58,10 @@ def seen(deliverer: Deliverer) -> list[tuple[int, str]]:
     return channel.seen
 
 
-@pytest.mark.parametrize("at_once", [False, True])
-def test_what_is_due_is_delivered_once_and_in_order(outbox: Outbox, at_once: bool) -> None:
+@pytest.mark.parametrize("is_instant", [False, True])
+def test_what_is_due_is_delivered_once_and_in_order(outbox: Outbox, is_instant: bool) -> None:
     ids = fire(outbox, "a", "a", "b")
-    deliverer = made(outbox, at_once=at_once)
+    deliverer = made(outbox, is_instant=is_instant)
     assert deliverer.step(7) == 3
     assert deliverer.step(8) == 0
     assert seen(deliverer) == [(7, id) for id in ids]
@@ -107,10 +107,10 @@ def test_a_failure_of_one_message_does_not_hold_up_the_next(outbox: Outbox) -> N
     assert seen(deliverer)[-1] == (0, second)
 
 
-@pytest.mark.parametrize("at_once", [False, True])
-def test_an_unreachable_target_is_tried_once_and_rests(outbox: Outbox, at_once: bool) -> None:
+@pytest.mark.parametrize("is_instant", [False, True])
+def test_an_unreachable_target_is_tried_once_and_rests(outbox: Outbox, is_instant: bool) -> None:
     first, second, other = fire(outbox, "a", "a", "b")
-    deliverer = made(outbox, Failed("no route", unreachable=True), at_once=at_once)
+    deliverer = made(outbox, Failed("no route", unreachable=True), is_instant=is_instant)
     deliverer.step(0)
     assert seen(deliverer) == [(0, first), (0, other)]
     found = outbox.find(second)
@@ -200,9 +200,9 @@ class Together:
     """Comes back when so many targets are being served at once."""
 
     barrier: Barrier
-    at_once: bool = False
+    is_instant: bool = False
 
-    def send(self, message: Message, now: int) -> Outcome:
+    def send(self, message: Message, now: int) -> SendOutcome:
         self.barrier.wait(20)
         return Arrived()
 
@@ -211,61 +211,6 @@ def test_targets_do_not_wait_for_each_other(outbox: Outbox) -> None:
     fire(outbox, "a", "b", "c")
     Deliverer(outbox, {"webhook": Together(Barrier(3))}, ManualClock(0)).step()
     assert outbox.counts()[State.DELIVERED] == 3
-
-
-@dataclass(slots=True)
-class Ringing:
-    """Says that something came, and waits until it may go on."""
-
-    came: Event = field(default_factory=Event)
-    go_on: Event = field(default_factory=Event)
-    at_once: bool = False
-
-    def send(self, message: Message, now: int) -> Outcome:
-        self.came.set()
-        assert self.go_on.wait(20)
-        return Arrived()
-
-
-def test_a_thread_delivers_and_stops(tmp_path: Path) -> None:
-    session = Session(f"sqlite:///{tmp_path}/catalog.sqlite")
-    outbox, channel = Outbox(session), Ringing()
-    with Deliverer(outbox, {"webhook": channel}, ManualClock(0), poll=20) as deliverer:
-        deliverer.start()
-        fire(outbox, "a", "a")
-        deliverer.wake()
-        assert channel.came.wait(20)
-        fire(outbox, "a")  # the catalog can be written while a message is under way
-        deliverer._stopping.set()
-        channel.go_on.set()
-    assert [e.state for e in outbox.entries()] == [State.DELIVERED, State.WAITING, State.WAITING]
-    assert outbox.recover() == 0
-    session.close()
-
-
-def test_a_thread_ends_when_another_process_is_the_writer(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/catalog.sqlite"
-    stale = Session(url)
-    fire(Outbox(stale), "a")
-    fresh = Session(url)
-    deliverer = Deliverer(Outbox(stale), {"webhook": Told()}, ManualClock(0))
-    deliverer.start()
-    assert deliverer._thread is not None
-    deliverer._thread.join(20)
-    assert not deliverer._thread.is_alive()
-    assert deliverer.error is not None
-    assert Outbox(fresh).counts()[State.WAITING] == 1
-    stale.close()
-    fresh.close()
-
-
-def test_one_that_was_stopped_can_still_be_asked_and_started_again(outbox: Outbox) -> None:
-    deliverer = made(outbox)
-    for _ in range(2):
-        deliverer.start()
-        deliverer.stop()
-    fire(outbox, "a")
-    assert deliverer.step(0) == 1
 
 
 def test_what_was_delivered_is_forgotten_after_a_while_and_what_was_not_is_not(outbox: Outbox) -> None:

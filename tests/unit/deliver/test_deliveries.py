@@ -155,7 +155,7 @@ def test_commits_and_deliveries_go_on_side_by_side(tmp_path: Path) -> None:
         heard = [listener.get(20) for _ in range(40)]
         deliveries.close()
         assert [n.payload["data"]["rows"][0]["item"] for n in heard if n] == list(range(40))
-        assert deliveries.deliverer.error is None
+        assert deliveries.error is None
         deliveries = Deliveries(db._storage.rule_tables, settings=DeliverySettings(files=tmp_path))
         deliveries.step()
         lines = (tmp_path / "low.jsonl").read_text().splitlines()

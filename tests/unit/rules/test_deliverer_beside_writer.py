@@ -57,7 +57,7 @@ def test_all_is_committed_and_delivered(kind: str, request: pytest.FixtureReques
             told = [heard.get(30) for _ in range(COMMITS * WRITERS)]
         assert sorted(n.payload["data"]["rows"][0]["n"] for n in told if n) == list(range(COMMITS * WRITERS))
         db.deliveries.close()
-        assert db.deliveries.deliverer.error is None
+        assert db.deliveries.error is None
         db.deliveries.step()
         assert db.deliveries.outbox.counts()[State.DELIVERED] == 2 * COMMITS * WRITERS
         assert {e.attempts for e in db.deliveries.entries()} == {1}
