@@ -26,7 +26,7 @@ def answers_of(db: Database) -> Answers:
 
 
 def binder_of(db: Database) -> ViewBinder:
-    return db._views.binder
+    return db._parts.maintenance.views.binder
 
 
 def compiled_of(db: Database) -> CompiledPlans:
