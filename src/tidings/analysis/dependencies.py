@@ -10,17 +10,17 @@ from tidings.ir.relation import Relation
 
 def levels(roots: Mapping[str, Relation], definitions: Mapping[str, Relation]) -> dict[str, int]:
     """Each relation's level: tables are 0, a view is one above the highest relation it reads."""
-    found: dict[str, int] = {}
+    known: dict[str, int] = {}
 
     def level(name: str, plan: Relation | None) -> int:
-        if name not in found:
+        if name not in known:
             below = sorted(reads(plan)) if plan is not None else []
-            found[name] = 1 + max((level(r, definitions.get(r)) for r in below), default=-1 if plan is None else 0)
-        return found[name]
+            known[name] = 1 + max((level(r, definitions.get(r)) for r in below), default=-1 if plan is None else 0)
+        return known[name]
 
     for name, plan in roots.items():
         level(name, plan)
-    return found
+    return known
 
 
 def draw(name: str, plan: Relation, definitions: Mapping[str, Relation]) -> str:
