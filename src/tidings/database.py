@@ -48,13 +48,15 @@ from tidings.rules.silence_statements import SilenceStatements
 from tidings.rules.statements import RuleStatements
 from tidings.rules.system_tables import TABLES, RuleSystemTables, as_inserts
 from tidings.rules.transactions import RuleTransactions
+from tidings.store.catch_up import catch_up, is_behind
 from tidings.store.fold import Folding, FoldPolicy
-from tidings.store.follow_writer import follow, has_news
 from tidings.store.key_lookup import KeyLookup
+from tidings.store.open import open_folder, open_in_memory
+from tidings.store.restore import restore
 from tidings.store.rules.outbox import Outbox
 from tidings.store.rules.rule_store import RuleStore
 from tidings.store.rules.silences import SilenceStore
-from tidings.store.storage import Storage, in_memory, opened
+from tidings.store.storage import Storage
 from tidings.store.timeline import Timeline
 from tidings.store.vacuum import GRACE, Vacuumed, vacuum
 from tidings.waves.engines import Engines
@@ -114,7 +116,9 @@ def open(
     if execution not in ("spark", "auto"):
         raise UnknownExecution(name=execution)
     backend = backend_named(engine, spark)
-    storage = in_memory(backend) if path is None else opened(backend, Path(path), catalog, read_only=read_only)
+    storage = (
+        open_in_memory(backend) if path is None else open_folder(backend, Path(path), catalog, read_only=read_only)
+    )
     kept = None if retention is None else retention // timedelta(microseconds=1)
     compiled, in_process = CompiledPlans(), None
     if execution == "auto":
@@ -178,10 +182,9 @@ class Database:
         self._rule_statements = RuleStatements(self._transactions, self._dependencies, enforcer.evaluator)
         self._silence_statements = SilenceStatements(self._registry, silences, line)
         storage.relations.system_tables |= TABLES | {"tidings.deliveries": COLUMNS}
-        if storage.journal is not None:
-            line.begin()
-            storage.restore(self._views.binder.view, self._views.binder.stored)
-            line.remember()
+        line.begin()
+        restore(storage, self._views.binder.view, self._views.binder.stored)
+        line.remember()
 
     @property
     def time(self) -> int:
@@ -409,8 +412,8 @@ class Database:
 
         Every question does so by itself.
         """
-        if has_news(self._storage):
-            time, redefined = follow(self._storage, self._views.binder.view, self._views.binder.stored)
+        if is_behind(self._storage):
+            time, redefined = catch_up(self._storage, self._views.binder.view, self._views.binder.stored)
             self._timeline.reach(time)
             if redefined:
                 self._compiled.forget()

@@ -1,4 +1,4 @@
-"""How a view is maintained, for people: network, plan, partial differentials, restrictions, SQL."""
+"""Explains how a view is maintained: its network, plan, partial differentials, restrictions and SQL, as text."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from tidings.rewrite.pipeline import normalise
 def explain(
     name: str, plan: Relation, definitions: Mapping[str, Relation], dialect: Dialect, strategy: str = ""
 ) -> str:
-    """Everything there is to know about how a query is maintained."""
+    """How a query is maintained: what it depends on, and what is run when one of these changes."""
     tables = influents(plan, definitions)
     parts = [
         ("Dependency network", draw(name, plan, definitions)),

@@ -43,8 +43,8 @@ class Life:
     def _open(self) -> Database:
         retention = None if self.kept is None else timedelta(microseconds=self.kept)
         db = tidings.open(self.path, clock=self.clock, retention=retention, **self.options)
-        db._folding.policy = FoldPolicy(self.rng.choice([0, 2, 5, 1000]), 0.0, retention=self.kept)
-        db._storage.many = self.rng.choice([1, 2, 8])
+        rows, entries = self.rng.choice([0, 2, 5, 1000]), self.rng.choice([1, 2, 8])
+        db._folding.policy = FoldPolicy(rows, 0.0, retention=self.kept, entries=entries)
         return db
 
     def happen(self) -> None:

@@ -49,10 +49,10 @@ class DefinitionStatements:
             case statement.CreateView():
                 outcomes = self.views.create(definition)
             case statement.AddColumns() | statement.RenameColumn():
-                with self.timeline.beginning_anew([definition.table]):
+                with self.timeline.redefining([definition.table]):
                     self.tables.alter(definition)
             case statement.RenameTable():
-                with self.timeline.beginning_anew([definition.table, definition.new]):
+                with self.timeline.redefining([definition.table, definition.new]):
                     self.tables.alter(definition)
             case statement.Drop():
                 self._drop(definition)
@@ -70,6 +70,6 @@ class DefinitionStatements:
             if drop.if_exists and self.relations.find(name) is None:
                 continue
             relations = self.tables.to_drop(name, drop.kind, cascade=drop.cascade)
-            with self.timeline.beginning_anew([relation.name for relation in relations]):
+            with self.timeline.redefining([relation.name for relation in relations]):
                 self.tables.drop(relations)
             self.compiled.forget()

@@ -27,9 +27,10 @@ from tidings.lang.sql import statement
 from tidings.lang.sql.instant import at_instant
 from tidings.lang.sql.stored_text import condition_text, expression_text, with_column_renamed
 from tidings.store.alter import alter, drop
+from tidings.store.define import define
 from tidings.store.relation.constraints import Constraints
 from tidings.store.relation.relations import Relations
-from tidings.store.relation.schema_evolution import noted
+from tidings.store.relation.schema_evolution import value_text
 from tidings.store.relation.table import Table
 from tidings.store.storage import Storage
 from tidings.store.timeline import Timeline
@@ -66,7 +67,7 @@ class Tables:
             append_only=create.append_only,
             time_column=create.time_column,
         )
-        self.storage.define(Table(create.name, create.columns, constraints=constraints))
+        define(self.storage, Table(create.name, create.columns, constraints=constraints))
 
     # dropping
 
@@ -125,7 +126,7 @@ class Tables:
                 hint = "add it without a default, then UPDATE"
                 raise UnsupportedType(alteration.place, hint, type=type)
             if constant is not None:
-                added.append((name, noted(constant)))
+                added.append((name, value_text(constant)))
         lacking = [n for n in alteration.required if n not in dict(added)]
         if lacking and table.size(self.timeline.time):
             reason = f"the rows {table.name} has would have no value for {', '.join(lacking)}"

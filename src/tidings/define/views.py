@@ -8,6 +8,7 @@ from tidings.define.binder import AnyView, ViewBinder, named_columns
 from tidings.define.replacement import ReplacementOutcome, ViewReplacement
 from tidings.errors import DuplicateRelation, InvalidExpression, UnknownRelation
 from tidings.lang.sql import statement
+from tidings.store.define import define
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
 from tidings.store.relation.view import Refresh, StoredView, View
@@ -54,7 +55,7 @@ class Views:
         view = View(name, create.text, named_columns(plan, name, create.columns), create.query_text, create.columns)
         if old is not None:
             return self.replacement.replace(old, view, create)
-        self.storage.define(self._with_rows(view, create))
+        define(self.storage, self._with_rows(view, create))
         return []
 
     def _with_rows(self, view: View, create: statement.CreateView) -> AnyView:

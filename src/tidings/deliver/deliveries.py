@@ -23,7 +23,8 @@ from tidings.deliver.notify import Listener, Notify
 from tidings.deliver.webhook import Webhook
 from tidings.ir.relation import Column
 from tidings.retry_policy import RetryPolicy
-from tidings.store.rules.outbox import CatalogTransactions, Endpoint, Outbox, OutboxEntry, State
+from tidings.store.catalog.transactions import CatalogTransactions
+from tidings.store.rules.outbox import Endpoint, Outbox, OutboxEntry, State
 
 
 @dataclass(frozen=True, slots=True)

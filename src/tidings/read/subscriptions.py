@@ -85,7 +85,7 @@ class Feed:
     def began(self) -> int:
         """The instant since which the query means what it means now."""
         names = {self.text, *self._relations.below(self.plan())}
-        return max(self._storage.began.get(name.lower(), 0) for name in names)
+        return max(self._storage.defined_since.get(name.lower(), 0) for name in names)
 
     def settled(self) -> int:
         """The instant up to which nothing more can be committed."""

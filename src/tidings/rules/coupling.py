@@ -21,7 +21,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from tidings.lang.sql.statements.rule import Coupling
+from tidings.lang.sql.statements.rule_options import Coupling
 from tidings.rules.agenda import Agenda
 from tidings.rules.context import RuleContext
 from tidings.rules.fired import Fired
@@ -119,7 +119,7 @@ class RuleHook:
         context = self._context
         fired = context.silences.split(self.agenda.fired, time)
         with context.storage.together() as pending:
-            pending.batch.also.append(lambda connection: self._batch(fired, time).write(connection))
+            pending.batch.extra_writes.append(lambda connection: self._batch(fired, time).write(connection))
             pending.after.append(context.wake_deliveries)
             pending.after += [partial(context.registry.set_error, rule.id, None) for rule in self._recovered]
         if self.commit_hook is not None:

@@ -8,7 +8,7 @@ from tidings.analysis.influents import reads
 from tidings.errors import DependentObjects, UnsupportedStatement
 from tidings.lang.sql import statement as sql
 from tidings.lang.sql.mentions import first_mention
-from tidings.lang.sql.statements.rule import Modify
+from tidings.lang.sql.statements.action import Modify
 from tidings.rules.event import occurrence
 from tidings.rules.registry import RuleRegistry
 from tidings.rules.rule import Rule

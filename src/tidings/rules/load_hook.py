@@ -21,7 +21,7 @@ from sqlalchemy import Connection
 from tidings.engine.arrow import arrow_schema
 from tidings.engine.changes import as_changes, consolidated, larger_bag, rows_that_came
 from tidings.ir.relation import Scan
-from tidings.lang.sql.statements.rule import Raise
+from tidings.lang.sql.statements.action import Raise
 from tidings.read import in_transaction
 from tidings.rules.action.run import refusal
 from tidings.rules.condition import committed
@@ -130,7 +130,7 @@ class RuleLoadHook:
             self._add([each], at)
         if fired:
             with self.context.storage.together() as pending:
-                pending.batch.also.append(self.record)
+                pending.batch.extra_writes.append(self.record)
 
     # what rules do
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
 
-from tidings.lang.sql.statements.rule import Send
+from tidings.lang.sql.statements.action import Send
 from tidings.rules.action.message_groups import MessageComposer, by_group, is_grouped, pace
 from tidings.rules.action.payload import payload
 from tidings.rules.fired import Fired

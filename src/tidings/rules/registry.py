@@ -81,13 +81,13 @@ class RuleRegistry:
         self.store.fail(id, message)
         self._records = [replace(r, error=message) if r.id == id else r for r in self.records]
         if message is not None:
-            self.store.storage.needed.pop(id, None)
+            self.store.storage.rule_cursors.pop(id, None)
 
     def move_cursor(self, rule: Rule, until: int) -> None:
         """Note that a rule has been judged up to an instant, as the catalog has it already."""
         rule.record = replace(rule.record, until=until)
         self._records = [replace(r, until=until, error=None) if r.id == rule.id else r for r in self.records]
-        self.store.storage.needed[rule.id] = until
+        self.store.storage.rule_cursors[rule.id] = until
 
     # bound rules
 
@@ -143,7 +143,7 @@ class RuleRegistry:
                     self.set_error(record.id, error)
             sound = {r.id for r in self.records if r.enabled and r.error is None}
             detached = [r for r in self._rules.values() if r.condition_coupling == "detached" and r.id in sound]
-            self.store.storage.needed = {r.id: r.cursor for r in detached}
+            self.store.storage.rule_cursors = {r.id: r.cursor for r in detached}
             self._by_table = {}
             for rule in [r for r in self._rules.values() if r.enabled]:
                 for name in rule.influents | rule.event_tables:

@@ -8,8 +8,10 @@ from datetime import datetime
 from tidings.clock import micros
 from tidings.ir.relation import Column, Relation
 from tidings.lang.sql.rules.condition import CHANGE, BoundCondition, ChangesOf
+from tidings.lang.sql.statements.action import Action
 from tidings.lang.sql.statements.event import And, At, Event, Every, Or, Then
-from tidings.lang.sql.statements.rule import Action, Coupling, CreateRule, Options, When
+from tidings.lang.sql.statements.rule import CreateRule, When
+from tidings.lang.sql.statements.rule_options import Coupling, Options
 from tidings.store.rules.rule_store import RuleRecord
 
 TIMES = (Column("began", "timestamp"), Column("ended", "timestamp"), Column("seconds", "double"))

@@ -27,6 +27,7 @@ from tidings.rules.registry import RuleRegistry
 from tidings.rules.rule import DETACHED, Rule
 from tidings.rules.transactions import RuleTransactions
 from tidings.store.alter import drop
+from tidings.store.define import define
 from tidings.store.relation.constraints import Constraints
 from tidings.store.relation.table import Table
 from tidings.store.rules.rule_store import RuleRecord
@@ -201,11 +202,11 @@ class RuleStatements:
     # tables of events and activations
 
     def _define_table(self, table: Table) -> None:
-        self._storage.define(table)
+        define(self._storage, table)
         self._registry.compiled.forget()
 
     def _drop_table(self, table: Table) -> None:
-        with self._timeline.beginning_anew([table.name]):
+        with self._timeline.redefining([table.name]):
             drop(self._storage, [table])
         self._registry.compiled.forget()
 

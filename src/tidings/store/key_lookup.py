@@ -70,7 +70,7 @@ class KeyLookup:
         """The rows of the base that may equal the wanted ones in the columns these have."""
         if table.base is None or not wanted.num_rows:
             return arrow_schema(table.columns).empty_table()
-        snapshot = self.storage.snapshots.get(table.id)
+        snapshot = self.storage.snapshots.files.get(table.id)
         if snapshot is not None and snapshot.key in wanted.column_names:
             sought = wanted.column(snapshot.key)
             if _is_found_by_value(sought):

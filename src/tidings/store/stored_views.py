@@ -1,4 +1,4 @@
-"""Keeping stored views: what waves make of them, in memory and in the catalog.
+"""Changing stored views: what waves make of them, in memory and in the journal.
 
 Everything here is part of what is recorded together (:meth:`tidings.store.storage.Storage.together`).
 """
@@ -10,7 +10,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from tidings.store.catalog.definitions import of_kept
+from tidings.store.catalog.definitions import grouping_definition
 from tidings.store.relation.table import Table
 from tidings.store.relation.view import StoredView
 from tidings.store.storage import Storage
@@ -46,26 +46,25 @@ def outdate(storage: Storage, views: list[StoredView]) -> None:
 
 
 def fill(storage: Storage, view: StoredView, rows: dict[str, pa.Table], at: int) -> None:
-    """Let a stored view begin with some rows, at an instant; one that is kept already begins anew."""
+    """Let a stored view begin with some rows, at an instant; one that is defined already begins anew."""
     with storage.together() as pending:
         pending.undo.append(view.remembered())
-        is_kept = view.rows.id > 0
-        for name, found in rows.items():
+        is_defined = view.rows.id > 0
+        for name, table_rows in rows.items():
             old = view.tables[name]
-            view.tables[name] = table = loaded(storage, old, found, at)
+            view.tables[name] = table = loaded(storage, old, table_rows, at)
             if old.base is not None:
                 pending.after.append(partial(storage.backend.unload, old.base))
-            if is_kept and not table.id:
-                table.id = storage.next_id()
-                pending.batch.made.append(of_kept(table, view))
+            if is_defined and not table.id:
+                table.id = storage.ids.next()
+                pending.batch.groupings.append(grouping_definition(table, view))
         view.since = view.until = at
         view.error = None
-        if storage.writes and is_kept:
-            tables = [view.rows, *(t for t in view.tables.values() if t is not view.rows)]
-            bases = [storage.written(table, at) for table in tables]
-            pending.batch.refilled[view.rows.id] = bases
+        if is_defined:
+            snapshots = storage.snapshots.write(view.all_tables, at)
+            pending.batch.refilled[view.rows.id] = [s.record for s in snapshots]
             pending.batch.failed.pop(view.rows.id, None)
-            pending.after += [partial(storage.rest_on, t, b) for t, b in zip(tables, bases, strict=True)]
+            pending.after += [partial(storage.snapshots.attach, s.table, s.record) for s in snapshots]
 
 
 def loaded(storage: Storage, old: Table, rows: pa.Table, at: int) -> Table:

@@ -50,11 +50,11 @@ def writing(path: Path) -> Iterator[None]:
     except BaseException as error:
         _remove(path)
         if isinstance(error, OSError | EngineFailed):
-            raise refused(error, path) from None
+            raise write_failure(error, path) from None
         raise
 
 
-def refused(error: OSError | EngineFailed, path: Path) -> TidingsError:
+def write_failure(error: OSError | EngineFailed, path: Path) -> TidingsError:
     """Why a path could not be written; an engine may have failed for a reason of its own."""
     number = _number(error)
     if number in _NO_ROOM:
@@ -85,7 +85,7 @@ def _remove(path: Path) -> None:
         return
 
 
-def refused_by_catalog(error: BaseException | None) -> TidingsError:
+def catalog_failure(error: BaseException | None) -> TidingsError:
     """Why SQLite or PostgreSQL refused."""
     code, reason = getattr(error, "sqlite_errorcode", 0), str(error)
     if code == SQLITE_FULL or getattr(error, "sqlstate", None) == _DISK_FULL:

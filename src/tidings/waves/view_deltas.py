@@ -89,12 +89,12 @@ class ViewDeltas:
 
     def _query(self, view: StoredView, precomputed: frozenset[str]) -> shared.SharedQuery:
         """A stored view's query over views with precomputed deltas; its own where its groupings do not allow that."""
-        own = shared.SharedQuery(view.over, view.groupings)
+        plain = shared.SharedQuery(view.over, view.groupings)
         if not precomputed:
-            return own
+            return plain
         key = (view.name, Identity(view.over), precomputed)
         if key not in self._queries:
-            self._queries[key] = shared.over_shared(view, self._relations.definitions(), precomputed) or own
+            self._queries[key] = shared.over_shared(view, self._relations.definitions(), precomputed) or plain
         return self._queries[key]
 
     def _recomputed_groupings(self, view: StoredView, wave: Wave) -> dict[str, pa.Table]:

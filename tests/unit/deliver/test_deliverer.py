@@ -15,7 +15,8 @@ from tidings.deliver.channel import Arrived, Ended, Failed, Refused, SendOutcome
 from tidings.deliver.deliverer import Deliverer
 from tidings.retry_policy import RetryPolicy
 from tidings.store.catalog.session import Session
-from tidings.store.rules.outbox import MemoryCatalog, Message, Outbox, State
+from tidings.store.catalog.transactions import MemoryCatalog
+from tidings.store.rules.outbox import Message, Outbox, State
 
 
 @dataclass(slots=True)

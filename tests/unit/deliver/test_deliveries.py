@@ -15,8 +15,9 @@ from tidings import Database, ManualClock
 from tidings.deliver.deliveries import COLUMNS, Deliveries, DeliverySettings, rows
 from tidings.deliver.signature import new_secret
 from tidings.retry_policy import RetryPolicy
+from tidings.store.catalog.transactions import MemoryCatalog
 from tidings.store.relation.net import table_of
-from tidings.store.rules.outbox import MemoryCatalog, State
+from tidings.store.rules.outbox import State
 
 
 @pytest.fixture

@@ -223,9 +223,7 @@ def test_a_log_of_many_entries_becomes_one(path: Path, at_once: bool) -> None:
             db.fold() if at_once else db._folding._settle()
             assert numbers(reader) == list(range(1, 21))
             assert [len(reader.query("t", as_of=n)) for n in range(21)] == list(range(21))
-        journal = db._storage.journal
-        assert journal is not None
-        (facts,) = journal.logged(table(db).id)
+        (facts,) = db._storage.journal.contents.log_facts(table(db).id)
         assert (facts.first, facts.last, facts.rows, facts.growth, facts.loses) == (1, 20, 20, 20, False)
         put(db, 21)
     with tidings.open(path, engine="duckdb", clock=clock) as db:
@@ -308,7 +306,7 @@ def test_sorted_by_lasts(path: Path) -> None:
         put(db, 0)
     with tidings.open(path, engine="duckdb", clock=ManualClock(1)) as db:
         db.fold()
-        (file,) = db._storage.snapshots[table(db).id].base.files
+        (file,) = db._storage.snapshots.files[table(db).id].record.files
         assert (file.low, file.high) == ("0", "c")
 
 
@@ -316,5 +314,5 @@ def test_a_sibling_reads_the_same_files(db: Database) -> None:
     put(db, 1, 2, 3)
     db._folding._settle()
     sibling: Backend = db._backend.sibling()
-    db._storage.snapshots[table(db).id].load_into(sibling, "copy")
+    db._storage.snapshots.files[table(db).id].load_into(sibling, "copy")
     sibling.close()

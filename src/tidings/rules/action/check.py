@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from tidings.lang.sql.rules.arguments import check_arguments
-from tidings.lang.sql.statements.rule import Call, Modify, Raise, Send
+from tidings.lang.sql.statements.action import Call, Modify, Raise, Send
 from tidings.rules.rule import Rule
 from tidings.store.relation.relations import Relations
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from tidings.errors import InvalidRule, UnknownColumn, closest
-from tidings.lang.sql.statements.rule import Send
+from tidings.lang.sql.statements.action import Send
 from tidings.rules.action.payload import as_json, envelope
 from tidings.rules.rule import Rule
 from tidings.store.rules.message_groups import Gathered, Pace

@@ -16,7 +16,7 @@ from tidings.errors import RuleRaised, UnknownProcedure
 from tidings.ir.relation import Column
 from tidings.lang.sql.context import Analyzer
 from tidings.lang.sql.rules.arguments import argument_columns, arguments_query
-from tidings.lang.sql.statements.rule import Call, Modify, Raise, Send
+from tidings.lang.sql.statements.action import Call, Modify, Raise, Send
 from tidings.read.bound_plans import BoundPlans
 from tidings.rules.action.check import CONDITION
 from tidings.rules.action.procedures import Procedures, Rows

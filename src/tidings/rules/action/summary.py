@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from tidings.lang.sql.statements.rule import Action, Call, Modify, Raise, Send
+from tidings.lang.sql.statements.action import Action, Call, Modify, Raise, Send
 
 
 def summary(action: Action) -> str:

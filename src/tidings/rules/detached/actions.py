@@ -131,6 +131,6 @@ class DetachedActions:
 
         def commit_hook(time: int) -> None:
             with self.context.storage.together() as pending:
-                pending.batch.also.append(lambda connection: write(connection, time))
+                pending.batch.extra_writes.append(lambda connection: write(connection, time))
 
         return commit_hook

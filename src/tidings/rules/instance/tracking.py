@@ -20,7 +20,7 @@ from tidings.engine.arrow import arrow_schema
 from tidings.engine.row_values import row_keys
 from tidings.errors import InvalidRule
 from tidings.ir.expression import TIME, WEIGHT
-from tidings.lang.sql.statements.rule import Send
+from tidings.lang.sql.statements.action import Send
 from tidings.read import in_transaction
 from tidings.rules.event.occurrence import instants
 from tidings.rules.fired import Fired

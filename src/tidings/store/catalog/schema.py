@@ -259,12 +259,12 @@ gathered = Table(
 )
 """What firings have to tell and their groups have not told yet, as Arrow IPC."""
 
-BESIDE = [outbox, endpoint, rule, firing, followed, instance, silence, gathering, gathered]
-"""The tables of rules and of what they send; a database in memory has these, too."""
+RULE_TABLES = [outbox, endpoint, rule, firing, followed, instance, silence, gathering, gathered]
+"""The tables of rules and of what they send; a database in memory makes these when it gets its first rule."""
 
 
 def _add_rules(connection: Connection) -> None:
-    metadata.create_all(connection, BESIDE)
+    metadata.create_all(connection, RULE_TABLES)
 
 
 MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _add_rules}

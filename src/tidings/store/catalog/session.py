@@ -20,7 +20,7 @@ from tidings.errors import CatalogFailed, ReadOnly, StaleWriter
 from tidings.store.catalog import schema
 from tidings.store.catalog.advisory_lock import CatalogLock, alone, taken
 from tidings.store.catalog.connect import engine
-from tidings.store.write_failures import refused_by_catalog
+from tidings.store.write_failures import catalog_failure
 
 
 @dataclass(slots=True)
@@ -134,6 +134,6 @@ def _failures() -> Iterator[None]:
     try:
         yield
     except OperationalError as error:
-        raise refused_by_catalog(error.orig) from error
+        raise catalog_failure(error.orig) from error
     except SQLAlchemyError as error:
         raise CatalogFailed(reason=str(error)) from error

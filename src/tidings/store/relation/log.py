@@ -252,3 +252,9 @@ def in_order(delta: pa.Table) -> pa.Table:
     if all(a <= b for a, b in pairwise(times)):
         return delta
     return delta.take(pc.sort_indices(delta, sort_keys=[(TIME, "ascending")])).combine_chunks()
+
+
+def span(entry: pa.Table) -> tuple[int, int]:
+    """The first and the last instant of changes."""
+    found = pc.min_max(entry.column(TIME)).as_py()
+    return found["min"], found["max"]

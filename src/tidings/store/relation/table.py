@@ -11,19 +11,18 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias, assert_never
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tidings.engine.arrow import arrow_schema
 from tidings.engine.changes import as_changes, inverted, without_version
 from tidings.engine.source import Source
 from tidings.errors import HistoryGone, TidingsError
 from tidings.ir import types
-from tidings.ir.expression import TIME, WEIGHT
+from tidings.ir.expression import WEIGHT
 from tidings.ir.relation import Column, Version
 from tidings.store.relation.constraints import NONE, Constraints
-from tidings.store.relation.log import EntryFacts, Load, Log, Place, in_order
+from tidings.store.relation.log import EntryFacts, Load, Log, Place, in_order, span
 from tidings.store.relation.net import Net
-from tidings.store.relation.schema_evolution import completed, fill
+from tidings.store.relation.schema_evolution import added_values, with_current_columns
 
 LogRange: TypeAlias = tuple[str, Place, Place]
 """A part of the log, as it is (``log``) or undone (``inverted``)."""
@@ -77,7 +76,7 @@ class Table:
         """The column its base is sorted by."""
         return self.sorted_by if any(c.name == self.sorted_by for c in self.columns) else self.key_column
 
-    def rest_on(self, base: str | None, size: int, time: int = 0) -> None:
+    def set_base(self, base: str | None, size: int, time: int = 0) -> None:
         """Take what the engine holds under a name as the rows at an instant, before any transaction unless told."""
         self.base, self.base_size, self.base_time = base, size, time
         self._log.release(time)
@@ -94,13 +93,10 @@ class Table:
 
     # the log
 
-    def restore(self, logged: Iterable[EntryFacts], load: Load, forgotten: int = 0) -> None:
+    def restore(self, logged: Iterable[EntryFacts], load: Load | None, forgotten: int = 0) -> None:
         """Know of log entries; their rows are loaded when they are needed."""
-
-        def typed(after: int, until: int) -> list[pa.Table]:
-            return list(map(self._completed, load(after, until)))
-
-        self._log = Log(typed, forgotten)
+        self._log = Log(forgotten=forgotten)
+        self.load_entries_by(load)
         for facts in logged:
             self._log.add(facts, None)
 
@@ -111,19 +107,19 @@ class Table:
             self._net = None
             self._clear()
 
-    def durable(self, load: Load) -> None:
-        """Say where the rows of log entries are found again."""
-        if self._log.load is None:
+    def load_entries_by(self, load: Load | None) -> None:
+        """Let the rows of log entries be loaded from where they are recorded, if they are anywhere."""
+        if self._log.load is None and load is not None:
             self._log.load = lambda after, until: list(map(self._completed, load(after, until)))
 
     def _completed(self, entry: pa.Table) -> pa.Table:
         """A log entry with the columns the table has now."""
-        return completed(entry, self.columns, self.fills).cast(self._versioned)
+        return with_current_columns(entry, self.columns, self.added_values).cast(self._versioned)
 
     @property
-    def fills(self) -> dict[str, pa.Scalar]:
+    def added_values(self) -> dict[str, pa.Scalar]:
         """What rows have in columns that were added after them."""
-        return fill(self.columns, self.constraints.added)
+        return added_values(self.columns, self.constraints.added)
 
     def alter(self, name: str, columns: tuple[Column, ...], constraints: Constraints) -> None:
         """Have another name, other names of columns, or more columns."""
@@ -163,7 +159,7 @@ class Table:
             first, last = span(entry)
             self.log(last, entry, first)
 
-    def merge(self, since: int) -> None:
+    def merge_entries(self, since: int) -> None:
         """Take the entries between an earlier base and the present one as one, as the catalog does."""
         self._log.merge(since, self.base_time)
         self._clear()
@@ -325,9 +321,3 @@ class Table:
             return self._versioned.empty_table()
         joined = pa.concat_tables(parts)
         return joined.combine_chunks() if joined.num_columns and joined.column(0).num_chunks > CHUNKS else joined
-
-
-def span(entry: pa.Table) -> tuple[int, int]:
-    """The first and the last instant of changes."""
-    found = pc.min_max(entry.column(TIME)).as_py()
-    return found["min"], found["max"]

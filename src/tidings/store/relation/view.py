@@ -81,6 +81,11 @@ class StoredView:
         return self.tables[self.name]
 
     @property
+    def all_tables(self) -> list[Table]:
+        """The view's own rows first, then those of its groupings."""
+        return [self.rows, *(t for t in self.tables.values() if t is not self.rows)]
+
+    @property
     def is_outdated(self) -> bool:
         """Whether its rows have to be computed anew."""
         return self.since > self.until

@@ -24,22 +24,17 @@ messages.  An idle look is one query and writes nothing.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from threading import RLock
-from typing import Any, Protocol, assert_never
+from typing import Any, assert_never
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Engine,
     Row,
-    StaticPool,
     and_,
     case,
-    create_engine,
     delete,
     exists,
     func,
@@ -50,6 +45,7 @@ from sqlalchemy import (
 )
 
 from tidings.store.catalog import schema
+from tidings.store.catalog.transactions import CatalogTransactions
 from tidings.store.fault_points import point
 
 ADDED, CLAIMED, ACKNOWLEDGED, RECORDED = "outbox.added", "outbox.claimed", "outbox.acknowledged", "outbox.recorded"
@@ -198,37 +194,6 @@ def acknowledge(connection: Connection, now: int, verdicts: Sequence[Verdict]) -
     point(ACKNOWLEDGED)
 
 
-class CatalogTransactions(Protocol):
-    """Where transactions come from: :class:`tidings.store.relations.session.Session`, or :class:`MemoryCatalog`."""
-
-    def writing(self) -> AbstractContextManager[Connection]: ...
-
-    def reading(self) -> AbstractContextManager[Connection]: ...
-
-
-@dataclass(slots=True)
-class MemoryCatalog:
-    """An outbox's tables in memory, for a database that has no catalog."""
-
-    _engine: Engine = field(init=False)
-    _mutex: RLock = field(default_factory=RLock)
-
-    def __post_init__(self) -> None:
-        self._engine = create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
-        schema.metadata.create_all(self._engine, [schema.outbox, schema.endpoint])
-
-    @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        with self._mutex, self._engine.begin() as connection:
-            yield connection
-
-    def reading(self) -> AbstractContextManager[Connection]:
-        return self.writing()
-
-    def close(self) -> None:
-        self._engine.dispose()
-
-
 _OUT, _END = schema.outbox, schema.endpoint
 _WAITS = _OUT.c.state == State.WAITING
 _FREE = _OUT.c.claimed.is_(None)
@@ -238,11 +203,11 @@ _FREE = _OUT.c.claimed.is_(None)
 class Outbox:
     """The messages of one database."""
 
-    relations: CatalogTransactions
+    catalog: CatalogTransactions
 
     def add(self, messages: Sequence[Message]) -> None:
         """Add messages in a transaction of their own."""
-        with self.relations.writing() as connection:
+        with self.catalog.writing() as connection:
             add(connection, messages)
 
     # delivering
@@ -255,10 +220,10 @@ class Outbox:
         stale = and_(_WAITS, _OUT.c.claimed.is_not(None))
         if channels:
             stale = and_(stale, _OUT.c.channel.in_(channels))
-        with self.relations.reading() as connection:
+        with self.catalog.reading() as connection:
             if connection.execute(select(_OUT.c.number).where(stale).limit(1)).first() is None:
                 return 0
-        with self.relations.writing() as connection:
+        with self.catalog.writing() as connection:
             return connection.execute(update(_OUT).where(stale).values(claimed=None)).rowcount
 
     def claim(self, now: int, channels: Sequence[str], limit: int = 256, each: int = 32) -> list[OutboxEntry]:
@@ -272,10 +237,10 @@ class Outbox:
             .subquery()
         )
         wanted = select(ranked.c.number).where(ranked.c.n <= each).order_by(ranked.c.number).limit(limit)
-        with self.relations.reading() as connection:
+        with self.catalog.reading() as connection:
             if connection.execute(wanted.limit(1)).first() is None:
                 return []
-        with self.relations.writing() as connection:
+        with self.catalog.writing() as connection:
             these = _OUT.c.number.in_(list(connection.execute(wanted).scalars()))
             connection.execute(update(_OUT).where(these).values(claimed=now, attempts=_OUT.c.attempts + 1))
             found = connection.execute(select(_OUT).where(these).order_by(_OUT.c.number)).all()
@@ -286,7 +251,7 @@ class Outbox:
         """Record what came of attempts, all in one transaction."""
         if not verdicts:
             return
-        with self.relations.writing() as connection:
+        with self.catalog.writing() as connection:
             acknowledge(connection, now, verdicts)
         point(RECORDED)
 
@@ -295,7 +260,7 @@ class Outbox:
         if not entries:
             return
         these = and_(_OUT.c.number.in_([e.number for e in entries]), _OUT.c.claimed.is_not(None))
-        with self.relations.writing() as connection:
+        with self.catalog.writing() as connection:
             connection.execute(update(_OUT).where(these).values(claimed=None, attempts=_OUT.c.attempts - 1))
 
     def next_due(self, channels: Sequence[str]) -> int | None:
@@ -303,7 +268,7 @@ class Outbox:
         at = case((_END.c.rests > _OUT.c.due, _END.c.rests), else_=_OUT.c.due)
         wanted = select(func.min(at)).select_from(_OUT.outerjoin(_END, _same_target()))
         wanted = wanted.where(_WAITS, _FREE, _OUT.c.channel.in_(channels), _END.c.disabled.is_(None))
-        with self.relations.reading() as connection:
+        with self.catalog.reading() as connection:
             return connection.execute(wanted).scalar()
 
     # looking
@@ -315,25 +280,25 @@ class Outbox:
         wanted = select(_OUT).where(_within(first, last)).order_by(_OUT.c.number).limit(limit)
         if states:
             wanted = wanted.where(_OUT.c.state.in_(states))
-        with self.relations.reading() as connection:
+        with self.catalog.reading() as connection:
             return [_entry(r) for r in connection.execute(wanted).all()]
 
     def find(self, id: str) -> OutboxEntry | None:
         """The message of an id."""
-        with self.relations.reading() as connection:
+        with self.catalog.reading() as connection:
             found = connection.execute(select(_OUT).where(_OUT.c.id == id)).first()
         return None if found is None else _entry(found)
 
     def counts(self) -> dict[State, int]:
         """How many messages are in each state."""
         wanted = select(_OUT.c.state, func.count()).group_by(_OUT.c.state)
-        with self.relations.reading() as connection:
+        with self.catalog.reading() as connection:
             found = {State(state): int(number) for state, number in connection.execute(wanted).all()}
         return {state: found.get(state, 0) for state in State}
 
     def endpoints(self) -> list[Endpoint]:
         """The targets that are disabled or have had to rest."""
-        with self.relations.reading() as connection:
+        with self.catalog.reading() as connection:
             found = connection.execute(select(_END).order_by(_END.c.channel, _END.c.target)).all()
         return [Endpoint(r.channel, r.target, r.disabled, r.rests, r.error) for r in found]
 
@@ -352,30 +317,30 @@ class Outbox:
 
     def _redeliver(self, now: int, which: ColumnElement[bool]) -> int:
         again = {"state": State.WAITING, "attempts": 0, "due": now, "settled": None}
-        with self.relations.writing() as connection:
+        with self.catalog.writing() as connection:
             return connection.execute(update(_OUT).where(which, _FREE, ~_disabled()).values(**again)).rowcount
 
     def enable(self, now: int, channel: str, target: str) -> int:
         """Let a target have messages again, also those that it missed; how many these are."""
         these = and_(_OUT.c.channel == channel, _OUT.c.target == target, _OUT.c.state == State.DISABLED)
         again = {"state": State.WAITING, "attempts": 0, "due": now, "settled": None}
-        with self.relations.writing() as connection:
+        with self.catalog.writing() as connection:
             connection.execute(delete(_END).where(_END.c.channel == channel, _END.c.target == target))
             return connection.execute(update(_OUT).where(these).values(**again)).rowcount
 
     def disable(self, now: int, channel: str, target: str, reason: str) -> None:
         """Let a target have nothing any more until it is enabled."""
-        with self.relations.writing() as connection:
+        with self.catalog.writing() as connection:
             _disable(connection, now, channel, target, reason)
 
     def forget(self, before: int) -> int:
         """Forget what was delivered before an instant, and pauses that ended by then; how many messages that was."""
         old = and_(_OUT.c.state == State.DELIVERED, _OUT.c.settled < before)
         rested = and_(_END.c.disabled.is_(None), _END.c.rests < before)
-        with self.relations.reading() as connection:
+        with self.catalog.reading() as connection:
             if not connection.execute(select(exists().where(old) | exists().where(rested))).scalar_one():
                 return 0
-        with self.relations.writing() as connection:
+        with self.catalog.writing() as connection:
             connection.execute(delete(_END).where(rested))
             return connection.execute(delete(_OUT).where(old)).rowcount
 

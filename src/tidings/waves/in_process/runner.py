@@ -108,7 +108,7 @@ class InProcessRunner:
         if disagreed is not None:
             return f"the engines may not agree on {disagreed}"
         tables = [self.storage.relations.rows(r) for r in _relations(program)]
-        if any(t.base is not None and t.id not in self.storage.snapshots for t in tables):
+        if any(t.base is not None and t.id not in self.storage.snapshots.files for t in tables):
             return "not all rows are in files"
         rows = sum(t.base_size for t in tables)
         return f"a recompute of {rows:,} rows" if rows > SCAN_LIMIT else None
@@ -117,7 +117,7 @@ class InProcessRunner:
         """The delta of a recompute, over files."""
         for table in map(self.storage.relations.rows, _relations(program)):
             if table.base is not None:
-                self._snapshot_cache.rows(table, self.storage.snapshots[table.id])
+                self._snapshot_cache.rows(table, self.storage.snapshots.files[table.id])
         return self.second_runner.run(program, sources, since, until)
 
     def run(
@@ -158,7 +158,7 @@ class InProcessRunner:
 
     def _whole_limit(self, table: Table) -> int:
         """Up to how many rows a table may be read whole; many more from files, which are not all in memory."""
-        return SCAN_LIMIT if table.id in self.storage.snapshots else WHOLE_LIMIT
+        return SCAN_LIMIT if table.id in self.storage.snapshots.files else WHOLE_LIMIT
 
     def _prepare(self, program: Program) -> list[_PreparedStep]:
         """The steps of a program with their lookups, prepared once."""

@@ -61,11 +61,11 @@ class SnapshotReader:
 
     def in_place(self, table: Table, lookup: Lookup) -> Source:
         """The columns of a lookup, all rows of them, where the second engine has them."""
-        return self._columns(table, self.storage.snapshots[table.id], lookup)
+        return self._columns(table, self.storage.snapshots.files[table.id], lookup)
 
     def rows(self, table: Table, lookup: Lookup, keys: pa.Array, batch: tuple[int, int]) -> pa.Table | None:
         """The base rows of a lookup; None if they are in no snapshot, or would take too long to find there."""
-        snapshot = self.storage.snapshots.get(table.id)
+        snapshot = self.storage.snapshots.files.get(table.id)
         if snapshot is None:
             return None
         if lookup.column is None and self.is_small(table):

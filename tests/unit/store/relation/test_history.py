@@ -52,9 +52,7 @@ def test_each_row_at_its_instant(db: Database) -> None:
 
 def test_one_entry_for_any_number_of_instants(db: Database) -> None:
     db.load("t", at(*range(1, 900)))
-    journal = db._storage.journal
-    assert journal is not None
-    (facts,) = journal.logged(db._relations.table("t").id)
+    (facts,) = db._storage.journal.contents.log_facts(db._relations.table("t").id)
     assert (facts.first, facts.last, facts.rows) == (1, 899, 899)
 
 

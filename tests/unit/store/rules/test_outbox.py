@@ -13,12 +13,12 @@ from tests.postgresql import server
 from tests.unit.deliver.help import fire
 from tidings.store.catalog import schema
 from tidings.store.catalog.session import Session
+from tidings.store.catalog.transactions import MemoryCatalog
 from tidings.store.rules.outbox import (
     Delivered,
     GivenUp,
     Gone,
     Later,
-    MemoryCatalog,
     Message,
     Outbox,
     OutboxEntry,
@@ -72,7 +72,7 @@ def test_messages_come_in_order_and_once(outbox: Outbox) -> None:
 
 def test_firing_and_message_are_one_transaction(outbox: Outbox) -> None:
     def fail() -> None:
-        with outbox.relations.writing() as connection:
+        with outbox.catalog.writing() as connection:
             add(connection, [Message("r", 1, "webhook", "a", "{}", 0)])
             raise KeyError("the firing")
 

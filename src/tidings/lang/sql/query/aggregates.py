@@ -26,7 +26,7 @@ from tidings.errors import InvalidExpression
 from tidings.ir.dialect import DIALECT
 from tidings.ir.expression import Expression
 from tidings.lang.sql.context import Context
-from tidings.lang.sql.query.stages import by_rows
+from tidings.lang.sql.query.select.stages import by_rows
 
 _COLLECTS = exp.ArrayAgg | exp.ArrayUniqueAgg
 _PERCENTILES = exp.Quantile | exp.Median | exp.PercentileCont | exp.PercentileDisc

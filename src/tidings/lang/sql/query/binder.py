@@ -24,9 +24,10 @@ from tidings.lang.sql.context import Context
 from tidings.lang.sql.names import check_reserved
 from tidings.lang.sql.query.bound import Bound, distinct_rows
 from tidings.lang.sql.query.expression import bind_expression
-from tidings.lang.sql.query.order import count, first_rows, ordinal
 from tidings.lang.sql.query.scope import Outer, Scope
-from tidings.lang.sql.query.select import bind_select, refused_clauses
+from tidings.lang.sql.query.select.clauses import refused_clauses
+from tidings.lang.sql.query.select.order import count, first_rows, ordinal
+from tidings.lang.sql.query.select.select import bind_select
 from tidings.lang.sql.query.sources import bind_from
 
 NamedQueries = Mapping[str, "Cte"]

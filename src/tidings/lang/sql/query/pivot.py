@@ -15,7 +15,7 @@ from tidings.errors import UnknownColumn, closest
 from tidings.ir.dialect import DIALECT
 from tidings.ir.expression import Expression
 from tidings.lang.sql.context import Context
-from tidings.lang.sql.query.stages import is_aggregate_call
+from tidings.lang.sql.query.select.stages import is_aggregate_call
 
 
 def as_select(ctx: Context, pivot: exp.Pivot, source: Expression, names: tuple[str, ...]) -> exp.Select:

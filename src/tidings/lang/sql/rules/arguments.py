@@ -10,7 +10,7 @@ from tidings.errors import UnknownColumn, closest
 from tidings.ir.expression import Expression
 from tidings.ir.relation import Column
 from tidings.lang.sql.parse import place
-from tidings.lang.sql.statements.rule import Call
+from tidings.lang.sql.statements.action import Call
 
 
 def check_arguments(call: Call, columns: Sequence[Column], text: str) -> None:

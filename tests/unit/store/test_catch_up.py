@@ -18,7 +18,8 @@ from sqlalchemy.exc import OperationalError
 import tidings
 from tidings import Database, ManualClock, errors
 from tidings.store.catalog import session
-from tidings.store.storage import opened
+from tidings.store.catalog.catalog_journal import CatalogJournal
+from tidings.store.open import open_folder
 
 PER_K = "SELECT k, count(*) AS n, sum(x) AS s FROM t GROUP BY k"
 
@@ -280,8 +281,10 @@ def test_a_second_writer_is_refused_and_a_reader_is_not(writer: Database, path: 
 
 def test_a_stale_writer_cannot_commit(writer: Database, path: Path, clock: ManualClock) -> None:
     writer.sql("INSERT INTO t VALUES (1, 1)")
-    assert writer._storage.lock is not None
-    writer._storage.lock.release()
+    journal = writer._storage.journal
+    assert isinstance(journal, CatalogJournal)
+    assert journal.lock is not None
+    journal.lock.release()
     with tidings.open(path, engine="duckdb", clock=clock) as second:
         second.sql("INSERT INTO t VALUES (2, 2)")
         for act in (
@@ -296,4 +299,4 @@ def test_a_stale_writer_cannot_commit(writer: Database, path: Path, clock: Manua
                 act()
         assert (writer.time, writer.status().view("v").position) == (1, 0)
         assert rows(second, "t") == [(1, 1), (2, 2)]
-        assert opened(second._backend, path, None, read_only=True).journal is not None
+        assert open_folder(second._backend, path, None, read_only=True).is_reader

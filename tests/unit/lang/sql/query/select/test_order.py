@@ -11,7 +11,7 @@ from tidings.ir.expression import show
 from tidings.ir.relation import Filter, Relation, Window
 from tidings.ir.traverse import walk
 from tidings.lang.sql.context import Context
-from tidings.lang.sql.query.order import ordinal
+from tidings.lang.sql.query.select.order import ordinal
 
 
 def order_of(query: str) -> list[str]:

@@ -6,7 +6,7 @@ import pytest
 
 from tidings.ir.expression import Expression, read, show
 from tidings.ir.relation import Field
-from tidings.lang.sql.query.stages import (
+from tidings.lang.sql.query.select.stages import (
     Stage,
     has_aggregate,
     has_window,

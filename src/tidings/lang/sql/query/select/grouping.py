@@ -19,7 +19,7 @@ from tidings.ir.dialect import DIALECT
 from tidings.ir.expression import Expression, cast, column, literal, read, typed_null
 from tidings.ir.relation import Aggregate, Column, Filter, Item, Project, Relation, Union
 from tidings.lang.sql.context import Context
-from tidings.lang.sql.query.stages import Stage
+from tidings.lang.sql.query.select.stages import Stage
 
 
 class Grouping(NamedTuple):
