@@ -8,7 +8,8 @@ from tidings.errors import UnknownColumn
 from tidings.ir.relation import Column
 from tidings.lang.sql import statement as sql
 from tidings.lang.sql.rules.arguments import argument_columns, arguments_query, check_arguments
-from tidings.lang.sql.statements.rule import Call, CreateRule
+from tidings.lang.sql.statements.action import Call
+from tidings.lang.sql.statements.rule import CreateRule
 
 COLUMNS = (Column("Item", "int"), Column("qty", "int"))
 
