@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from tidings.engine.arrow import arrow_schema
 from tidings.engine.changes import (
+    no_changes,
     at_instant,
     came,
     consolidated,
@@ -74,7 +75,7 @@ def _visible_changes(scheduler: Scheduler, rule: Rule, tx_slice: TransactionSlic
         before[rule.activations] = _merged(before.get(rule.activations), changes.pop(rule.activations))
     of = rule.changes_of
     if of is not None and changes:
-        before[of.relation] = arrow_schema(of.side_by_side, versioned=True).empty_table()
+        before[of.relation] = no_changes(of.side_by_side)
         entry = changes.get(of.name)
         if not isinstance(scheduler.relations.find(of.name), Table):
             entry = in_transaction.delta(scheduler, of.relation, of.plan, tx_slice.at, before, changes)
