@@ -24,11 +24,11 @@ from tidings.delta.plan import Program, Step
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Backend
 from tidings.engine.changes import no_changes
-from tidings.engine.combined import combined, separated
-from tidings.engine.literals import among, literals, within
-from tidings.engine.lower import lower, source_name
 from tidings.engine.source import Rows, Source, Sources
-from tidings.engine.statement import KeyList, KeyTest, PreparedStatement
+from tidings.engine.sql.combined import combined, separated
+from tidings.engine.sql.literals import among, literals, within
+from tidings.engine.sql.lower import lower, source_name
+from tidings.engine.sql.statement import KeyList, KeyTest, PreparedStatement
 from tidings.ir.expression import TIME, WEIGHT, read, show_name
 from tidings.ir.relation import VERSION_COLUMNS, Column, Filter, Relation, Scan, Version
 from tidings.ir.traverse import walk

@@ -16,17 +16,15 @@ from threading import Thread
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tidings.engine.arrow import arrow_schema
 from tidings.engine.backend import Backend
 from tidings.engine.changes import no_changes, rows_that_came, rows_that_went
-from tidings.engine.rows import bag_query, rows_query
 from tidings.engine.source import Source
+from tidings.engine.sql.row_queries import bag_query, rows_query
 from tidings.errors import TidingsError
 from tidings.ir import types
-from tidings.ir.expression import TIME, WEIGHT
 from tidings.store.catalog.log_entries import merged
 from tidings.store.records import SnapshotRecord
 from tidings.store.relation.snapshot import Snapshot

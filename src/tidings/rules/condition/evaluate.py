@@ -21,11 +21,11 @@ import pyarrow as pa
 
 from tidings.engine.arrow import arrow_schema
 from tidings.engine.changes import (
-    no_changes,
     at_instant,
     came,
     consolidated,
     larger_bag,
+    no_changes,
     paired,
     rows_that_came,
     rows_that_went,
