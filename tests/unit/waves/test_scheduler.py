@@ -1,4 +1,4 @@
-"""Stored views follow what they read: in order, when they are read, and after something went wrong."""
+"""Waves over stored views: what they read, up to which instant, and what they tell of the past."""
 
 from __future__ import annotations
 
