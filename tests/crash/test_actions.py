@@ -83,7 +83,7 @@ def check(folder: Path, catalog: str = "") -> None:
     with tidings.open(folder / "d", engine="duckdb", catalog=catalog or None) as db:
         for table in ("orders", "booked", "invoiced", "counted"):
             assert Counter(row["id"] for row in db.query(table).rows()) == Counter([1, 2, 3]), table
-        kept = db._registry.store.firings()
+        kept = db._parts.registry.store.firings()
     fired = Counter((f.rule, row["id"], f.state) for f in kept for row in f.rows.to_pylist())
     assert fired == Counter((rule, id, "done") for rule in ("book", "invoice", "count") for id in (1, 2, 3))
     called = Counter((folder / "calls").read_text().split())

@@ -88,7 +88,7 @@ def postgresql() -> Iterator[str]:
 def check(world: World, home: Home, case: str) -> list[Request]:
     """Everything is as promised; what came to the receiver."""
     with opened(*home, ManualClock(10**12)) as db:
-        outbox = Outbox(db._storage.rule_tables)
+        outbox = Outbox(db._parts.storage.rule_tables)
         entries, requests = outbox.entries(), world.requests(case)
         assert committed(db) == COMMITS, case
         firings = Counter((r["rule"], r["rows"]) for r in db.query("SELECT rule, rows FROM tidings.firings").rows())

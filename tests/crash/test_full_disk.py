@@ -109,11 +109,11 @@ def test_a_commit_counts_though_history_cannot_be_forgotten(
         raise errors.DiskFull(path="the catalog", reason="it is full")
 
     with tidings.open(tmp_path / "shop.tidings", engine="duckdb", clock=tidings.ManualClock(1)) as db:
-        db._folding.policy = FoldPolicy(rows=1, share=0, retention=0)
+        db._parts.folding.policy = FoldPolicy(rows=1, share=0, retention=0)
         db.sql("CREATE TABLE t (x INT)")
         monkeypatch.setattr(Storage, "forget", full)
         for number in range(5):
             db.sql(f"INSERT INTO t VALUES ({number}), (-{number})")
-            db._folding._settle()
+            db._parts.folding._settle()
         assert "could not be forgotten" in caplog.text
         assert len(db.query("t")) == 10

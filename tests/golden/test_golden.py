@@ -54,8 +54,8 @@ class Golden:
         with tidings.open(engine="duckdb") as db:
             db.sql(schema)
             (tree,) = statements(query)
-            self.plan: Relation = bind(tree, query, db._relations, db._backend)
-            self.views = db._relations.definitions()
+            self.plan: Relation = bind(tree, query, db._parts.relations, db._parts.backend)
+            self.views = db._parts.relations.definitions()
 
     def program(self, changed: str, shared: str = "") -> Program:
         tables, views = (frozenset(filter(None, names.split(", "))) for names in (changed, shared))

@@ -120,7 +120,7 @@ def twins(spark: Any) -> Iterator[tuple[tidings.Database, tidings.Database]]:
         db.sql(f"CREATE TABLE t ({COLUMNS}); CREATE TABLE u (x INT, y BIGINT, z STRING)")
         held = [random_row(rng) for _ in range(30)]
         rows = [dict(zip(NAMES, row, strict=True)) for row in held]
-        db.load("t", pa.Table.from_pylist(rows, db._relations.table("t").schema))
+        db.load("t", pa.Table.from_pylist(rows, db._parts.relations.table("t").schema))
         for _ in range(4):
             with db.transaction() as tx:
                 tx.delete("t", [held.pop(rng.randrange(len(held)))])

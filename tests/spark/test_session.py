@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 import tidings
 from tidings import Database, ManualClock
+from tidings.choices import Engine
 
 pytestmark = pytest.mark.spark
 
@@ -32,7 +33,7 @@ def base(rows: int) -> pa.Table:
     return pa.table({"item": pa.array(range(rows), pa.int64()), "lim": pa.array([5] * rows, pa.int32())})
 
 
-def opened(spark: Any, engine: str = "spark") -> Database:
+def opened(spark: Any, engine: Engine = "spark") -> Database:
     session = spark if engine == "spark" else None
     db = tidings.open(engine=engine, spark=session, clock=ManualClock(1000))
     db.sql(SCHEMA)

@@ -13,15 +13,15 @@ from tidings.waves.scheduler import Scheduler
 
 
 def scheduler_of(db: Database) -> Scheduler:
-    return db._scheduler
+    return db._parts.scheduler
 
 
 def plans_of(db: Database) -> BoundPlans:
-    return db._plans
+    return db._parts.plans
 
 
 def answers_of(db: Database) -> Answers:
-    return db._answers
+    return db._parts.answers
 
 
 def compiled_of(db: Database) -> CompiledPlans:

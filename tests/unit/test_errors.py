@@ -49,6 +49,10 @@ def after_the_end(db: Database) -> None:
 LOADED = pa.table({"item": pa.array([1], pa.int64()), "qty": pa.array([1], pa.int32())})
 
 
+def opened(**settings: Any) -> Database:
+    return tidings.open(**({"engine": "duckdb"} | settings))
+
+
 def load_twice(db: Database) -> None:
     db.load("quantity", LOADED)
     db.load("quantity", LOADED)
@@ -114,9 +118,9 @@ CASES: list[tuple[type[TidingsError], Act, dict[str, object], tuple[int, int, st
     (errors.UnknownTransactionState, after_the_end, {}, None, False),
     (errors.InvalidInterval, lambda db: db.changes("low", since=2, until=1), {"since": 2, "until": 1}, None, False),
     (errors.EngineFailed, sql("SELECT CAST('x' AS INT) AS n"), {"engine": "duckdb"}, None, False),
-    (errors.UnknownEngine, lambda db: tidings.open(engine="sparc"), {"name": "sparc"}, None, True),
-    (errors.UnknownStrategy, lambda db: tidings.open(engine="duckdb", strategy="best"), {"name": "best"}, None, True),
-    (errors.UnknownExecution, lambda db: tidings.open(engine="duckdb", execution="fast"), {"name": "fast"}, None, True),
+    (errors.UnknownEngine, lambda db: opened(engine="sparc"), {"name": "sparc"}, None, True),
+    (errors.UnknownStrategy, lambda db: opened(strategy="best"), {"name": "best"}, None, True),
+    (errors.UnknownExecution, lambda db: opened(execution="fast"), {"name": "fast"}, None, True),
 ]
 ELSEWHERE = {
     errors.UnknownSilence: "tests/unit/rules/test_silence.py",
@@ -145,9 +149,9 @@ ELSEWHERE = {
     errors.CircularView: "tests/unit/define/test_views.py",
     errors.UnknownEvent: "tests/unit/rules/event/test_occurrence.py",
     errors.EmptySignal: "tests/unit/rules/event/test_occurrence.py",
-    errors.UnknownRule: "tests/unit/rules/test_registry.py",
-    errors.DuplicateRule: "tests/unit/rules/test_registry.py",
-    errors.InvalidRule: "tests/unit/rules/test_registry.py",
+    errors.UnknownRule: "tests/unit/rules/test_statements.py",
+    errors.DuplicateRule: "tests/unit/rules/test_statements.py",
+    errors.InvalidRule: "tests/unit/rules/test_statements.py",
     errors.UnknownProcedure: "tests/unit/rules/test_agenda.py",
     errors.RuleRaised: "tests/unit/rules/test_agenda.py",
     errors.CascadeTooLong: "tests/unit/rules/test_agenda.py",

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_network
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from tidings.clock import Clock, SystemClock, instant
@@ -76,7 +77,11 @@ class Deliveries:
     """
 
     def __init__(
-        self, catalog: CatalogTransactions, clock: Clock | None = None, settings: DeliverySettings | None = None
+        self,
+        catalog: CatalogTransactions,
+        clock: Clock | None = None,
+        settings: DeliverySettings | None = None,
+        wakeup: Event | None = None,
     ) -> None:
         settings = settings or DeliverySettings()
         self._clock = clock or SystemClock()
@@ -84,7 +89,7 @@ class Deliveries:
         self.outbox = Outbox(catalog)
         channels = settings.channels(self._notify)
         self.deliverer = Deliverer(self.outbox, channels, self._clock, settings.policy, workers=settings.workers)
-        self._thread = DeliveryThread(self.deliverer)
+        self._thread = DeliveryThread(self.deliverer, wakeup=wakeup or Event())
 
     def listen(self, channel: str, room: int = 1024) -> Listener:
         """Listen to what ``NOTIFY 'channel'`` sends from now on; a full queue loses its oldest notice."""

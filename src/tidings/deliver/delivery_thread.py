@@ -20,10 +20,11 @@ class DeliveryThread:
     deliverer: Deliverer
     poll: float = 1.0
     """How many seconds the thread sleeps at most."""
+    wakeup: Event = field(default_factory=Event)
+    """Is set when something may have been put into the outbox."""
     error: str | None = field(init=False, default=None)
     """What keeps the thread from working, if anything does."""
     _thread: Thread | None = field(init=False, default=None)
-    _wake: Event = field(init=False, default_factory=Event)
 
     def start(self) -> None:
         """Deliver in a thread from now on."""
@@ -35,14 +36,14 @@ class DeliveryThread:
         """End the thread; what it is sending is waited for, what it has not sent stays in the outbox."""
         if self._thread is not None:
             self.deliverer.stopping.set()
-            self._wake.set()
+            self.wakeup.set()
             self._thread.join()
             self._thread = None
             self.deliverer.stopping.clear()
 
     def wake(self) -> None:
         """Say that there is something to deliver; without this it is noticed a little later."""
-        self._wake.set()
+        self.wakeup.set()
 
     def __enter__(self) -> DeliveryThread:
         self.start()
@@ -53,7 +54,7 @@ class DeliveryThread:
 
     def _run(self) -> None:
         while not self.deliverer.stopping.is_set():
-            self._wake.clear()
+            self.wakeup.clear()
             try:
                 is_idle = not self.deliverer.step()
                 pause = self._pause() if is_idle else 0.0
@@ -65,7 +66,7 @@ class DeliveryThread:
                 self._report(error)
                 pause = self.poll
             if pause:
-                self._wake.wait(pause)
+                self.wakeup.wait(pause)
 
     def _report(self, error: Exception) -> None:
         if self.error != str(error):

@@ -104,11 +104,11 @@ def rows_that_went(changes: pa.Table) -> pa.Table:
     return _repeated(went(changes))
 
 
-def larger_bag(columns: Sequence[Column], one: pa.Table, other: pa.Table) -> pa.Table:
+def larger_bag(columns: Sequence[Column], left: pa.Table, right: pa.Table) -> pa.Table:
     """The rows of two bags, each as often as it is in the one that has it more often."""
-    both = pa.concat_tables([other, one])
-    missing = consolidated(columns, both, [1] * other.num_rows + [-1] * one.num_rows)
-    return pa.concat_tables([one, rows_that_came(missing)])
+    both = pa.concat_tables([right, left])
+    missing = consolidated(columns, both, [1] * right.num_rows + [-1] * left.num_rows)
+    return pa.concat_tables([left, rows_that_came(missing)])
 
 
 def paired(changes: pa.Table, key: Sequence[str] = (), *, per_instant: bool = False) -> list[Pairing]:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from threading import RLock
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
 from tidings.analysis.influents import reads
-from tidings.errors import InvalidInterval, UnknownRelation
-from tidings.exclusive import exclusive
+from tidings.errors import InvalidInterval
 from tidings.ir.relation import Relation
 from tidings.read import in_transaction
 from tidings.result import Delta, Result
@@ -31,8 +28,11 @@ class ExplainedStrategy(NamedTuple):
     """The strategy with its reason, and the engine with the reason for that."""
 
 
-def _none(name: str) -> pa.Table:
-    raise UnknownRelation(name=name)
+class SystemTableRows(Protocol):
+    """Has the rows of the tables that show what the database knows of itself."""
+
+    def changes(self, name: str) -> pa.Table:
+        """The rows of one of the tables, as changes that insert them."""
 
 
 @dataclass(slots=True)
@@ -41,14 +41,12 @@ class Answers:
 
     scheduler: Scheduler
     timeline: Timeline
-    _mutex: RLock
-    system_tables: Callable[[str], pa.Table] = _none
-    """The rows of a table that shows what the database knows of itself, as changes that bring them."""
+    system_tables: SystemTableRows
 
     def at(self, plan: Relation, at: int) -> Result:
         """The rows of a plan at an instant."""
         names = reads(plan) & self.scheduler.relations.system_tables.keys()
-        rows = {name: self.system_tables(name) for name in names}
+        rows = {name: self.system_tables.changes(name) for name in names}
         return Result(in_transaction.answer(self.scheduler, plan, at, replaced=rows))
 
     def now(self, plan: Relation) -> Result:
@@ -88,17 +86,3 @@ class Answers:
         wave = self.scheduler.plan(request)
         engine = self.scheduler.executor.choice(wave)
         return ExplainedStrategy(plan, definitions, f"{wave.choice}\non {engine.execution}: {engine.why}")
-
-    @exclusive
-    def in_transaction(
-        self, plan: Relation, now: int, changes: Mapping[str, pa.Table], replaced: Mapping[str, pa.Table]
-    ) -> pa.Table:
-        """The rows of a plan inside a transaction that has made some changes; it may be in another thread.
-
-        ``replaced`` has the rows that stand for whole tables.
-        """
-        at = self.timeline.time
-        if self.timeline.reads_clock(plan):
-            self.timeline.tell(now)
-            at = now
-        return in_transaction.answer(self.scheduler, plan, at, changes, replaced)

@@ -18,7 +18,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from threading import Condition
+from threading import Condition, Event
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -128,7 +128,7 @@ class Subscription:
     position: int | None
     """The instant up to which everything has been handed out; None before the snapshot."""
     news: Condition
-    closed: Callable[[], bool]
+    closed: Event
     follow: bool = False
     timeout: float | None = None
     """Seconds without a batch after which a subscription that follows ends; None waits for ever."""
@@ -161,7 +161,7 @@ class Subscription:
         """Wait until there is a batch, or end."""
         deadline = None if self.timeout is None else time.monotonic() + self.timeout
         while not self._batches:
-            if self.closed():
+            if self.closed.is_set():
                 raise StopIteration
             self._fetch()
             if self._batches:

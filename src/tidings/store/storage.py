@@ -36,7 +36,7 @@ class Storage:
     backend: Backend
     journal: Journal
     snapshots: Snapshots
-    relations: Relations = field(init=False, default_factory=Relations)
+    relations: Relations = field(default_factory=Relations)
     ids: RelationIds = field(init=False, default_factory=RelationIds)
     fold_candidates: dict[int, Table] = field(init=False, default_factory=dict)
     """Tables whose logs have grown since it was last decided which ones to fold."""

@@ -18,12 +18,13 @@ from tidings.constraints.enforce import Enforcer
 from tidings.engine.changes import as_changes
 from tidings.errors import UnknownEvent, UnknownTransactionState, UnsupportedStatement
 from tidings.ir.relation import Relation
-from tidings.read.answers import Answers
+from tidings.read import in_transaction
 from tidings.read.bound_plans import BoundPlans
 from tidings.store.relation.net import Net
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
 from tidings.store.timeline import Timeline
+from tidings.waves.scheduler import Scheduler
 from tidings.write.commit import Commits
 from tidings.write.hooks import TransactionHook
 from tidings.write.table_changes import TableChanges
@@ -38,8 +39,8 @@ class WriteParts:
 
     relations: Relations
     plans: BoundPlans
-    answers: Answers
     enforcer: Enforcer
+    scheduler: Scheduler
     timeline: Timeline
     commits: Commits
     mutex: RLock
@@ -138,7 +139,11 @@ class Workspace:
         entries = {}
         for name, rows in (instead or {}).items():
             entries[name] = as_changes(self.parts.relations.table(name).columns, rows, [1] * rows.num_rows)
-        return self.parts.answers.in_transaction(plan, now, changes, {**entries, **self.given})
+        timeline, at = self.parts.timeline, self.parts.timeline.time
+        if timeline.reads_clock(plan):
+            timeline.tell(now)
+            at = now
+        return in_transaction.answer(self.parts.scheduler, plan, at, changes, {**entries, **self.given})
 
     def statement_done(self) -> None:
         """Call the hook after a statement."""

@@ -47,7 +47,7 @@ def db(home: Reopened) -> Database:
 
 
 def view(db: Database, name: str) -> StoredView:
-    return next(v for v in db._relations.stored() if v.name == name)
+    return next(v for v in db._parts.relations.stored() if v.name == name)
 
 
 def rows(db: Database, text: str, as_of: int | None = None) -> list[tuple[Any, ...]]:
@@ -141,12 +141,12 @@ def test_options_of_refresh(db: Database) -> None:
 
 def test_a_wave_is_recorded_whole_or_not_at_all(home: Reopened, monkeypatch: pytest.MonkeyPatch) -> None:
     db = home.db
-    if isinstance(db._storage.journal, MemoryJournal):
+    if isinstance(db._parts.storage.journal, MemoryJournal):
         pytest.skip("a database in memory records nothing")
     db.sql(f"CREATE MATERIALIZED VIEW per_k AS {PER_K}; CREATE MATERIALIZED VIEW s AS SELECT sum(s) AS s FROM per_k")
     db.sql("INSERT INTO t VALUES (1, 2)")
     recorded: list[Any] = []
-    journal = type(db._storage.journal)
+    journal = type(db._parts.storage.journal)
     record = journal.record
 
     def noted(self: Any, batch: Any) -> None:
@@ -228,7 +228,7 @@ def test_stored_or_not(home: Reopened, old: str, new: str) -> None:
     db.sql(f"CREATE OR REPLACE {new} v AS SELECT k, count(*) + 1 AS n, sum(x) AS s FROM t GROUP BY k")
     for _ in range(2):
         assert (rows(db, "v"), rows(db, "w")) == ([(1, 2, 2)], [(1, 2)])
-        assert isinstance(db._relations.find("v"), StoredView) == (new != "VIEW")
+        assert isinstance(db._parts.relations.find("v"), StoredView) == (new != "VIEW")
         db = home.again()
     db.sql("INSERT INTO t VALUES (1, 3)")
     assert (rows(db, "v"), rows(db, "w")) == ([(1, 3, 5)], [(1, 3)])
@@ -252,7 +252,7 @@ def test_a_replaced_view_may_read_what_is_younger(home: Reopened) -> None:
     db.sql("CREATE OR REPLACE VIEW v AS SELECT k FROM young; INSERT INTO u VALUES (7)")
     assert rows(db, "w") == [(7,)]
     db = home.again()
-    assert [v.name for v in db._relations.stored()] == ["young", "w"]
+    assert [v.name for v in db._parts.relations.stored()] == ["young", "w"]
     db.sql("INSERT INTO u VALUES (8)")
     assert rows(db, "w") == [(7,), (8,)]
 

@@ -81,8 +81,8 @@ class Kept:
 
     def changes(self, since: int = 0) -> list[tuple[tuple[Any, ...], int, int]]:
         """The changes of one wave, which are also those of the query alone."""
-        (view,) = self.db._relations.stored()
-        wave = self.db._scheduler.plan(
+        (view,) = self.db._parts.relations.stored()
+        wave = self.db._parts.scheduler.plan(
             WaveRequest("kept", view.over, view.until, self.db.time, groupings=view.groupings)
         )
         assert wave.choice.strategy is Strategy.MERGE

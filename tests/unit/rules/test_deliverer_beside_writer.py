@@ -61,8 +61,8 @@ def test_all_is_committed_and_delivered(kind: str, request: pytest.FixtureReques
         db.deliveries.step()
         assert db.deliveries.outbox.counts()[MessageState.DELIVERED] == 2 * COMMITS * WRITERS
         assert {e.attempts for e in db.deliveries.entries()} == {1}
-        revision = db._storage.journal.contents.revision()
+        revision = db._parts.storage.journal.contents.revision()
         db.sql("INSERT INTO t VALUES (-1)")
-        assert db._storage.journal.contents.revision() == revision + 1
+        assert db._parts.storage.journal.contents.revision() == revision + 1
     lines = (tmp_path / "out" / "seen.jsonl").read_text().splitlines()
     assert len(lines) == COMMITS * WRITERS

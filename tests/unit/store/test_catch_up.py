@@ -281,7 +281,7 @@ def test_a_second_writer_is_refused_and_a_reader_is_not(writer: Database, path: 
 
 def test_a_stale_writer_cannot_commit(writer: Database, path: Path, clock: ManualClock) -> None:
     writer.sql("INSERT INTO t VALUES (1, 1)")
-    journal = writer._storage.journal
+    journal = writer._parts.storage.journal
     assert isinstance(journal, CatalogJournal)
     assert journal.lock is not None
     journal.lock.release()
@@ -299,4 +299,4 @@ def test_a_stale_writer_cannot_commit(writer: Database, path: Path, clock: Manua
                 act()
         assert (writer.time, writer.status().view("v").position) == (1, 0)
         assert rows(second, "t") == [(1, 1), (2, 2)]
-        assert open_folder(second._backend, path, None, read_only=True).is_reader
+        assert open_folder(second._parts.backend, path, None, read_only=True).is_reader

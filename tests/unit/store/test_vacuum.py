@@ -40,7 +40,7 @@ def files(path: Path) -> set[str]:
 
 
 def named(db: Database) -> set[str]:
-    return db._storage.journal.contents.files()
+    return db._parts.storage.journal.contents.files()
 
 
 def test_replaced_snapshots_and_forgotten_logs(db: Database, path: Path) -> None:

@@ -74,7 +74,7 @@ def test_a_recompute_is_done_at_every_instant_unless_the_net_is_enough(db: Datab
 
 def test_a_precomputed_delta_stands_for_what_the_view_reads(db: Database, planner: Planner) -> None:
     db.sql("CREATE VIEW items AS SELECT item FROM low")
-    plan, columns = plan_of(db, "items"), db._relations.columns("low")
+    plan, columns = plan_of(db, "items"), db._parts.relations.columns("low")
     assert columns is not None
     empty = {"low": Source(columns[1], None, no_changes(columns[1]))}
     wave = planner.plan(WaveRequest("items", plan, 0, db.time, precomputed=empty))

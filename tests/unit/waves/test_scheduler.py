@@ -28,7 +28,7 @@ def db(clock: ManualClock) -> Iterator[Database]:
 
 
 def view(db: Database, name: str) -> StoredView:
-    return next(v for v in db._relations.stored() if v.name == name)
+    return next(v for v in db._parts.relations.stored() if v.name == name)
 
 
 def rows(db: Database, text: str, as_of: int | None = None) -> list[tuple[Any, ...]]:

@@ -1,6 +1,6 @@
 """Judges conditions: which rows a rule fires for, given what a slice of a transaction did.
 
-A condition is a plan like a view's, and its instances are found by the same differentials:
+A condition is a plan like a view's, and its changes are computed by the same differentials:
 
 - The rows of ``CHANGES(…)`` are those of the slice that is judged, and no others.
 - Rows that hold because an activation was inserted, or cease because one was deleted, do not count, unless the rule

@@ -35,7 +35,7 @@ def pass_minutes(db: Database, clock: ManualClock, minutes: float) -> None:
 
 
 def payloads(db: Database) -> list[dict[str, Any]]:
-    return [json.loads(e.message.payload)["data"] for e in Outbox(db._storage.rule_tables).entries()]
+    return [json.loads(e.message.payload)["data"] for e in Outbox(db._parts.storage.rule_tables).entries()]
 
 
 def notices(db: Database) -> list[tuple[str, list[int]]]:
@@ -146,7 +146,7 @@ def test_gone_is_told_when_the_interval_has_passed_and_not_before(db: Database, 
     assert notices(db) == [("begins", [1]), ("gone", [1])]
     (row,) = payloads(db)[1]["rows"]
     assert row["seconds"] == (ended - began) / 1_000_000
-    last = db._registry.store.firings()[-1]
+    last = db._parts.registry.store.firings()[-1]
     assert (last.time, last.state) == (ended + 5 * MINUTE, "sent")
 
 

@@ -38,7 +38,7 @@ def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tidings.Data
 
 
 def in_process_runner(db: tidings.Database) -> InProcessRunner:
-    found = db._scheduler.engines.in_process
+    found = db._parts.scheduler.engines.in_process
     assert found is not None
     return found
 
@@ -57,7 +57,7 @@ def rise(db: tidings.Database, part: int, query: str = JOIN) -> int:
 
 def held(db: tidings.Database) -> dict[str, set[str]]:
     """The columns in memory, by table."""
-    tables = {db._relations.table(name).id: name for name in ("parts", "sales")}
+    tables = {db._parts.relations.table(name).id: name for name in ("parts", "sales")}
     found = in_process_runner(db)._snapshot_cache._cached.items()
     return {tables[id]: {c.name for c in cached.columns} for id, cached in found if cached.columns}
 
@@ -164,7 +164,7 @@ def test_what_fails_here_is_the_engines(db: tidings.Database, monkeypatch: pytes
 def test_a_recompute_runs_here_too(db: tidings.Database) -> None:
     db.sql("CREATE MATERIALIZED VIEW least WITH (refresh = 'manual') AS SELECT MIN(price) AS least FROM parts")
     db.sql("UPDATE parts SET price = 0.5 WHERE part = 3; DELETE FROM parts WHERE part = 9")
-    db._scheduler.planner.only = Strategy.RECOMPUTE
+    db._parts.scheduler.planner.only = Strategy.RECOMPUTE
     db.refresh("least")
     record = db.waves()[-1]
     assert (record.strategy, record.execution) == ("recompute and diff", "in-process")
