@@ -14,9 +14,10 @@ import pyarrow as pa
 from sqlglot import exp
 
 from tidings.constraints.evaluate import Evaluator
+from tidings.engine.changes import without_version
 from tidings.engine.row_values import row_keys
 from tidings.errors import AppendOnly, CheckViolated, DuplicateKey, MissingRow, NullNotAllowed
-from tidings.ir.expression import TIME, WEIGHT
+from tidings.ir.expression import WEIGHT
 from tidings.lang.sql.constraint_queries import repeated_keys, rows_that_break
 from tidings.lang.sql.parse import parsed
 from tidings.store.key_lookup import KeyLookup
@@ -72,7 +73,7 @@ class Enforcer:
         """Refuse an entry that adds rows which break a constraint."""
         constraints = table.constraints
         if constraints.key or constraints.required or constraints.checks:
-            self.check(NetChange(table, entry.drop_columns([TIME, WEIGHT]), entry.column(WEIGHT).to_pylist()))
+            self.check(NetChange(table, without_version(entry), entry.column(WEIGHT).to_pylist()))
 
     def check_base(self, table: Table) -> None:
         """Refuse a base that breaks a constraint; the engine searches for rows that do."""

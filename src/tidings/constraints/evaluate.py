@@ -17,9 +17,9 @@ from tidings.constraints.agreed import ROWS, Agreed, agreed
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.changes import no_changes, versioned
 from tidings.engine.duckdb import DuckDB
-from tidings.engine.rows import values_query
 from tidings.engine.run import Runner
 from tidings.engine.source import Source
+from tidings.engine.sql.row_queries import values_query
 from tidings.errors import EngineFailed, InvalidExpression
 from tidings.ir.expression import Expression, cast, column, refs
 from tidings.ir.relation import Column, Item, Project, Scan

@@ -134,9 +134,12 @@ def paired(changes: pa.Table, key: Sequence[str] = (), *, per_instant: bool = Fa
 
 
 def _repeated(changes: pa.Table) -> pa.Table:
-    weights = changes.column(WEIGHT).to_pylist()
-    places = [place for place, weight in enumerate(weights) for _ in range(abs(weight))]
-    return without_version(changes).take(pa.array(places, pa.int64()))
+    """The rows of changes, each as often as its weight says, whatever its sign."""
+    rows, counts = without_version(changes), pc.abs(changes.column(WEIGHT))
+    if pc.all(pc.equal(counts, 1)).as_py() is not False:
+        return rows
+    places = [place for place, count in enumerate(counts.to_pylist()) for _ in range(count)]
+    return rows.take(pa.array(places, pa.int64()))
 
 
 def _numbers(value: Numbers, count: int) -> pa.Array | pa.ChunkedArray:

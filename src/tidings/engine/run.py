@@ -23,11 +23,12 @@ from tidings.delta.key_columns import LISTABLE
 from tidings.delta.plan import Program, Step
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Backend
-from tidings.engine.combined import combined, separated
-from tidings.engine.literals import among, literals, within
-from tidings.engine.lower import lower, source_name
+from tidings.engine.changes import no_changes
 from tidings.engine.source import Rows, Source, Sources
-from tidings.engine.statement import KeyList, KeyTest, PreparedStatement
+from tidings.engine.sql.combined import combined, separated
+from tidings.engine.sql.literals import among, literals, within
+from tidings.engine.sql.lower import lower, source_name
+from tidings.engine.sql.statement import KeyList, KeyTest, PreparedStatement
 from tidings.ir.expression import TIME, WEIGHT, read, show_name
 from tidings.ir.relation import VERSION_COLUMNS, Column, Filter, Relation, Scan, Version
 from tidings.ir.traverse import walk
@@ -71,7 +72,7 @@ class Runner:
     ) -> dict[str, pa.Table]:
         """The deltas of a program's view and of those of its lower steps that are wanted."""
         if not program.steps:
-            return {program.view: arrow_schema(program.columns, versioned=True).empty_table()}
+            return {program.view: no_changes(program.columns)}
         results: dict[str, pa.Table] = {}
         computed: dict[str, Source] = {}
         registered: dict[tuple[str, Version], Source] = {}
@@ -81,7 +82,7 @@ class Runner:
                 if self.is_still(program, step, sources, computed):
                     computed[step.name] = _nothing(step)
                     if step.name in asked_for:
-                        results[step.name] = _schema(step).empty_table()
+                        results[step.name] = no_changes(step.columns)
                     continue
                 text, deltas, small = self._prepare(step, sources, computed, registered, batch, needed)
                 if step.name in asked_for or sum(map(_size, deltas.values())) <= KEEP_LIMIT:
@@ -94,7 +95,7 @@ class Runner:
                 computed[step.name] = Source(step.columns, None, rows)
             last = program.steps[-1]
             if self.is_still(program, last, sources, computed):
-                return results | {program.view: _schema(last).empty_table()}
+                return results | {program.view: no_changes(last.columns)}
             text, _, small = self._prepare(last, sources, computed, registered, batch, needed)
             results[program.view] = conform(self.backend.fetch(text, last.columns, small=small), _schema(last))
         return results
@@ -114,7 +115,7 @@ class Runner:
         for round in range(max(len(program.steps) for program, _ in programs)):
             each = [(n, program.steps[round]) for n, (program, _) in enumerate(programs) if round < len(program.steps)]
             run = [(n, s) for n, s in each if not self.is_still(programs[n][0], s, sources, computed[n])]
-            deltas = {(n, s.name): _schema(s).empty_table() for n, s in each}
+            deltas = {(n, s.name): no_changes(s.columns) for n, s in each}
             if run:
                 texts = [self._prepare(s, sources, computed[n], registered, batch, needed)[0] for n, s in run]
                 columns = [step.columns + VERSION_COLUMNS for _, step in run]
@@ -248,7 +249,7 @@ def _schema(step: Step) -> pa.Schema:
 
 
 def _nothing(step: Step) -> Source:
-    return Source(step.columns, None, _schema(step).empty_table())
+    return Source(step.columns, None, no_changes(step.columns))
 
 
 def _column(rows: Rows, name: str) -> pa.Array:

@@ -8,11 +8,11 @@ import pyarrow as pa
 from sqlglot import exp
 
 from tidings.engine.backend import Backend
-from tidings.engine.dialect import printed
-from tidings.engine.literals import literals
-from tidings.engine.lower import source_name
-from tidings.engine.scalar import quoted, scalar
 from tidings.engine.source import Source
+from tidings.engine.sql.dialect import printed
+from tidings.engine.sql.literals import literals
+from tidings.engine.sql.lower import source_name
+from tidings.engine.sql.scalar import quoted, scalar
 from tidings.ir.expression import Expression
 from tidings.ir.relation import Column, Version
 

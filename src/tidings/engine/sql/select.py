@@ -16,8 +16,8 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from tidings.engine.layout import Lines, after, connected, enclosed, listed
-from tidings.engine.scalar import Names, column_name, quoted, scalar
+from tidings.engine.sql.layout import Lines, after, connected, enclosed, listed
+from tidings.engine.sql.scalar import Names, column_name, quoted, scalar
 from tidings.ir.expression import Expression, aliases, cast, equality, typed_null
 from tidings.ir.relation import Field, Values
 
@@ -27,7 +27,7 @@ _ROWS = "__rows"
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """How an engine writes expressions; see :mod:`tidings.engine.scalar`."""
+    """How an engine writes expressions; see :mod:`tidings.engine.sql.scalar`."""
 
     language: str
     strict: bool

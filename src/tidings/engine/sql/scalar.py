@@ -15,7 +15,7 @@ from sqlglot import exp, parse_one
 from sqlglot.dialects.dialect import Dialect as Language
 from sqlglot.generator import Generator
 
-from tidings.engine.ordered_fold import by_folding
+from tidings.engine.sql.ordered_fold import by_folding
 from tidings.ir.expression import AVERAGE, Expression, Ref, cast, ref
 
 Names: TypeAlias = Mapping[Ref, str]
