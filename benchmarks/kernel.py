@@ -17,7 +17,7 @@ from benchmarks.data.inventory import LOW_STOCK, RECOMPUTE, TABLES, Sales, load
 from benchmarks.measure import measure, measure_in_turns, nothing, progress, report
 from benchmarks.setting import PlainSpark, database, stop_spark
 from tidings.delta.plan import compile_program
-from tidings.engine.lower import lower
+from tidings.engine.sql.lower import lower
 
 CHANGED = frozenset({"quantity"})
 

@@ -21,10 +21,10 @@ import pyarrow.compute as pc
 import tidings
 from benchmarks.measure import report
 from tidings.delta.plan import Step
-from tidings.engine.literals import among
-from tidings.engine.lower import lower
 from tidings.engine.run import LIST_LIMIT, Runner
 from tidings.engine.spark import Spark
+from tidings.engine.sql.literals import among
+from tidings.engine.sql.lower import lower
 from tidings.ir.expression import SINCE, read, show_name
 from tidings.ir.relation import Aggregate, Filter, Item, Relation, Restrict, Scan, Version
 from tidings.ir.traverse import children

@@ -16,7 +16,7 @@ from tidings.read.subscriptions import ChangeBatch, Subscription
 from tidings.result import Change, Delta, Pair, Result
 from tidings.retry_policy import RetryPolicy
 from tidings.rules.detached.backtest import Backtested
-from tidings.store.rules.outbox import Message
+from tidings.store.rules.messages import Message
 from tidings.store.vacuum import Vacuumed
 from tidings.waves.record import WaveRecord
 from tidings.waves.status import Status, ViewStatus

@@ -10,9 +10,9 @@ from tidings.analysis.dependencies import draw
 from tidings.analysis.influents import CLOCK, influents, reads
 from tidings.delta.plan import Program, Term, compile_program
 from tidings.delta.restrict import restrictions
-from tidings.engine.dialect import Dialect
-from tidings.engine.lower import lower
-from tidings.engine.statement import KeyList, KeyTest, listable_keys
+from tidings.engine.sql.dialect import Dialect
+from tidings.engine.sql.lower import lower
+from tidings.engine.sql.statement import KeyList, KeyTest, listable_keys
 from tidings.ir import text
 from tidings.ir.expression import show
 from tidings.ir.relation import (

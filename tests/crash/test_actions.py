@@ -25,16 +25,16 @@ import sys
 from pathlib import Path
 import pyarrow as pa
 import tidings
-from tidings.deliver.deliveries import Settings
-from tidings.retry_policy import Policy
+from tidings.deliver.deliveries import DeliverySettings
+from tidings.retry_policy import RetryPolicy
 
 folder, catalog, calls = sys.argv[1:]
 clock = tidings.ManualClock(0)
-settings = Settings(policy=Policy(first=1_000_000, jitter=0, longest=1_000_000))
+settings = DeliverySettings(policy=RetryPolicy(first=1_000_000, jitter=0, longest=1_000_000))
 with tidings.open(folder, engine="duckdb", catalog=catalog or None, clock=clock, deliveries=settings) as db:
-    if db._catalog.find("orders") is None:
+    if db._parts.relations.find("orders") is None:
         db.sql("CREATE TABLE orders (id INT)")
-    if db._catalog.find("booked") is None:
+    if db._parts.relations.find("booked") is None:
         db.sql("CREATE TABLE booked (id INT); CREATE TABLE invoiced (id INT); CREATE TABLE counted (id INT)")
     for rule in (
         "book WHEN SELECT id FROM orders DO INSERT INTO booked SELECT id FROM condition",

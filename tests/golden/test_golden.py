@@ -25,11 +25,11 @@ import pytest
 
 import tidings
 from tidings.delta.plan import Program, compile_program
-from tidings.engine.dialect import Dialect
 from tidings.engine.duckdb import DuckDB
-from tidings.engine.lower import lower
 from tidings.engine.spark import Spark
-from tidings.engine.statement import KeyList, KeyTest
+from tidings.engine.sql.dialect import Dialect
+from tidings.engine.sql.lower import lower
+from tidings.engine.sql.statement import KeyList, KeyTest
 from tidings.explain import explain
 from tidings.ir import text
 from tidings.ir.relation import Relation

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from tidings.store.rules.outbox import Message
+from tidings.store.rules.messages import Message
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,8 @@ from tidings.clock import Clock, SystemClock
 from tidings.deliver.channel import Arrived, Channel, Ended, Failed, Refused, SendOutcome
 from tidings.retry_policy import SECOND, RetryPolicy
 from tidings.store.fault_points import point
-from tidings.store.rules.outbox import Delivered, GivenUp, Gone, Later, Outbox, OutboxEntry, Verdict
+from tidings.store.rules.messages import Delivered, GivenUp, Gone, Later, OutboxEntry, Verdict
+from tidings.store.rules.outbox import Outbox
 
 SENT = "deliver.sent"
 """A fault point: a message was sent, and that is not recorded yet."""

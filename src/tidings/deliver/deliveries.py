@@ -25,7 +25,8 @@ from tidings.deliver.webhook import Webhook
 from tidings.ir.relation import Column
 from tidings.retry_policy import RetryPolicy
 from tidings.store.catalog.transactions import CatalogTransactions
-from tidings.store.rules.outbox import Endpoint, Outbox, OutboxEntry, State
+from tidings.store.rules.messages import Endpoint, MessageState, OutboxEntry
+from tidings.store.rules.outbox import Outbox
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,21 +124,21 @@ class Deliveries:
 
     # the outbox, looked at and changed by hand
 
-    def entries(self, *states: State | str) -> list[OutboxEntry]:
+    def entries(self, *states: MessageState | str) -> list[OutboxEntry]:
         """Messages in the order they were added: all, or those in some states."""
-        return self.outbox.entries(*map(State, states))
+        return self.outbox.entries(*map(MessageState, states))
 
     def dead(self) -> list[OutboxEntry]:
         """The dead letters: messages that were given up."""
-        return self.outbox.entries(State.DEAD)
+        return self.outbox.entries(MessageState.DEAD)
 
     def redeliver(self, *ids: str) -> int:
         """Have messages sent again, whatever became of them, under their old ids; how many will be."""
         return self.outbox.redeliver(self._clock.now(), *ids)
 
-    def redeliver_range(self, first: int = 0, last: int | None = None, *states: State | str) -> int:
+    def redeliver_range(self, first: int = 0, last: int | None = None, *states: MessageState | str) -> int:
         """Have the dead letters of a range of numbers sent again, or those in other states; how many will be."""
-        return self.outbox.redeliver_range(self._clock.now(), first, last, *map(State, states))
+        return self.outbox.redeliver_range(self._clock.now(), first, last, *map(MessageState, states))
 
     def endpoints(self) -> list[Endpoint]:
         """The targets that are disabled or have had to rest."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tidings.deliver.channel import Arrived, Failed, Refused, SendOutcome
-from tidings.store.rules.outbox import Message
+from tidings.store.rules.messages import Message
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from email.utils import format_datetime
 
 from tidings.clock import instant
 from tidings.deliver.channel import Arrived, Failed, Refused, SendOutcome
-from tidings.store.rules.outbox import Message
+from tidings.store.rules.messages import Message
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from threading import Condition, Lock
 from typing import Any
 
 from tidings.deliver.channel import Arrived, SendOutcome
-from tidings.store.rules.outbox import Message
+from tidings.store.rules.messages import Message
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from tidings.deliver.address import Network, Url, is_allowed, read_url, resolve
 from tidings.deliver.channel import Arrived, Ended, Failed, Refused, SendOutcome
 from tidings.deliver.signature import key, signed
 from tidings.retry_policy import SECOND
-from tidings.store.rules.outbox import Message
+from tidings.store.rules.messages import Message
 
 _AGENT = "Tidings"
 _OVERLOADED = (429, 502, 503, 504)

@@ -14,10 +14,10 @@ from sqlglot import exp
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Jobs
 from tidings.engine.base_lookup import BaseLookup, lookup_answers, lookup_query
-from tidings.engine.dialect import Dialect, printed
 from tidings.engine.plain_rows import plain_rows, separating_column
 from tidings.engine.source import Source
 from tidings.engine.spark_typing import spark_name, spark_type, with_typed_nulls
+from tidings.engine.sql.dialect import Dialect, printed
 from tidings.errors import EngineFailed
 from tidings.ir import types
 from tidings.ir.expression import TIME, WEIGHT

@@ -19,7 +19,7 @@ import pyarrow as pa
 from sqlalchemy import Connection
 
 from tidings.engine.arrow import arrow_schema
-from tidings.engine.changes import as_changes, consolidated, larger_bag, rows_that_came
+from tidings.engine.changes import as_changes, consolidated, larger_bag, no_changes, rows_that_came
 from tidings.ir.relation import Scan
 from tidings.lang.sql.statements.action import Raise
 from tidings.read import in_transaction
@@ -99,8 +99,8 @@ class RuleLoadHook:
 
     def _condition_rows(self, rule: Rule, target: Table) -> pa.Table:
         """The rows of a condition now; stored views that read the table are evaluated, not read."""
-        no_changes = {target.name: arrow_schema(target.columns, versioned=True).empty_table()}
-        return in_transaction.answer(self.context.scheduler, rule.plan, self.context.timeline.time, no_changes)
+        unchanged = {target.name: no_changes(target.columns)}
+        return in_transaction.answer(self.context.scheduler, rule.plan, self.context.timeline.time, unchanged)
 
     def _instances(self, rule: Rule, target: Table, at: int) -> pa.Table:
         """The rows that a rule fires for."""

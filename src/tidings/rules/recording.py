@@ -17,8 +17,8 @@ from tidings.rules.fired import Fired
 from tidings.rules.rule import Rule
 from tidings.store.rules import message_groups, outbox
 from tidings.store.rules.message_groups import Gathered
-from tidings.store.rules.outbox import Message
-from tidings.store.rules.rule_store import Firing, RuleStore, State, record
+from tidings.store.rules.messages import Message
+from tidings.store.rules.rule_store import Firing, FiringState, RuleStore, record
 
 
 @dataclass(slots=True)
@@ -56,7 +56,7 @@ class FiringBatch:
             message_groups.gather(connection, gathered, pace(rule), MessageComposer(rule))
 
 
-def _state(fired: Fired) -> State:
+def _state(fired: Fired) -> FiringState:
     """The state of a firing when it is recorded."""
     if fired.silenced:
         return "silenced"

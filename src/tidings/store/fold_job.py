@@ -16,17 +16,15 @@ from threading import Thread
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tidings.engine.arrow import arrow_schema
 from tidings.engine.backend import Backend
-from tidings.engine.changes import no_changes
-from tidings.engine.rows import bag_query, rows_query
+from tidings.engine.changes import no_changes, rows_that_came, rows_that_went
 from tidings.engine.source import Source
+from tidings.engine.sql.row_queries import bag_query, rows_query
 from tidings.errors import TidingsError
 from tidings.ir import types
-from tidings.ir.expression import TIME, WEIGHT
 from tidings.store.catalog.log_entries import merged
 from tidings.store.records import SnapshotRecord
 from tidings.store.relation.snapshot import Snapshot
@@ -147,7 +145,7 @@ def _query(backend: Backend, job: FoldJob, names: list[str], folder: Path) -> st
     base = names[0] if job.base is not None else None
     if any(types.is_nested(c.type) for c in columns):
         return rows_query(backend, names[0], Source(columns, base, log))
-    came, went = _repeated(log, 1), _repeated(log, -1)
+    came, went = rows_that_came(log), rows_that_went(log)
     queries = [rows_query(backend, names[0], Source(columns, base, no_changes(columns)))]
     for name, rows in zip(names[1:], (came, went), strict=True):
         if rows.num_rows:
@@ -156,13 +154,3 @@ def _query(backend: Backend, job: FoldJob, names: list[str], folder: Path) -> st
             backend.load_files(name, columns, [path])
             queries.append(rows_query(backend, name, Source(columns, name, no_changes(columns))))
     return bag_query(queries[:-1], queries[-1]) if went.num_rows else bag_query(queries)
-
-
-def _repeated(log: pa.Table, sign: int) -> pa.Table:
-    """The rows whose weights have a sign, each as often as its weight says."""
-    weights = pc.multiply(log.column(WEIGHT), sign)
-    rows = log.drop_columns([TIME, WEIGHT]).filter(pc.greater(weights, 0))
-    counts = weights.filter(pc.greater(weights, 0))
-    if pc.all(pc.equal(counts, 1)).as_py() is not False:
-        return rows
-    return rows.take(pa.array([n for n, count in enumerate(counts.to_pylist()) for _ in range(count)], pa.int64()))

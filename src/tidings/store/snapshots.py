@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tidings.engine.backend import Backend
-from tidings.engine.rows import rows_query
+from tidings.engine.sql.row_queries import rows_query
 from tidings.ir.relation import Version
 from tidings.store.catalog.journal import Journal
 from tidings.store.catalog.log_entries import merged

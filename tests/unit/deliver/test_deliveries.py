@@ -17,7 +17,7 @@ from tidings.deliver.signature import new_secret
 from tidings.retry_policy import RetryPolicy
 from tidings.store.catalog.transactions import MemoryCatalog
 from tidings.store.relation.net import table_of
-from tidings.store.rules.outbox import State
+from tidings.store.rules.messages import MessageState
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_rules_tell(kept: bool, tmp_path: Path) -> None:
             ("noted", 1),
             ("noted", 2),
         ]
-        assert {e.state for e in deliveries.entries()} == {State.DELIVERED}
+        assert {e.state for e in deliveries.entries()} == {MessageState.DELIVERED}
         deliveries.close()
 
 
@@ -160,4 +160,4 @@ def test_commits_and_deliveries_go_on_side_by_side(tmp_path: Path) -> None:
         deliveries.step()
         lines = (tmp_path / "low.jsonl").read_text().splitlines()
         assert [json.loads(line)["data"]["rows"][0]["item"] for line in lines] == list(range(40))
-        assert {(e.state, e.attempts) for e in deliveries.entries()} == {(State.DELIVERED, 1)}
+        assert {(e.state, e.attempts) for e in deliveries.entries()} == {(MessageState.DELIVERED, 1)}

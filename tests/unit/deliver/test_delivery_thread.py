@@ -13,7 +13,8 @@ from tidings.deliver.channel import Arrived, SendOutcome
 from tidings.deliver.deliverer import Deliverer
 from tidings.deliver.delivery_thread import DeliveryThread
 from tidings.store.catalog.session import Session
-from tidings.store.rules.outbox import Message, Outbox, State
+from tidings.store.rules.messages import Message, MessageState
+from tidings.store.rules.outbox import Outbox
 
 __all__ = ["outbox"]
 
@@ -43,7 +44,7 @@ def test_a_thread_delivers_and_stops(tmp_path: Path) -> None:
         fire(outbox, "a")  # the catalog can be written while a message is under way
         thread.deliverer.stopping.set()
         channel.go_on.set()
-    assert [e.state for e in outbox.entries()] == [State.DELIVERED, State.WAITING, State.WAITING]
+    assert [e.state for e in outbox.entries()] == [MessageState.DELIVERED, MessageState.WAITING, MessageState.WAITING]
     assert outbox.recover() == 0
     session.close()
 
@@ -59,7 +60,7 @@ def test_a_thread_ends_when_another_process_is_the_writer(tmp_path: Path) -> Non
     thread._thread.join(20)
     assert not thread._thread.is_alive()
     assert thread.error is not None
-    assert Outbox(fresh).counts()[State.WAITING] == 1
+    assert Outbox(fresh).counts()[MessageState.WAITING] == 1
     stale.close()
     fresh.close()
 

@@ -17,7 +17,7 @@ import pytest
 from tests.unit.deliver import certificate
 from tidings.deliver.channel import Arrived, Failed, Refused
 from tidings.deliver.mail import Mail, MailChannel
-from tidings.store.rules.outbox import Message
+from tidings.store.rules.messages import Message
 
 
 @dataclass(slots=True)

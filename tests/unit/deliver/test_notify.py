@@ -6,7 +6,7 @@ from threading import Thread
 
 from tidings.deliver.channel import Arrived
 from tidings.deliver.notify import Notify
-from tidings.store.rules.outbox import Message
+from tidings.store.rules.messages import Message
 
 
 def message(number: int, channel: str = "buyers") -> Message:

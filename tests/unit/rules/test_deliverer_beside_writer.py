@@ -11,7 +11,7 @@ import pytest
 import tidings
 from tests.postgresql import schema, server
 from tidings.deliver.deliveries import DeliverySettings
-from tidings.store.rules.outbox import State
+from tidings.store.rules.messages import MessageState
 
 COMMITS, WRITERS = 20, 2
 
@@ -59,7 +59,7 @@ def test_all_is_committed_and_delivered(kind: str, request: pytest.FixtureReques
         db.deliveries.close()
         assert db.deliveries.error is None
         db.deliveries.step()
-        assert db.deliveries.outbox.counts()[State.DELIVERED] == 2 * COMMITS * WRITERS
+        assert db.deliveries.outbox.counts()[MessageState.DELIVERED] == 2 * COMMITS * WRITERS
         assert {e.attempts for e in db.deliveries.entries()} == {1}
         revision = db._parts.storage.journal.contents.revision()
         db.sql("INSERT INTO t VALUES (-1)")

@@ -15,7 +15,6 @@ from sqlglot import exp
 
 from tidings.engine.backend import Jobs
 from tidings.engine.base_lookup import BaseLookup, lookup_answers, lookup_query
-from tidings.engine.dialect import Dialect, printed
 from tidings.engine.plain_rows import plain_rows, separating_column
 from tidings.engine.source import Source
 from tidings.engine.spark.bases import Bases
@@ -30,6 +29,7 @@ from tidings.engine.spark.session import (
     type_text,
 )
 from tidings.engine.spark.workload import Workload
+from tidings.engine.sql.dialect import Dialect, printed
 from tidings.ir import types
 from tidings.ir.expression import TIME, WEIGHT, typed_null
 from tidings.ir.relation import Column

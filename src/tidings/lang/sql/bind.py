@@ -63,7 +63,7 @@ def _has_unnamed_items(query: Expression) -> bool:
 def _with_names_of(query_text: str, bound: Bound, namespace: Namespace, analyzer: Analyzer) -> Bound:
     """Take invented names from the analysis of the text itself: they repeat it as it was written."""
     scanned = {r: namespace.columns(r) for r in reads(bound.plan)}
-    names = analyzer.names(query_text, {r: found[1] for r, found in scanned.items() if found is not None})
+    names = analyzer.names(query_text, {r: declared[1] for r, declared in scanned.items() if declared is not None})
     match bound.plan:
         case Project() as plan if names is not None:
             items = zip(kept_apart(names), plan.items, strict=True)

@@ -114,6 +114,6 @@ def _unclosed(text: str) -> int:
         r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|--[^\n]*|/\*.*?\*/|(?!/\*)[^'\"`]", re.DOTALL
     )
     at = 0
-    while (found := token.match(text, at)) is not None:
-        at = found.end()
+    while (closed := token.match(text, at)) is not None:
+        at = closed.end()
     return min(at, len(text) - 1)

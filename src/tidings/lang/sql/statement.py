@@ -174,19 +174,19 @@ def read(text: str) -> list[Statement]:
     parts = _parts(text) if _MAY_BE_OWN.search(text) else []
     if not any(_is_own(TokenReader(text, tokens)) for tokens in parts):
         return _plain(text)
-    found: list[Statement] = []
+    result: list[Statement] = []
     for tokens in parts:
         reader, stretch = TokenReader(text, tokens), (tokens[0].start, tokens[-1].end + 1)
         if is_rule_statement(reader):
-            found.append(read_rule_statement(reader, _change))
+            result.append(read_rule_statement(reader, _change))
         elif is_silence_statement(reader):
-            found.append(read_silence_statement(reader))
+            result.append(read_silence_statement(reader))
         elif is_show_statement(reader):
-            found.append(read_show_statement(reader))
+            result.append(read_show_statement(reader))
         else:
             trees = parse_at(text, *stretch)
-            found += [_statement(tree, text, text[slice(*stretch)]) for tree in trees]
-    return found
+            result += [_statement(tree, text, text[slice(*stretch)]) for tree in trees]
+    return result
 
 
 _MAY_BE_OWN = re.compile(
@@ -226,8 +226,8 @@ def _change(tree: Expression, text: str) -> Insert | Update | Delete | Merge | N
     """A statement that changes rows."""
     if not isinstance(tree, exp.Insert | exp.Update | exp.Delete | exp.Merge):
         return None
-    found = _statement(tree, text, "")
-    return found if isinstance(found, Insert | Update | Delete | Merge) else None
+    statement = _statement(tree, text, "")
+    return statement if isinstance(statement, Insert | Update | Delete | Merge) else None
 
 
 def _plain(text: str) -> list[Statement]:

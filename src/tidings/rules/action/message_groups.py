@@ -21,7 +21,7 @@ from tidings.lang.sql.statements.action import Send
 from tidings.rules.action.payload import as_json, envelope
 from tidings.rules.rule import Rule
 from tidings.store.rules.message_groups import Gathered, Pace
-from tidings.store.rules.outbox import Message
+from tidings.store.rules.messages import Message
 
 
 def check(rule: Rule) -> None:

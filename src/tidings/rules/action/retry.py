@@ -20,7 +20,8 @@ from tidings.rules.action.payload import payload
 from tidings.rules.action.summary import summary
 from tidings.rules.rule import Rule
 from tidings.store.rules import outbox
-from tidings.store.rules.outbox import ACTION, Delivered, GivenUp, Later, Message, Outbox, OutboxEntry
+from tidings.store.rules.messages import ACTION, Delivered, GivenUp, Later, Message, OutboxEntry
+from tidings.store.rules.outbox import Outbox
 from tidings.store.rules.rule_store import Firing, RuleStore, settle
 
 

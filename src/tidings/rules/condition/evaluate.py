@@ -1,6 +1,6 @@
 """Judges conditions: which rows a rule fires for, given what a slice of a transaction did.
 
-A condition is a plan like a view's, and its instances are found by the same differentials:
+A condition is a plan like a view's, and its changes are computed by the same differentials:
 
 - The rows of ``CHANGES(…)`` are those of the slice that is judged, and no others.
 - Rows that hold because an activation was inserted, or cease because one was deleted, do not count, unless the rule
@@ -25,6 +25,7 @@ from tidings.engine.changes import (
     came,
     consolidated,
     larger_bag,
+    no_changes,
     paired,
     rows_that_came,
     rows_that_went,
@@ -74,7 +75,7 @@ def _visible_changes(scheduler: Scheduler, rule: Rule, tx_slice: TransactionSlic
         before[rule.activations] = _merged(before.get(rule.activations), changes.pop(rule.activations))
     of = rule.changes_of
     if of is not None and changes:
-        before[of.relation] = arrow_schema(of.side_by_side, versioned=True).empty_table()
+        before[of.relation] = no_changes(of.side_by_side)
         entry = changes.get(of.name)
         if not isinstance(scheduler.relations.find(of.name), Table):
             entry = in_transaction.delta(scheduler, of.relation, of.plan, tx_slice.at, before, changes)

@@ -22,7 +22,7 @@ from tidings.rules.error_text import error_text
 from tidings.rules.fired import Fired
 from tidings.rules.rule import Rule
 from tidings.rules.transactions import RuleTransactions
-from tidings.store.rules.outbox import GivenUp, OutboxEntry
+from tidings.store.rules.messages import GivenUp, OutboxEntry
 from tidings.store.rules.rule_store import Firing, move, record
 from tidings.write.hooks import CommitHook
 

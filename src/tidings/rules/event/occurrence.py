@@ -20,10 +20,10 @@ from typing import assert_never
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidings.engine.changes import paired
+from tidings.engine.changes import paired, without_version
 from tidings.engine.row_values import row_keys
 from tidings.errors import InvalidRule, UnknownColumn, UnknownEvent, UnknownRelation, closest
-from tidings.ir.expression import TIME, WEIGHT
+from tidings.ir.expression import WEIGHT
 from tidings.ir.relation import Version
 from tidings.lang.sql.statements.event import And, At, Event, Every, Or, SignalEvent, TableEvent, Then
 from tidings.rules.condition.transaction_slice import NetEntries, TransactionSlice
@@ -141,7 +141,7 @@ def _is_kind(event: TableEvent, table: Table, entry: pa.Table) -> bool:
         case "delete":
             return any(new is None for _, new in pairs)
         case "update":
-            rows, names = row_keys(entry.drop_columns([TIME, WEIGHT])), [c.name.lower() for c in table.columns]
+            rows, names = row_keys(without_version(entry)), [c.name.lower() for c in table.columns]
             places = [names.index(c.lower()) for c in event.columns] or range(len(names))
             updates = [(rows[old], rows[new]) for old, new in pairs if old is not None and new is not None]
             return any(old[p] != new[p] for old, new in updates for p in places)

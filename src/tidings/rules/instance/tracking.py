@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidings.engine.arrow import arrow_schema
+from tidings.engine.changes import without_version
 from tidings.engine.row_values import row_keys
 from tidings.errors import InvalidRule
 from tidings.ir.expression import TIME, WEIGHT
@@ -119,7 +120,7 @@ class InstanceTracker:
         """How many rows of each instance came or went at each instant, in order."""
         delta = self.scheduler.delta(rule.name, rule.plan, since, until, net=False)
         delta = delta.take(pc.sort_indices(delta, [(TIME, "ascending"), (WEIGHT, "ascending")]))
-        rows, times = delta.drop_columns([TIME, WEIGHT]), delta.column(TIME).to_pylist()
+        rows, times = without_version(delta), delta.column(TIME).to_pylist()
         counts: dict[tuple[int, str], int] = {}
         places: dict[tuple[int, str], int] = {}
         weights = delta.column(WEIGHT).to_pylist()

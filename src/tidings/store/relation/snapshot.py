@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Backend
-from tidings.engine.rows import file_columns
+from tidings.engine.sql.row_queries import file_columns
 from tidings.ir.relation import Column
 from tidings.store.files import check_file
 from tidings.store.records import SnapshotFile, SnapshotRecord

@@ -125,7 +125,7 @@ def stored(
     names = dict(known or {})
 
     def keep(node: Relation) -> Relation:
-        split = accumulate(node, kept=True) if isinstance(node, Aggregate) else None
+        split = accumulate(node, stored=True) if isinstance(node, Aggregate) else None
         if split is None:
             return node
         groups, values = split

@@ -19,10 +19,10 @@ from tidings.store.fault_points import point
 from tidings.store.files import pack, unpack
 from tidings.store.rules import instances
 from tidings.store.rules import message_groups as gathering
-from tidings.store.rules.outbox import ACTION
+from tidings.store.rules.messages import ACTION
 from tidings.store.storage import Storage
 
-State: TypeAlias = Literal["done", "waiting", "retrying", "gathered", "sent", "silenced", "failed"]
+FiringState: TypeAlias = Literal["done", "waiting", "retrying", "gathered", "sent", "silenced", "failed"]
 """The action ran; it is to run; it went wrong and is to run again; what it sends waits for more; it is in the outbox;
 it is not told; it went wrong for good."""
 
@@ -51,7 +51,7 @@ class Firing:
     rule: str
     time: int
     coupling: str
-    state: State
+    state: FiringState
     rows: pa.Table
     depth: int = 0
     error: str | None = None
@@ -122,7 +122,7 @@ class RuleStore:
         self._last += 1
         return self._last
 
-    def firings(self, *states: State) -> list[Firing]:
+    def firings(self, *states: FiringState) -> list[Firing]:
         """Firings in their order: all, or those in some states."""
         wanted = select(schema.firing).order_by(schema.firing.c.id)
         if states:
@@ -191,7 +191,7 @@ class RuleStore:
             connection.execute(delete(schema.outbox).where(of_action, delivered, settled))
             gathering.forget(connection, before)
 
-    def settle(self, id: int, state: State, at: int, error: str | None = None) -> None:
+    def settle(self, id: int, state: FiringState, at: int, error: str | None = None) -> None:
         """Note what became of a firing, in a transaction of its own."""
         with self.storage.rule_tables.writing() as connection:
             settle(connection, id, state, at, error)
@@ -219,7 +219,7 @@ def record(connection: Connection, firings: Sequence[Firing]) -> None:
         point(FIRED)
 
 
-def settle(connection: Connection, id: int, state: State, at: int, error: str | None = None) -> None:
+def settle(connection: Connection, id: int, state: FiringState, at: int, error: str | None = None) -> None:
     """Note what became of a firing, in somebody's transaction."""
     finished = None if state in ("waiting", "retrying") else at
     values = {"state": state, "finished": finished, "error": error}

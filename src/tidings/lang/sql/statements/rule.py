@@ -128,12 +128,12 @@ def read_rule_statement(reader: TokenReader, change: ReadChange) -> RuleStatemen
                 return _create_event(reader)
             return _create_rule(reader, change, replace)
         case "DROP":
-            made = DropRule if reader.word() == "RULE" else DropEvent
+            statement = DropRule if reader.word() == "RULE" else DropEvent
             reader.at += 1
             if_exists, at = reader.accept("IF", "EXISTS"), reader.place()
             name = reader.name("a name")
             reader.require_end()
-            return made(name, if_exists, at)
+            return statement(name, if_exists, at)
         case "ENABLE" | "DISABLE":
             group = reader.accept("GROUP")
             if not group:

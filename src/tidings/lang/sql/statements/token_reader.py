@@ -147,10 +147,10 @@ class TokenReader:
 
     def parsed(self, stretch: tuple[int, int], what: str) -> Expression:
         """The one statement in a stretch."""
-        found = parse_at(self.text, *stretch)
-        if len(found) != 1:
+        trees = parse_at(self.text, *stretch)
+        if len(trees) != 1:
             raise InvalidSyntax(Place(self.text, stretch[0], stretch[1]), reason=f"{what} is expected here")
-        return found[0]
+        return trees[0]
 
     def expressions(self) -> list[Expression]:
         """Expressions in parentheses, which may be none."""
@@ -172,16 +172,16 @@ class TokenReader:
     def columns(self) -> tuple[Column, ...]:
         """Names with types, in parentheses."""
         self.expect("(")
-        found: list[Column] = []
+        columns: list[Column] = []
         at = self.place()
         while not self.accept(")"):
-            if found:
+            if columns:
                 self.expect(",")
             at, name = self.place(), self.name("the name of a column")
             start, end = self.until(",")
-            found.append(Column(name, self._type(start, end)))
-        check_names([c.name for c in found], at)
-        return tuple(found)
+            columns.append(Column(name, self._type(start, end)))
+        check_names([c.name for c in columns], at)
+        return tuple(columns)
 
     def _type(self, start: int, end: int) -> str:
         at, written = Place(self.text, start, end), self.text[start:end]
@@ -196,7 +196,7 @@ class TokenReader:
     def interval(self) -> int:
         """``INTERVAL 5 MINUTES``, perhaps of several parts, in microseconds."""
         self.expect("INTERVAL")
-        total, found = 0, False
+        total, any_part = 0, False
         while not self.is_done and self.tokens[self.at].token_type in (TokenType.NUMBER, TokenType.STRING):
             number, unit = str(self.tokens[self.at].text), self.word(1)
             words = number.split()
@@ -208,8 +208,8 @@ class TokenReader:
                 total += int(float(number) * UNITS[unit.removesuffix("S")])
             except ValueError:
                 self.refuse("a number is expected here")
-            found = True
+            any_part = True
             self.at += 1 if len(words) == 2 else 2
-        if not found or total <= 0:
+        if not any_part or total <= 0:
             self.refuse("an interval such as INTERVAL 5 MINUTES is expected here")
         return total

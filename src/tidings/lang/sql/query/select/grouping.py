@@ -116,8 +116,8 @@ def aggregated(
     branches = []
     for chosen in grouping.sets:
         constants = _constants(ctx, aggregates, grouping.keys, chosen)
-        kept = [i for k, i in zip(keys.computed, items[0], strict=True) if k in chosen or k in always]
-        branches.append(_one_set(ctx, plan, items, kept, constants, several=len(grouping.sets) > 1))
+        set_keys = [i for k, i in zip(keys.computed, items[0], strict=True) if k in chosen or k in always]
+        branches.append(_one_set(ctx, plan, items, set_keys, constants, several=len(grouping.sets) > 1))
     return Union(tuple(branches), keys.alias, tuple(Column(i.name, i.type) for i in chain(*items)))
 
 
@@ -125,7 +125,7 @@ def _one_set(
     ctx: Context,
     plan: Relation,
     items: tuple[list[Item], list[Item]],
-    kept: list[Item],
+    set_keys: list[Item],
     constants: dict[str, Expression],
     *,
     several: bool,
@@ -134,10 +134,10 @@ def _one_set(
     alias = ctx.alias("groups")
     computed = tuple(i for i in items[1] if i.name not in constants)
     number = Item("n", "bigint", exp.Count(this=exp.Star(), big_int=True))
-    plan = Aggregate(plan, alias, tuple(kept), computed if kept else (*computed, number))
-    if not kept and several:
+    plan = Aggregate(plan, alias, tuple(set_keys), computed if set_keys else (*computed, number))
+    if not set_keys and several:
         plan = Filter(plan, (read(f"{alias}.n > 0"),))
-    there = {i.name for i in (*kept, *computed)}
+    there = {i.name for i in (*set_keys, *computed)}
 
     def value(item: Item) -> Expression:
         if item.name in constants:
@@ -151,14 +151,14 @@ def _constants(
     ctx: Context, aggregates: Stage, keys: list[Expression], chosen: list[Expression]
 ) -> dict[str, Expression]:
     """What ``grouping`` and ``grouping_id`` say in one set, by the names of their columns."""
-    found = {}
+    constants = {}
     for call, name in aggregates.computed.items():
         if isinstance(call, _CALLS):
-            asked = [e.unnest() for e in call.expressions] or keys
-            if any(e not in keys for e in asked):
+            arguments = [e.unnest() for e in call.expressions] or keys
+            if any(e not in keys for e in arguments):
                 raise InvalidExpression(ctx.place(call), reason=f"{call.key}() of something that is not grouped by")
-            found[name] = _bits(call, sum(2**n for n, e in enumerate(reversed(asked)) if e not in chosen))
-    return found
+            constants[name] = _bits(call, sum(2**n for n, e in enumerate(reversed(arguments)) if e not in chosen))
+    return constants
 
 
 def _bits(call: Expression, value: int) -> Expression:

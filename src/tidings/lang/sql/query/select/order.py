@@ -36,11 +36,11 @@ def first_rows(
         number.set("partition_by", [column(alias, p) for p in per])
     window = Window(rows, ctx.alias("place"), (Item("n", "int", number),))
     at = column(window.alias, "n")
-    kept: list[Expression] = [exp.GT(this=at, expression=literal(offset))] if offset else []
+    conditions: list[Expression] = [exp.GT(this=at, expression=literal(offset))] if offset else []
     if limit is not None:
-        kept.append(exp.LTE(this=at.copy(), expression=literal(offset + limit)))
-    wanted = tuple(Item(i.name, i.type, column(alias, i.name)) for i in out)
-    return Project(Filter(window, tuple(kept)) if kept else window, ctx.alias(name), wanted)
+        conditions.append(exp.LTE(this=at.copy(), expression=literal(offset + limit)))
+    items = tuple(Item(i.name, i.type, column(alias, i.name)) for i in out)
+    return Project(Filter(window, tuple(conditions)) if conditions else window, ctx.alias(name), items)
 
 
 def ordinal(ctx: Context, tree: Expression, outputs: list[T]) -> T | None:

@@ -68,8 +68,8 @@ def _cut_to_limit(block: SelectBlock, name: str, names: tuple[str, ...], out: li
             raise ctx.unsupported("LIMIT beside a function that makes rows", node)
         arguments = Project(block.plan, ctx.alias("rows"), tuple(out))
         plan, out, names = expanded(ctx, arguments, names, columns.generators)
-        made = Project(plan, ctx.alias(name), tuple(out))
-        return Bound(distinct_rows(ctx, made, name) if distinct else made, names)
+        generated = Project(plan, ctx.alias(name), tuple(out))
+        return Bound(distinct_rows(ctx, generated, name) if distinct else generated, names)
     single = limit is not None and limit > 0 and offset is None and not ties and at_most_one_row(block.plan)
     if single or (limit is None and offset is None):
         rows: Relation = Project(block.plan, ctx.alias(name), tuple(out))

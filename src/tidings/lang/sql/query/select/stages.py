@@ -31,8 +31,8 @@ class Stage:
 
     def name(self, expression: Expression) -> Expression:
         """The column that stands for an expression of this stage."""
-        found = self.computed.setdefault(expression, f"{self.prefix}{len(self.computed) + 1}")
-        return column(self.alias, found)
+        name = self.computed.setdefault(expression, f"{self.prefix}{len(self.computed) + 1}")
+        return column(self.alias, name)
 
 
 def without_aggregates(expression: Expression, keys: Stage, aggregates: Stage) -> Expression:
@@ -147,11 +147,11 @@ def _taken(expression: Expression, take: Callable[[Expression], Expression | Non
 
     def go(node: Expression) -> None:
         for child in list(node.iter_expressions()):
-            found = take(child)
-            if found is None:
+            taken = take(child)
+            if taken is None:
                 go(child)
             else:
-                child.replace(found.copy())
+                child.replace(taken.copy())
 
     go(tree)
     result: Expression = tree.this

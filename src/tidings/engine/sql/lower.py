@@ -20,11 +20,11 @@ from typing import assert_never
 from sqlglot import exp
 
 from tidings.delta.restrict import is_active
-from tidings.engine import layout
-from tidings.engine.dialect import Dialect
-from tidings.engine.layout import Lines, after, connected, enclosed, listed, with_named
-from tidings.engine.scalar import Names
-from tidings.engine.select import (
+from tidings.engine.sql import layout
+from tidings.engine.sql.dialect import Dialect
+from tidings.engine.sql.layout import Lines, after, connected, enclosed, listed, with_named
+from tidings.engine.sql.scalar import Names
+from tidings.engine.sql.select import (
     ONE_TASK,
     PLAIN,
     Block,
@@ -37,7 +37,7 @@ from tidings.engine.select import (
     inline_table,
     one_task,
 )
-from tidings.engine.statement import KeySlots, PreparedStatement, listable_keys
+from tidings.engine.sql.statement import KeySlots, PreparedStatement, listable_keys
 from tidings.ir.expression import (
     UNTIL,
     WEIGHT,

@@ -35,7 +35,7 @@ LEAF = 10
 """So many keys are a list; of more, Spark would make a set."""
 
 
-def among(wanted: str, values: pa.Array, type: str, dialect: str, *, halves: bool) -> str:
+def among(tested: str, values: pa.Array, type: str, dialect: str, *, halves: bool) -> str:
     """The test whether something is one of some keys.
 
     >>> among("x", pa.array([3, 1, None]), "int", "spark", halves=True)
@@ -44,8 +44,8 @@ def among(wanted: str, values: pa.Array, type: str, dialect: str, *, halves: boo
     present = sorted(v for v in values.to_pylist() if v is not None)
     texts = [_literal(v, type, dialect) for v in present]
     if not halves or len(texts) <= LEAF:
-        return _list(wanted, texts)
-    return f"({_list(wanted, texts)} AND {_tree(wanted, texts)})"
+        return _list(tested, texts)
+    return f"({_list(tested, texts)} AND {_tree(tested, texts)})"
 
 
 _PLACES = 12
@@ -55,7 +55,7 @@ RANGES = 32
 """Keys too many to be listed lie within so many ranges."""
 
 
-def within(wanted: str, values: pa.Array, type: str, dialect: str) -> str:
+def within(tested: str, values: pa.Array, type: str, dialect: str) -> str:
     """A test that holds for all of some keys and not for what is far from them.
 
     >>> within("x", pa.array([1, 2, 3, 90]), "int", "spark")
@@ -67,7 +67,7 @@ def within(wanted: str, values: pa.Array, type: str, dialect: str) -> str:
     breaks = sorted(_breaks(present, type))
     starts, ends = [0, *breaks], [*breaks, len(present)]
     parts = (
-        f"({wanted} >= {_literal(present[a], type, dialect)} AND {wanted} <= {_literal(present[b - 1], type, dialect)})"
+        f"({tested} >= {_literal(present[a], type, dialect)} AND {tested} <= {_literal(present[b - 1], type, dialect)})"
         for a, b in zip(starts, ends, strict=True)
     )
     return f"({' OR '.join(parts)})"
@@ -93,16 +93,16 @@ def _numbers(texts: list[str]) -> list[int]:
     return [number(text) for text in texts]
 
 
-def _list(wanted: str, keys: list[str]) -> str:
-    return f"{wanted} IN ({', '.join(keys) or 'NULL'})"
+def _list(tested: str, keys: list[str]) -> str:
+    return f"{tested} IN ({', '.join(keys) or 'NULL'})"
 
 
-def _tree(wanted: str, keys: list[str]) -> str:
+def _tree(tested: str, keys: list[str]) -> str:
     if len(keys) <= LEAF:
-        return _list(wanted, keys)
+        return _list(tested, keys)
     half = len(keys) // 2
-    below, others = _tree(wanted, keys[:half]), _tree(wanted, keys[half:])
-    return f"(({wanted} < {keys[half]} AND {below}) OR ({wanted} >= {keys[half]} AND {others}))"
+    below, others = _tree(tested, keys[:half]), _tree(tested, keys[half:])
+    return f"(({tested} < {keys[half]} AND {below}) OR ({tested} >= {keys[half]} AND {others}))"
 
 
 def _literal(value: object, type: str, dialect: str) -> str:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tidings.engine.arrow import arrow_type
-from tidings.engine.literals import among, literals, within
+from tidings.engine.sql.literals import among, literals, within
 
 VALUES: list[tuple[str, list[Any]]] = [
     ("int", [0, -1, 2147483647, -2147483648]),

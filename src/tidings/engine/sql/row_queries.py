@@ -8,11 +8,12 @@ import pyarrow as pa
 from sqlglot import exp
 
 from tidings.engine.backend import Backend
-from tidings.engine.dialect import printed
-from tidings.engine.literals import literals
-from tidings.engine.lower import source_name
-from tidings.engine.scalar import quoted
 from tidings.engine.source import Source
+from tidings.engine.sql.dialect import printed
+from tidings.engine.sql.literals import literals
+from tidings.engine.sql.lower import source_name
+from tidings.engine.sql.scalar import quoted, scalar
+from tidings.ir.expression import Expression
 from tidings.ir.relation import Column, Version
 
 
@@ -51,3 +52,14 @@ def file_columns(
 
 def _constant(value: pa.Scalar | None, type: str, dialect: str) -> str:
     return literals(pa.chunked_array([[None if value is None else value.as_py()]]), type, dialect)
+
+
+def values_query(relation: str, alias: str, expressions: Sequence[tuple[Expression, str]]) -> str:
+    """A query of DuckDB for expressions over the rows of a relation, each as a type; its columns are c0, c1, …
+
+    >>> from tidings.ir.expression import read
+    >>> values_query("some rows", "r", [(read("r.x + 1"), "bigint")])
+    'SELECT CAST("r"."x" + 1 AS BIGINT) AS c0 FROM "some rows" AS "r"'
+    """
+    items = (f"{scalar(e, 'duckdb', True, {}, type)} AS c{n}" for n, (e, type) in enumerate(expressions))
+    return f"SELECT {', '.join(items)} FROM {quoted(relation, 'duckdb')} AS {quoted(alias, 'duckdb')}"

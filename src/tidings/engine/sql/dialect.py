@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from tidings.engine.scalar import in_own_words
+from tidings.engine.sql.scalar import in_own_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,9 +17,9 @@ class Dialect:
     casts_items: bool
     """Whether computed columns are cast to their types, where the engine's own typing is not Spark's."""
     one_task: bool
-    """Whether small work is to be one task; see :mod:`tidings.engine.select`."""
+    """Whether small work is to be one task; see :mod:`tidings.engine.sql.select`."""
     halves: bool = False
-    """Whether long lists of keys are searched by halving; see :mod:`tidings.engine.literals`."""
+    """Whether long lists of keys are searched by halving; see :mod:`tidings.engine.sql.literals`."""
 
 
 def printed(query: exp.Query, dialect: Dialect) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidings.engine.layout import WIDTH, after, connected, enclosed, listed, text, with_named
+from tidings.engine.sql.layout import WIDTH, after, connected, enclosed, listed, text, with_named
 
 
 def test_a_piece_stands_at_any_depth() -> None:

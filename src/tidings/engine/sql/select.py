@@ -16,8 +16,8 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from tidings.engine.layout import Lines, after, connected, enclosed, listed
-from tidings.engine.scalar import Names, column_name, quoted, scalar
+from tidings.engine.sql.layout import Lines, after, connected, enclosed, listed
+from tidings.engine.sql.scalar import Names, column_name, quoted, scalar
 from tidings.ir.expression import Expression, aliases, cast, equality, typed_null
 from tidings.ir.relation import Field, Values
 
@@ -27,7 +27,7 @@ _ROWS = "__rows"
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """How an engine writes expressions; see :mod:`tidings.engine.scalar`."""
+    """How an engine writes expressions; see :mod:`tidings.engine.sql.scalar`."""
 
     language: str
     strict: bool
@@ -100,8 +100,8 @@ def flat(
     block: Block, items: list[SelectItem], writing: Writing, options: SelectOptions = PLAIN, outer: Names | None = None
 ) -> Lines:
     """One SELECT with all sources in its FROM clause; ``outer`` are the names of columns from around it."""
-    own = frozenset().union(*(s.aliases for s in block.sources))
-    names = {r: name for r, name in (outer or {}).items() if r[0] not in own}
+    local = frozenset().union(*(s.aliases for s in block.sources))
+    names = {r: name for r, name in (outer or {}).items() if r[0] not in local}
     joined, left = _joined(block)
     rows: Lines = ()
     for source, ready in joined:
@@ -205,8 +205,8 @@ def _joined(block: Block) -> tuple[list[tuple[FromItem, list[Expression]]], list
     joined = []
     for source in _connected(block.sources, [mentioned for _, mentioned in waiting]):
         seen |= source.aliases
-        own = source.aliases
-        ready = [len(m) > 1 and m <= seen and bool(m & own) for _, m in waiting]
+        new = source.aliases
+        ready = [len(m) > 1 and m <= seen and bool(m & new) for _, m in waiting]
         joined.append((source, [c for (c, _), now in zip(waiting, ready, strict=True) if now]))
         waiting = [w for w, now in zip(waiting, ready, strict=True) if not now]
     return joined, [c for c, _ in waiting]
@@ -217,12 +217,12 @@ def _connected(sources: list[FromItem], mentioned: list[frozenset[str]]) -> Iter
     rest = [(s, s.aliases) for s in sorted(sources, key=lambda s: not s.active)]
     seen: frozenset[str] = frozenset()
     while rest:
-        place = next((n for n, (_, own) in enumerate(rest) if _links(mentioned, seen, own)), 0)
-        source, own = rest.pop(place)
-        seen |= own
+        place = next((n for n, (_, source_aliases) in enumerate(rest) if _links(mentioned, seen, source_aliases)), 0)
+        source, source_aliases = rest.pop(place)
+        seen |= source_aliases
         yield source
 
 
-def _links(mentioned: list[frozenset[str]], seen: frozenset[str], own: frozenset[str]) -> bool:
+def _links(mentioned: list[frozenset[str]], seen: frozenset[str], source_aliases: frozenset[str]) -> bool:
     """Whether some condition speaks of rows seen and of the source, and of nothing else."""
-    return any(m & seen and m & own and m <= seen | own for m in mentioned)
+    return any(m & seen and m & source_aliases and m <= seen | source_aliases for m in mentioned)

@@ -7,9 +7,9 @@ import pytest
 from tests.unit.schema import only_term, plan, program
 from tidings.delta.restrict import restrictions
 from tidings.engine.duckdb import DuckDB
-from tidings.engine.lower import lower, source_name
 from tidings.engine.spark import Spark
-from tidings.engine.statement import PreparedStatement, listable_keys
+from tidings.engine.sql.lower import lower, source_name
+from tidings.engine.sql.statement import PreparedStatement, listable_keys
 from tidings.ir.relation import Relation, Version
 
 DIALECT = DuckDB.dialect

@@ -15,7 +15,7 @@ from sqlglot import exp, parse_one
 from sqlglot.dialects.dialect import Dialect as Language
 from sqlglot.generator import Generator
 
-from tidings.engine.ordered_fold import by_folding
+from tidings.engine.sql.ordered_fold import by_folding
 from tidings.ir.expression import AVERAGE, Expression, Ref, cast, ref
 
 Names: TypeAlias = Mapping[Ref, str]
@@ -34,9 +34,9 @@ def scalar(expression: Expression, language: str, strict: bool, names: Names, ty
     >>> scalar(read("q.x % 2"), "duckdb", True, {("q", "x"): "rows.x"}, "int")
     'CAST(rows.x % 2 AS INT)'
     """
-    own = ref(expression)
-    if own is not None and type is None:
-        return names.get(own) or column_name(*own, language)
+    reference = ref(expression)
+    if reference is not None and type is None:
+        return names.get(reference) or column_name(*reference, language)
     if not names:
         return _text(expression, type, language, strict)
     template = _template(expression, type, language, strict)
@@ -89,8 +89,8 @@ def in_own_words(tree: Expression, strict: bool) -> Expression:
             case "timestamp_micros":
                 instant = exp.Anonymous(this="make_timestamp", expressions=node.expressions)
                 node.replace(exp.Cast(this=instant, to=exp.DataType.build("timestamptz")))
-    own: Expression = whole.expressions[0].pop()
-    return own
+    result: Expression = whole.expressions[0].pop()
+    return result
 
 
 def _divided(call: exp.Anonymous) -> Expression:
@@ -102,13 +102,13 @@ def _divided(call: exp.Anonymous) -> Expression:
 def _in_whole_numbers(call: exp.Anonymous) -> Expression:
     """An average where dividing decimals makes them floating: in whole numbers, rounded half away from zero."""
     total, count, places = call.expressions
-    own, more = int(places.name), int(places.name) + 4
-    units = f"CAST(ABS(t) * {10**own} AS HUGEINT)"
+    scale, more = int(places.name), int(places.name) + 4
+    units = f"CAST(ABS(t) * {10**scale} AS HUGEINT)"
     unit = f"CAST('0.{'0' * (more - 1)}1' AS DECIMAL({more + 1}, {more}))"
     rounded = f"CAST(({units} * {2 * 10**4} + n) // (2 * n) AS DECIMAL(38, 0)) * {unit}"
-    found = parse_one(f"(CASE WHEN t < 0 THEN -({rounded}) ELSE {rounded} END)", dialect="duckdb")
+    template = parse_one(f"(CASE WHEN t < 0 THEN -({rounded}) ELSE {rounded} END)", dialect="duckdb")
     by = {"t": exp.Paren(this=total), "n": exp.Paren(this=count)}
-    return found.transform(lambda node: by[node.name].copy() if isinstance(node, exp.Column) else node)
+    return template.transform(lambda node: by[node.name].copy() if isinstance(node, exp.Column) else node)
 
 
 def _without_nulls(call: exp.ArrayAgg) -> None:
@@ -149,13 +149,13 @@ def _printer(language: str) -> _Printer:
 
 @cache
 def _printer_class(language: str) -> type[_Printer]:
-    own = Language.get_or_raise(language).generator_class
+    dialect_generator = Language.get_or_raise(language).generator_class
 
     def column_sql(self: _Printer, node: exp.Column) -> str:
         """A bound column as its place among the columns, between two marks."""
         if not node.table:
-            return own.column_sql(self, node)
+            return dialect_generator.column_sql(self, node)
         self.columns.append((node.table, node.name))
         return f"{_MARK}{len(self.columns) - 1}{_MARK}"
 
-    return type(f"Open{own.__name__}", (own,), {"column_sql": column_sql})
+    return type(f"Open{dialect_generator.__name__}", (dialect_generator,), {"column_sql": column_sql})
