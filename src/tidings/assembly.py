@@ -104,6 +104,10 @@ class Parts:
     """Is set when there may be something to deliver."""
 
     @property
+    def compiled(self) -> CompiledPlans:
+        return self.maintenance.compiled
+
+    @property
     def registry(self) -> RuleRegistry:
         return self.rules.registry
 

@@ -45,6 +45,6 @@ def test_an_immediate_action_moves_the_cursor_with_its_transaction(db: Database)
           WITH (condition = 'detached', action = 'immediate');
         UPDATE stock SET qty = 5 WHERE item = 1; UPDATE stock SET qty = 5 WHERE item = 2
     """)
-    db._detached.conditions.judge()
+    db._parts.detached.conditions.judge()
     assert rows(db, "orders") == [(1, 1), (2, 1)]
     assert [f.state for f in db._parts.registry.store.firings()] == ["done", "done"]

@@ -30,7 +30,7 @@ def test_only_what_something_happens_to_is_recorded(db: Database, clock: ManualC
     db.advance()
     db.sql("UPDATE stock SET qty = 5 WHERE item = 1")
     (rule,) = db._parts.registry.rules()
-    tracked = tracker.track(rule, db.time, db._rules.silences)
+    tracked = tracker.track(rule, db.time, db._parts.rules.silences)
     assert tracked.fired == []
     (instance,) = tracked.instances.values()
     assert instance is not None
