@@ -80,7 +80,7 @@ class RuleSystemTables:
         options = rule.options
         activations = None
         if rule.activations is not None:
-            activations = self.registry.binder.relations.table(rule.activations).size(self.timeline.time)
+            activations = self.registry.binder.relations.table(rule.activations).history.size(self.timeline.time)
         return (
             *(rule.name, record.enabled, options.priority, "nervous" if options.nervous else "strict"),
             *(rule.condition_coupling, rule.action_coupling, summary(rule.action), options.group, activations),

@@ -56,7 +56,7 @@ def test_errors_are_recorded_and_cleared(db: Database, registry: RuleRegistry) -
 
 def test_a_rule_that_cannot_be_bound_is_left_out_and_marked(db: Database, registry: RuleRegistry) -> None:
     db._parts.storage.relations.remove(db._parts.storage.relations.table("log"))
-    db._parts.compiled.forget()
+    db._parts.registry.compiled.forget()
     assert [r.name for r in registry.rules()] == ["a"]
     assert registry.failing() == {2}
 
