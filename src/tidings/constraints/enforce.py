@@ -99,12 +99,12 @@ class Enforcer:
         if not deleted:
             return
         keys = row_keys(change.rows)
-        short = [n for n in deleted if change.table.logged(keys[n]) < -change.weights[n]]
+        short = [n for n in deleted if change.table.net[keys[n]] < -change.weights[n]]
         if not short:
             return
         in_base = self.finder.in_base(change.table, change.rows.take(pa.array(short, pa.int64())))
         for n in short:
-            if change.table.logged(keys[n]) + in_base[keys[n]] < -change.weights[n]:
+            if change.table.net[keys[n]] + in_base[keys[n]] < -change.weights[n]:
                 raise MissingRow(table=change.table.name, row=change.values(n))
 
     def _check_required(self, change: NetChange, came: list[int], added: pa.Table) -> None:

@@ -128,7 +128,7 @@ class Tables:
             if constant is not None:
                 added.append((name, value_text(constant)))
         lacking = [n for n in alteration.required if n not in dict(added)]
-        if lacking and table.size(self.timeline.time):
+        if lacking and table.history.size(self.timeline.time):
             reason = f"the rows {table.name} has would have no value for {', '.join(lacking)}"
             raise InvalidExpression(alteration.place, "give it a DEFAULT", reason=reason)
         old = table.constraints

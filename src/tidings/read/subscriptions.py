@@ -113,7 +113,7 @@ class Feed:
     def instants(self, since: int, until: int) -> list[int]:
         """The instants after ``since`` and before ``until`` at which something was committed that the query reads."""
         tables = self._influents() - {CLOCK}
-        times = {t for r in tables for t in self._relations.rows(r).times(since, until)}
+        times = {t for r in tables for t in self._relations.rows(r).history.times(since, until)}
         return sorted(times - {until})
 
     def _influents(self) -> frozenset[str]:

@@ -80,7 +80,8 @@ class RuleSystemTables:
         options = rule.options
         activations = None
         if rule.condition.activations is not None:
-            activations = self.registry.binder.relations.table(rule.condition.activations).size(self.timeline.time)
+            table = self.registry.binder.relations.table(rule.condition.activations)
+            activations = table.history.size(self.timeline.time)
         return (
             *(rule.name, record.enabled, options.priority, "nervous" if options.nervous else "strict"),
             *(rule.condition_coupling, rule.action_coupling, summary(rule.action), options.group, activations),

@@ -95,7 +95,7 @@ class Folding:
     def fold(self) -> int:
         """Fold every table that has a log, now; how many there were."""
         self._settle()
-        due = [t for t in self.storage.tables() if t.since_base() and t.damage is None]
+        due = [t for t in self.storage.tables() if t.history.since_base() and t.damage is None]
         for table in due:
             self.storage.snapshots.fold(table, merge=self._merges(table))
             self._succeeded(table)
@@ -120,8 +120,8 @@ class Folding:
         return tuple(
             TableStatus(
                 t.name,
-                t.size(t.last),
-                t.since_base(),
+                t.history.size(t.last),
+                t.history.since_base(),
                 t.forgotten,
                 t.id in self._running,
                 str(t.damage) if t.damage is not None else self.failures.get(t.name),
@@ -132,7 +132,7 @@ class Folding:
     def _is_due(self, table: Table) -> bool:
         if table.id in self._running or table.damage is not None:
             return False
-        return table.since_base() > max(self.policy.limit(table), self._not_before.get(table.id, 0))
+        return table.history.since_base() > max(self.policy.limit(table), self._not_before.get(table.id, 0))
 
     def _start(self, table: Table) -> None:
         job = self.storage.snapshots.fold_job(table, merge=self._merges(table))
@@ -158,7 +158,7 @@ class Folding:
 
     def _merges(self, table: Table) -> bool:
         """Whether the log of a table has so many entries that a fold makes one of them."""
-        return table.entries() > self.policy.entries
+        return table.history.entries() > self.policy.entries
 
     def _settle(self) -> None:
         """Wait for the folds that are under way."""
@@ -197,7 +197,7 @@ class Folding:
 
     def _failed(self, table: Table, failure: Exception | None) -> None:
         self.failures[table.name] = str(failure)
-        self._not_before[table.id] = table.since_base() + self.policy.limit(table)
+        self._not_before[table.id] = table.history.since_base() + self.policy.limit(table)
         _logger.warning("%s could not be folded: %s", table.name, failure)
 
     def _succeeded(self, table: Table) -> None:

@@ -113,7 +113,7 @@ class FileSnapshots:
 
     def fold(self, table: Table, *, merge: bool) -> None:
         record = self._written(table, table.last)
-        entry = merged(self.root, table.id, table.unfolded()()) if merge else None
+        entry = merged(self.root, table.id, table.history.unfolded()()) if merge else None
         adopt(self.journal, self, table, Snapshot(self.root, record, table.columns, table.key_column), entry)
 
     def fold_job(self, table: Table, *, merge: bool) -> FoldJob:
@@ -123,7 +123,7 @@ class FileSnapshots:
             target=SnapshotTarget.of(table, self.root),
             base=None if snapshot is None else snapshot.record,
             added_values=table.added_values,
-            entries=table.unfolded(),
+            entries=table.history.unfolded(),
             at=table.last,
             merge=merge,
         )

@@ -122,7 +122,7 @@ class Storage:
         tables = self.tables()
         behind = [v.until for v in self.relations.stored() if v.error is None and not v.is_outdated]
         before = min([before, *self.rule_cursors.values(), *behind])
-        horizons = {t.id: horizon for t in tables if (horizon := t.horizon(before)) is not None}
+        horizons = {t.id: horizon for t in tables if (horizon := t.history.horizon(before)) is not None}
         if horizons:
             self.journal.forget(horizons)
             for table in tables:

@@ -115,7 +115,7 @@ class Planner:
         """Those of some relations that changed in a batch; the clock always does."""
         if since >= until:
             return frozenset()
-        return frozenset(r for r in relations if r == CLOCK or self.relations.rows(r).changed(since, until))
+        return frozenset(r for r in relations if r == CLOCK or self.relations.rows(r).history.changed(since, until))
 
     def _batch_changes(self, request: WaveRequest) -> _BatchChanges:
         since, until, precomputed = request.since, request.until, request.precomputed
@@ -125,7 +125,7 @@ class Planner:
         below = influents(request.plan, {n: d for n, d in definitions.items() if n not in precomputed})
         inputs = (tables & below) | frozenset(r for r in below if r in precomputed and _size(precomputed[r]))
         merged = frozenset(n for n, node in groupings.items() if self._merges(node, definitions, since, until))
-        instants = _distinct([self.relations.rows(r).instants(since, until) for r in tables - {CLOCK}])
+        instants = _distinct([self.relations.rows(r).history.instants(since, until) for r in tables - {CLOCK}])
         return _BatchChanges(definitions, tables, inputs, merged, instants)
 
     def _compiled_programs(self, request: WaveRequest, batch: _BatchChanges) -> tuple[Program, Program]:
@@ -154,7 +154,7 @@ class Planner:
         """The number of changes of a relation in a batch."""
         if relation in request.precomputed:
             return _size(request.precomputed[relation])
-        return self.relations.rows(relation).change_count(request.since, request.until)
+        return self.relations.rows(relation).history.change_count(request.since, request.until)
 
     def _sizes(self, request: WaveRequest, batch: _BatchChanges, *, in_process: bool) -> Sizes:
         """What the estimates need to know of the relations of a batch."""
@@ -165,7 +165,7 @@ class Planner:
             return self.storage.fanout(self.relations.rows(relation), column)
 
         return Sizes(
-            lambda relation: self.relations.rows(relation).size(request.since),
+            lambda relation: self.relations.rows(relation).history.size(request.since),
             lambda relation: self._changed_rows(request, relation),
             len(batch.instants),
             fanout,
@@ -180,7 +180,7 @@ class Planner:
         below = normalise(grouping.input, definitions)
         tables = influents(below, definitions)
         growing = all(isinstance(n, _GROWING) for n in walk(below)) and CLOCK not in tables
-        return growing and all(self.relations.rows(t).only_grows(since, until) for t in tables)
+        return growing and all(self.relations.rows(t).history.only_grows(since, until) for t in tables)
 
 
 def _distinct(parts: list[pa.Array]) -> pa.Array:

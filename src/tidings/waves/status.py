@@ -65,6 +65,6 @@ def _pending(relations: Relations, view: StoredView, time: int) -> int | None:
     """The number of changed rows that a view has not taken in yet; None if they are not retained."""
     below = influents(view.plan, relations.definitions()) - {CLOCK}
     try:
-        return sum(relations.rows(r).change_count(view.until, max(view.until, time)) for r in below)
+        return sum(relations.rows(r).history.change_count(view.until, max(view.until, time)) for r in below)
     except HistoryGone:
         return None

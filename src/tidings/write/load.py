@@ -48,7 +48,7 @@ class Loader:
     def _load_first_rows(self, target: Table, data: Any, sorted_by: str | None, hook: LoadHook | None) -> None:
         """Give an empty table its first rows; stored views that read it begin anew."""
         storage, enforcer, timeline = self.commits.storage, self.commits.enforcer, self.commits.timeline
-        if target.base is not None or target.times(-1, timeline.time):
+        if target.base is not None or target.history.times(-1, timeline.time):
             raise InvalidRow(row=1, table=target.name, reason="only a table without rows can be loaded")
         names = [c.name for c in target.columns]
         key = next((n for n in names if n.lower() == (sorted_by or target.key_column).lower()), None)

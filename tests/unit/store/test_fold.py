@@ -16,6 +16,7 @@ from tidings.engine.backend import Backend
 from tidings.engine.duckdb import DuckDB
 from tidings.errors import EngineFailed
 from tidings.store.fold import FoldPolicy
+from tidings.store.relation.log_range import LogRange
 from tidings.store.relation.table import Table
 
 
@@ -53,7 +54,7 @@ def test_a_log_that_has_grown_is_folded(db: Database) -> None:
     put(db, 3)
     assert db._parts.folding.running == {table(db).id}
     db._parts.folding._settle()
-    assert (table(db).since_base(), table(db).base_size, table(db).base_time) == (0, 3, 3)
+    assert (table(db).history.since_base(), table(db).base_size, table(db).base_time) == (0, 3, 3)
     assert numbers(db) == [1, 2, 3]
 
 
@@ -96,7 +97,7 @@ def test_commits_go_on_while_a_fold_is_under_way(db: Database, slow: Slow) -> No
     slow.go.set()
     db._parts.folding._settle()
     assert slow.thread == "tidings-fold"
-    assert (table(db).base_time, table(db).base_size, table(db).since_base()) == (1, 3, 2)
+    assert (table(db).base_time, table(db).base_size, table(db).history.since_base()) == (1, 3, 2)
     assert numbers(db) == [2, 3, 4]
     assert [(c.row["x"], c.time, c.weight) for c in db.changes("t", per_commit=True).rows()] == [
         (1, 1, 1),
@@ -113,7 +114,7 @@ def test_closing_waits_and_adopts(db: Database, slow: Slow, path: Path) -> None:
     slow.go.set()
     db.close()
     with tidings.open(path, engine="duckdb") as again:
-        assert (table(again).base_size, table(again).since_base()) == (3, 0)
+        assert (table(again).base_size, table(again).history.since_base()) == (3, 0)
 
 
 def test_closing_begins_nothing(db: Database, slow: Slow, path: Path) -> None:
@@ -126,7 +127,7 @@ def test_closing_begins_nothing(db: Database, slow: Slow, path: Path) -> None:
     db.close()
     with tidings.open(path, engine="duckdb") as again:
         assert table(again).base_size == 3
-        assert again._parts.relations.table("u").since_base() in (0, 5)
+        assert again._parts.relations.table("u").history.since_base() in (0, 5)
         assert len(again.query("u")) == 5
 
 
@@ -145,7 +146,7 @@ def test_rows_with_maps_and_repeated_rows(path: Path) -> None:
         )
         assert db.query("m").rows() == [{"x": 1, "m": [("k", 1)]}] * 4
         assert not db._parts.folding.failures
-        assert table(db).since_base() == 0
+        assert table(db).history.since_base() == 0
 
 
 def test_a_dropped_table_has_no_use_for_its_fold(db: Database, slow: Slow, path: Path) -> None:
@@ -201,8 +202,8 @@ def test_a_fold_that_fails_is_told_and_tried_again_later(
 def test_rows_of_folded_entries_are_let_go(db: Database) -> None:
     put(db, 1, 2, 3)
     db._parts.folding._settle()
-    log = table(db)._log
-    assert log.at_hand((0, 0), log.end) is None
+    log = table(db).entry_log
+    assert LogRange(log, (0, 0), log.end).rows_in_memory() is None
     assert sorted(r["x"] for r in db.query("t", as_of=0).rows()) == []
     assert len(db.changes("t")) == 3
 
@@ -243,7 +244,7 @@ def test_rows_come_from_the_catalog_after_opening(path: Path) -> None:
         db._parts.folding.policy = FoldPolicy(2, 0.0)
         assert numbers(db) == [1, 3]
         db._parts.folding._settle()
-        assert (table(db).base_size, table(db).since_base()) == (2, 0)
+        assert (table(db).base_size, table(db).history.since_base()) == (2, 0)
 
 
 def test_in_memory_folds_are_at_once() -> None:
@@ -252,10 +253,10 @@ def test_in_memory_folds_are_at_once() -> None:
         db.sql("CREATE TABLE t (x INT, s STRING)")
         put(db, 1, 2, 3)
         put(db, 4)
-        assert (table(db).base_size, table(db).since_base()) == (3, 1)
+        assert (table(db).base_size, table(db).history.since_base()) == (3, 1)
         db._parts.folding.policy = FoldPolicy(2, 0.0, in_memory=2)
         put(db, 5, 6, 7)
-        assert table(db).since_base() == 4
+        assert table(db).history.since_base() == 4
         assert db.fold() == 1
         assert (table(db).base_size, numbers(db)) == (7, [1, 2, 3, 4, 5, 6, 7])
         assert sorted(r["x"] for r in db.query("t", as_of=1).rows()) == [1, 2, 3]

@@ -71,16 +71,16 @@ def condition_delta(scheduler: Scheduler) -> ConditionDelta:
 def _judged_alone(rule: Rule, relations: Relations, since: int, until: int) -> set[int]:
     """The instants whose transactions have to be judged by themselves."""
     if rule.condition.changes_of is not None or rule.is_nervous:
-        return {time for table in _tables(rule, relations) for time in table.times(since, until)}
+        return {time for table in _tables(rule, relations) for time in table.history.times(since, until)}
     if rule.condition.activations is not None and not rule.options.initial:
-        return set(relations.table(rule.condition.activations).times(since, until))
+        return set(relations.table(rule.condition.activations).history.times(since, until))
     return set()
 
 
 def _signal_ends(rule: Rule, relations: Relations, since: int, until: int) -> set[int]:
     """The instants at which signals are gone."""
     signals = [table for table in _tables(rule, relations) if table.role == "event"]
-    return {time for table in signals for time in table.times(since, until) if not _has_inserts(table, time)}
+    return {time for table in signals for time in table.history.times(since, until) if not _has_inserts(table, time)}
 
 
 def _has_inserts(table: Table, at: int) -> bool:

@@ -167,7 +167,7 @@ def _instants(event: SimpleEvent, relations: Relations, since: int, until: int) 
             if not isinstance(table, Table):
                 return []
             start = max(since, table.forgotten)
-            return [t for t in table.times(start, until) if _is_at(event, table, t)] if start < until else []
+            return [t for t in table.history.times(start, until) if _is_at(event, table, t)] if start < until else []
         case Every(interval=interval):
             first = (since // interval + 1) * interval
             return list(range(first, until + 1, interval))

@@ -102,7 +102,7 @@ class InstanceTracker:
         relations, options = self.scheduler.relations, rule.options
         activated = set[int]()
         if rule.condition.activations is not None and not options.initial:
-            activated = set(relations.table(rule.condition.activations).times(since, until))
+            activated = set(relations.table(rule.condition.activations).history.times(since, until))
         events = None if rule.event is None else set(instants(rule.event, relations, since, until, rule.record.created))
 
         def is_change(at: int) -> bool:
