@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tidings import Database
 from tidings.compiled import CompiledPlans
+from tidings.define.binder import ViewBinder
 from tidings.ir.relation import Relation
 from tidings.read.answers import Answers
 from tidings.read.bound_plans import BoundPlans
@@ -22,6 +23,10 @@ def plans_of(db: Database) -> BoundPlans:
 
 def answers_of(db: Database) -> Answers:
     return db._parts.answers
+
+
+def binder_of(db: Database) -> ViewBinder:
+    return db._parts.maintenance.views.binder
 
 
 def compiled_of(db: Database) -> CompiledPlans:

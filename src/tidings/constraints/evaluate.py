@@ -53,8 +53,13 @@ class Evaluator:
 
     runner: Runner
     _process: DuckDB | None = field(init=False, default=None)
-    _constants: dict[tuple[str, str], Any] = field(init=False, default_factory=dict)
-    _bound: dict[tuple[str, tuple[Column, ...], str], Project] = field(init=False, default_factory=dict)
+    _constants: dict[tuple[str, str], Any] = field(init=False)
+    """The values of defaults, by text and type."""
+    _bound: dict[tuple[str, tuple[Column, ...], str], Project] = field(init=False)
+    """The plans of conditions, by table, columns and text."""
+
+    def __post_init__(self) -> None:
+        self._constants, self._bound = self.runner.compiled.section(), self.runner.compiled.section()
 
     @property
     def process(self) -> DuckDB:

@@ -18,7 +18,7 @@ def dependencies(db: Database) -> RuleDependencies:
         CREATE RULE ring ON SIGNAL bell OR INSERT INTO log WHEN SELECT item FROM stock DO NOTIFY 'x';
         CREATE RULE watch WHEN SELECT new.item FROM CHANGES(low, item) DO NOTIFY 'x'
     """)
-    return RuleDependencies(db._registry, db._storage.relations)
+    return RuleDependencies(db._parts.registry, db._parts.storage.relations)
 
 
 @pytest.mark.parametrize(

@@ -28,15 +28,15 @@ ROWS = pa.table({"item": pa.array([1, 2], pa.int32())})
 )
 def test_states(db: Database, action: str, ran: bool, silenced: bool, state: str, messages: int) -> None:
     db.sql(f"CREATE RULE r {LOW} DO {action}")
-    (rule,) = db._registry.rules()
-    batch = FiringBatch(db._registry.store)
+    (rule,) = db._parts.registry.rules()
+    batch = FiringBatch(db._parts.registry.store)
     batch.add([Fired(rule, ROWS, ran=ran, silenced=silenced)], time=5, depth=2, now=9)
-    with db._storage.rule_tables.writing() as connection:
+    with db._parts.storage.rule_tables.writing() as connection:
         batch.write(connection)
-    (firing,) = db._registry.store.firings()
+    (firing,) = db._parts.registry.store.firings()
     assert (firing.id, firing.rule, firing.time, firing.state, firing.depth) == (1, "r", 5, state, 2)
     assert firing.rows.to_pylist() == ROWS.to_pylist()
     assert firing.finished == (None if state in ("waiting", "gathered") else 5)
-    entries = Outbox(db._storage.rule_tables).entries()
+    entries = Outbox(db._parts.storage.rule_tables).entries()
     assert [(e.message.firing, e.message.created) for e in entries] == [(1, 9)] * messages
     assert [json.loads(e.message.payload)["data"]["rows"] for e in entries] == [ROWS.to_pylist()] * messages

@@ -15,7 +15,7 @@ ORDER = f"DO INSERT INTO orders SELECT item, 1 FROM condition {NOW}"
 @pytest.fixture
 def registry(db: Database) -> RuleRegistry:
     db.sql(f"CREATE RULE a {LOW} {ORDER}; CREATE RULE b ON INSERT INTO log WHEN SELECT item FROM lim {ORDER}")
-    return db._registry
+    return db._parts.registry
 
 
 def test_records_by_name(registry: RuleRegistry) -> None:
@@ -55,8 +55,8 @@ def test_errors_are_recorded_and_cleared(db: Database, registry: RuleRegistry) -
 
 
 def test_a_rule_that_cannot_be_bound_is_left_out_and_marked(db: Database, registry: RuleRegistry) -> None:
-    db._storage.relations.remove(db._storage.relations.table("log"))
-    db._compiled.forget()
+    db._parts.storage.relations.remove(db._parts.storage.relations.table("log"))
+    db._parts.registry.compiled.forget()
     assert [r.name for r in registry.rules()] == ["a"]
     assert registry.failing() == {2}
 
@@ -74,8 +74,8 @@ def test_a_rule_by_its_name_or_from_a_text(db: Database, registry: RuleRegistry)
 
 def test_the_cursor_moves(db: Database) -> None:
     db.sql(f"CREATE RULE late {LOW} DO NOTIFY 'x' WITH (condition = 'detached')")
-    (rule,) = db._registry.rules()
+    (rule,) = db._parts.registry.rules()
     db.sql("UPDATE stock SET qty = 5 WHERE item = 1")
     before = rule.cursor
     db.advance()
-    assert rule.cursor == db._registry.record("late").until == db.time > before
+    assert rule.cursor == db._parts.registry.record("late").until == db.time > before

@@ -14,7 +14,7 @@ from tidings.rules.action.payload import as_json, payload
 
 
 def test_a_payload_has_a_type_an_instant_and_the_rows(db: Database) -> None:
-    rule = db._registry.find_or_propose(f"CREATE RULE r {LOW} DO NOTIFY 'x'")
+    rule = db._parts.registry.find_or_propose(f"CREATE RULE r {LOW} DO NOTIFY 'x'")
     message = json.loads(payload(rule, 7, 1_500_000, pa.table({"item": [1]})))
     assert message["type"] == "rule.r"
     assert message["timestamp"].startswith("1970-01-01T00:00:01.5")

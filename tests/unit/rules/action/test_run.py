@@ -16,9 +16,9 @@ INSTANCES = pa.table({"item": pa.array([1, 2], pa.int32())})
 
 
 def run(db: Database, action: str, instances: pa.Table = INSTANCES) -> None:
-    rule = db._registry.find_or_propose(f"CREATE RULE r {LOW} DO {action}")
-    with db._transactions.begin() as workspace:
-        db._rules.actions.run(rule, instances, workspace)
+    rule = db._parts.registry.find_or_propose(f"CREATE RULE r {LOW} DO {action}")
+    with db._parts.transactions.begin() as workspace:
+        db._parts.rules.actions.run(rule, instances, workspace)
 
 
 def test_sql_reads_the_instances(db: Database) -> None:
@@ -70,9 +70,9 @@ def test_raise_refuses_with_the_instances(db: Database) -> None:
 
 
 def test_procedures_that_are_not_registered(db: Database) -> None:
-    rule = db._registry.find_or_propose(f"CREATE RULE r {LOW} DO CALL nobody()")
-    assert isinstance(db._rules.actions.missing_procedure(rule), UnknownProcedure)
+    rule = db._parts.registry.find_or_propose(f"CREATE RULE r {LOW} DO CALL nobody()")
+    assert isinstance(db._parts.rules.actions.missing_procedure(rule), UnknownProcedure)
     with pytest.raises(UnknownProcedure):
         run(db, "CALL nobody()")
-    other = db._registry.find_or_propose(f"CREATE RULE r {LOW} DO NOTIFY 'x'")
-    assert db._rules.actions.missing_procedure(other) is None
+    other = db._parts.registry.find_or_propose(f"CREATE RULE r {LOW} DO NOTIFY 'x'")
+    assert db._parts.rules.actions.missing_procedure(other) is None

@@ -14,8 +14,8 @@ from tidings.rules.condition.committed import by_instant, firing_rows_by_instant
 
 
 def judged(db: Database, text: str) -> list[tuple[int, list[dict[str, Any]]]]:
-    rule = db._registry.find_or_propose(text)
-    found = firing_rows_by_instant(db._scheduler, rule, 2_000_000, db.time)
+    rule = db._parts.registry.find_or_propose(text)
+    found = firing_rows_by_instant(db._parts.scheduler, rule, 2_000_000, db.time)
     return [(at // 1_000_000, rows.to_pylist()) for at, rows in found if rows.num_rows]
 
 

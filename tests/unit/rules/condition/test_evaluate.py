@@ -35,14 +35,14 @@ CHANGES = delta((1, 5, 1), (1, 9, -1), (2, 7, 1), (3, 8, -1))
 )
 def test_by_the_when_clause(db: Database, when: str, key: str, expected: list[tuple[Any, ...]]) -> None:
     text = f"CREATE RULE r WHEN {when} SELECT item, qty FROM stock DO NOTIFY 'x' {key}"
-    rule = db._registry.find_or_propose(text)
+    rule = db._parts.registry.find_or_propose(text)
     rows = firing_rows(rule, CHANGES)
     assert rows.column_names == [c.name for c in rule.columns]
     assert sorted(map(str, (tuple(r.values()) for r in rows.to_pylist()))) == sorted(map(str, expected))
 
 
 def test_the_rows_of_changes(db: Database) -> None:
-    rule = db._registry.find_or_propose("CREATE RULE r WHEN SELECT new.qty FROM CHANGES(stock) DO NOTIFY 'x'")
+    rule = db._parts.registry.find_or_propose("CREATE RULE r WHEN SELECT new.qty FROM CHANGES(stock) DO NOTIFY 'x'")
     assert rule.changes_of is not None
     entry = changes_entry(rule.changes_of, CHANGES, 4)
     assert set(entry.column(TIME).to_pylist()) == {4}

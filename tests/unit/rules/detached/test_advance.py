@@ -16,16 +16,16 @@ def test_actions_trigger_conditions(db: Database) -> None:
           WITH (condition = 'detached');
         UPDATE stock SET qty = 5
     """)
-    db._detached.advance()
+    db._parts.detached.advance()
     assert rows(db, "log") == [("ordered", 1), ("ordered", 2)]
 
 
 def test_a_group_is_sent_when_it_is_due(db: Database, clock: ManualClock) -> None:
     db.sql(f"CREATE RULE tell {LOW} DO NOTIFY 'x' WITH (group_wait = INTERVAL '1' MINUTE)")
     db.sql("UPDATE stock SET qty = 5 WHERE item = 1; UPDATE stock SET qty = 5 WHERE item = 2")
-    outbox = Outbox(db._storage.rule_tables)
-    db._detached.advance()
+    outbox = Outbox(db._parts.storage.rule_tables)
+    db._parts.detached.advance()
     assert outbox.entries() == []
     clock.advance(timedelta(minutes=2))
-    db._detached.advance()
+    db._parts.detached.advance()
     assert len(outbox.entries()) == 1

@@ -19,24 +19,26 @@ def rules(db: Database) -> Database:
 
 
 def test_one_fires_and_all_cursors_are_moved(rules: Database) -> None:
-    conditions = rules._detached.conditions
+    conditions = rules._parts.detached.conditions
     assert conditions.judge()
     assert fired(rules) == [("low_stock", 1)]
     assert (
-        {r.cursor for r in rules._registry.rules()} == {r.until for r in rules._registry.store.rules()} == {rules.time}
+        {r.cursor for r in rules._parts.registry.rules()}
+        == {r.until for r in rules._parts.registry.store.rules()}
+        == {rules.time}
     )
     assert not conditions.judge()
 
 
 def test_one_that_fails_stays_where_it_is(rules: Database) -> None:
     rules.sql(f"CREATE RULE bad WHEN SELECT CAST(what AS INT) AS n FROM log DO NOTIFY 'x' {DETACHED}")
-    before = rules._registry.record("bad").until
+    before = rules._parts.registry.record("bad").until
     rules.sql("INSERT INTO log VALUES ('three', 1)")
-    rules._detached.conditions.judge()
-    bad = rules._registry.record("bad")
+    rules._parts.detached.conditions.judge()
+    bad = rules._parts.registry.record("bad")
     assert bad.error is not None
     assert bad.until == before
-    assert rules._registry.record("other").until == rules.time
+    assert rules._parts.registry.record("other").until == rules.time
 
 
 def test_an_immediate_action_moves_the_cursor_with_its_transaction(db: Database) -> None:
@@ -45,6 +47,6 @@ def test_an_immediate_action_moves_the_cursor_with_its_transaction(db: Database)
           WITH (condition = 'detached', action = 'immediate');
         UPDATE stock SET qty = 5 WHERE item = 1; UPDATE stock SET qty = 5 WHERE item = 2
     """)
-    db._detached.conditions.judge()
+    db._parts.detached.conditions.judge()
     assert rows(db, "orders") == [(1, 1), (2, 1)]
-    assert [f.state for f in db._registry.store.firings()] == ["done", "done"]
+    assert [f.state for f in db._parts.registry.store.firings()] == ["done", "done"]

@@ -17,11 +17,11 @@ TEXT = "CREATE RULE r WHEN SELECT item FROM low DO NOTIFY 'x' WITH (for = INTERV
 
 @pytest.fixture
 def tracker(db: Database) -> InstanceTracker:
-    return InstanceTracker(db._storage, db._scheduler)
+    return InstanceTracker(db._parts.storage, db._parts.scheduler)
 
 
 def stored(db: Database) -> list[Instance]:
-    with db._storage.rule_tables.reading() as connection:
+    with db._parts.storage.rule_tables.reading() as connection:
         return instances.every(connection, 1)
 
 
@@ -29,8 +29,8 @@ def test_only_what_something_happens_to_is_recorded(db: Database, clock: ManualC
     db.sql(TEXT)
     db.advance()
     db.sql("UPDATE stock SET qty = 5 WHERE item = 1")
-    (rule,) = db._registry.rules()
-    tracked = tracker.track(rule, db.time, db._rules.silences)
+    (rule,) = db._parts.registry.rules()
+    tracked = tracker.track(rule, db.time, db._parts.rules.silences)
     assert tracked.fired == []
     (instance,) = tracked.instances.values()
     assert instance is not None
@@ -49,7 +49,7 @@ def test_what_holds_when_tracking_starts_does_not_fire(db: Database, clock: Manu
         (1, "alive", True),
         (2, "alive", False),
     ]
-    assert [f.rows.to_pylist() for f in db._registry.store.firings()] == [[{"item": 2}]]
+    assert [f.rows.to_pylist() for f in db._parts.registry.store.firings()] == [[{"item": 2}]]
 
 
 def test_replay_takes_what_held_at_its_start_as_begun(
@@ -60,7 +60,7 @@ def test_replay_takes_what_held_at_its_start_as_begun(
     since = db.time
     clock.set(3_000_000)
     db.sql("UPDATE stock SET qty = 5 WHERE item = 2")
-    rule = db._registry.find_or_propose(TEXT)
+    rule = db._parts.registry.find_or_propose(TEXT)
     replayed = tracker.replay(rule, since, 3_000_000 + MINUTE)
     assert [(at, fired.rows.to_pylist()) for at, fired in replayed] == [(3_000_000 + MINUTE, [{"item": 2}])]
     assert tracker.replay(rule, since, 3_000_000 + MINUTE - 1) == []
