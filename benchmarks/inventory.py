@@ -20,6 +20,7 @@ from benchmarks.data.inventory import RECOMPUTE, TABLES, Sales, load, rows
 from benchmarks.measure import Figure, measure_in_turns, nothing, progress
 from benchmarks.report import Bar, Plot, Report, Table, finished, ms, times
 from benchmarks.setting import EXECUTIONS, PlainDuckDB, PlainSpark, database, stop_spark
+from tidings.choices import Engine, Execution
 from tidings.waves.record import WaveRecord
 
 BATCHES = (1, 100, 10_000)
@@ -35,7 +36,7 @@ class Round:
     """What was measured for one size and one way of execution."""
 
     items: int
-    execution: str
+    execution: Execution
     figures: dict[str, Figure]
     many: dict[str, Figure]
     """The largest batch, and what it is compared with."""
@@ -55,9 +56,9 @@ def main(*sizes: int) -> None:
 
 def measured(
     items: int,
-    execution: str,
+    execution: Execution,
     *,
-    engine: str = "spark",
+    engine: Engine = "spark",
     batches: tuple[int, ...] = BATCHES,
     runs: int = 15,
     warm: int = 5,

@@ -17,7 +17,7 @@ from benchmarks.data.inventory import LOW_STOCK, RECOMPUTE, TABLES, Sales, load
 from benchmarks.measure import measure, measure_in_turns, nothing, progress, report
 from benchmarks.setting import PlainSpark, database, stop_spark
 from tidings.delta.plan import compile_program
-from tidings.engine.lower import lower
+from tidings.engine.sql.lower import lower
 
 CHANGED = frozenset({"quantity"})
 
@@ -33,13 +33,13 @@ def main(items: int = 1_000_000) -> None:
 
 def _compile_times(db: tidings.Database) -> list[str]:
     """From text to SQL, stage by stage."""
-    definitions = db._relations.definitions()
-    plan = db._bind_text(LOW_STOCK)
+    definitions = db._parts.relations.definitions()
+    plan = db._parts.plans.parse(LOW_STOCK)
     program = compile_program("low_stock", plan, CHANGED, definitions)
     works: dict[str, Callable[[], object]] = {
-        "parse and bind, with Spark's analyzer": lambda: db._bind_text(LOW_STOCK),
+        "parse and bind, with Spark's analyzer": lambda: db._parts.plans.parse(LOW_STOCK),
         "normalise, differentiate, restrict": lambda: compile_program("low_stock", plan, CHANGED, definitions),
-        "print SQL": lambda: lower(program.steps[-1].plan, db._backend.dialect, CHANGED),
+        "print SQL": lambda: lower(program.steps[-1].plan, db._parts.backend.dialect, CHANGED),
     }
     title = "compile time of low_stock, once per view and set of changed influents"
     return [title, *(str(measure(name, work)) for name, work in works.items())]

@@ -25,6 +25,7 @@ from benchmarks.data.inventory import load
 from benchmarks.measure import percentile, progress
 from benchmarks.report import Plot, Report, Table, finished, ms
 from benchmarks.setting import EXECUTIONS, database, never_fold, stop_spark
+from tidings.choices import Engine, Execution
 
 RATES = (1, 10, 100)
 SECONDS = 30.0
@@ -37,7 +38,7 @@ class Found:
     """What was measured at one rate; times in seconds."""
 
     items: int
-    execution: str
+    execution: Execution
     rate: int
     due: dict[int, float] = field(default_factory=dict)
     """By the time of a transaction, when it was due,"""
@@ -75,10 +76,10 @@ def main(items: int = 1_000_000, *rates: int) -> None:
 
 def measured(
     items: int,
-    execution: str,
+    execution: Execution,
     rates: tuple[int, ...] = RATES,
     *,
-    engine: str = "spark",
+    engine: Engine = "spark",
     seconds: float = SECONDS,
     warm: int = 10,
 ) -> list[Found]:

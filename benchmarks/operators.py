@@ -21,10 +21,10 @@ import pyarrow.compute as pc
 import tidings
 from benchmarks.measure import report
 from tidings.delta.plan import Step
-from tidings.engine.literals import among
-from tidings.engine.lower import lower
 from tidings.engine.run import LIST_LIMIT, Runner
 from tidings.engine.spark import Spark
+from tidings.engine.sql.literals import among
+from tidings.engine.sql.lower import lower
 from tidings.ir.expression import SINCE, read, show_name
 from tidings.ir.relation import Aggregate, Filter, Item, Relation, Restrict, Scan, Version
 from tidings.ir.traverse import children
@@ -139,10 +139,10 @@ def _measured(size: int) -> dict[str, Line]:
     clock = tidings.ManualClock(MICROS)
     db = tidings.open(engine="spark", clock=clock, strategy="differential")
     _load(db, size)
-    backend = db._backend
+    backend = db._parts.backend
     assert isinstance(backend, Spark)
-    db._runner = runner = Counting(backend)
-    db._scheduler.planner.runner = runner
+    runner = Counting(backend)
+    db._parts.scheduler.engines.runner = runner
     db.sql("CREATE MATERIALIZED VIEW stored AS SELECT k, count(*) AS n, sum(x) AS s FROM big GROUP BY k")
     rng, out = random.Random(3), {}
     for name, query in OPERATORS.items():
@@ -161,7 +161,7 @@ def _wave(db: tidings.Database, clock: tidings.ManualClock, rng: random.Random, 
     if query == "stored":
         db.advance()
     clock.set(max(clock.now(), db.time) + 1)
-    since = db._present(db._plan(query))
+    since = db._parts.timeline.present(db._parts.plans.plan(query))
     keys = rng.sample(range(size // PER_KEY), CHANGES)
     with db.transaction() as tx:
         tx.insert("big", [(k, rng.randrange(1000), tidings.clock.instant(MICROS + 400 * DAY)) for k in keys])
@@ -174,10 +174,10 @@ def _wave(db: tidings.Database, clock: tidings.ManualClock, rng: random.Random, 
 def _recompute(db: tidings.Database, query: str) -> float:
     """The time to compute all rows of a query from scratch, of which only a hash is fetched."""
     text = "SELECT k, count(*) AS n, sum(x) AS s FROM big GROUP BY k" if query == "stored" else query
-    columns = ", ".join(show_name(f.name) for f in db._plan(query).fields)
-    plan = db._bind_text(f"SELECT count(*) AS n, max(hash({columns})) AS h FROM ({text}) AS everything")
+    columns = ", ".join(show_name(f.name) for f in db._parts.plans.plan(query).fields)
+    plan = db._parts.plans.parse(f"SELECT count(*) AS n, max(hash({columns})) AS h FROM ({text}) AS everything")
     start = time.perf_counter()
-    db._answer(plan, db._present(plan))
+    db._parts.answers.at(plan, db._parts.timeline.present(plan))
     return time.perf_counter() - start
 
 

@@ -149,7 +149,7 @@ def _told(items: int, engine: str, channel: str, firings: int) -> Told:
         db.sql("CREATE TABLE event_log (id INT, qty INT)")
         never_fold(db)
         db.sql(f"CREATE RULE tell WHEN SELECT id, qty FROM event_log {CHANNELS[channel]} WITH (condition = 'detached')")
-        deliveries = Deliveries(db._storage.rule_tables, settings=DeliverySettings(files=folder))
+        deliveries = Deliveries(db._parts.storage.rule_tables, settings=DeliverySettings(files=folder))
         listener = deliveries.listen("watchers", room=firings)
         _warm(db, deliveries)
         for number in range(firings):

@@ -15,16 +15,21 @@ import pyarrow as pa
 
 import tidings
 from benchmarks.measure import Limit
+from tidings.choices import Engine, Execution, StrategyChoice
 from tidings.engine.spark import Spark
 from tidings.waves.strategy import Strategy
 
-EXECUTIONS = ("spark", "auto")
+EXECUTIONS: tuple[Execution, ...] = ("spark", "auto")
 """How waves may be run on the Spark engine."""
 
 
 @contextmanager
 def database(
-    engine: str = "spark", *, execution: str = "spark", clock: tidings.clock.Clock | None = None, strategy: str = "auto"
+    engine: Engine = "spark",
+    *,
+    execution: Execution = "spark",
+    clock: tidings.clock.Clock | None = None,
+    strategy: StrategyChoice = "auto",
 ) -> Iterator[tidings.Database]:
     """A new durable database that keeps its whole history."""
     folder = Path(tempfile.mkdtemp(prefix="tidings-bench-"))
@@ -40,27 +45,27 @@ def database(
 @contextmanager
 def forced(db: tidings.Database, strategy: Strategy | None) -> Iterator[None]:
     """Let waves take one way whatever the estimates say, as ``tidings.open(strategy=…)`` does for good; None: any."""
-    before, db._scheduler.planner.only = db._scheduler.planner.only, strategy
+    before, db._parts.scheduler.planner.only = db._parts.scheduler.planner.only, strategy
     try:
         yield
     finally:
-        db._scheduler.planner.only = before
+        db._parts.scheduler.planner.only = before
 
 
 @contextmanager
 def executing(db: tidings.Database, execution: str) -> Iterator[None]:
     """Let the waves of a database opened with ``execution="auto"`` run so, or all on Spark."""
-    before = db._scheduler.planner.in_process
-    db._scheduler.planner.in_process = before if execution == "auto" else None
+    before = db._parts.scheduler.engines.in_process
+    db._parts.scheduler.engines.in_process = before if execution == "auto" else None
     try:
         yield
     finally:
-        db._scheduler.planner.in_process = before
+        db._parts.scheduler.engines.in_process = before
 
 
 def limited(db: tidings.Database, seconds: float) -> Limit:
     """A limit to what a database may take for one thing."""
-    backend = db._backend
+    backend = db._parts.backend
     if isinstance(backend, Spark):
         return Limit(seconds, backend.session.sparkContext.cancelAllJobs)
     return Limit(seconds, lambda: None)
@@ -68,7 +73,7 @@ def limited(db: tidings.Database, seconds: float) -> Limit:
 
 def never_fold(db: tidings.Database) -> None:
     """Let logs grow: a fold in the background would be measured with what runs beside it."""
-    db._folding.policy = replace(db._folding.policy, rows=1 << 60)
+    db._parts.folding.policy = replace(db._parts.folding.policy, rows=1 << 60)
 
 
 def stop_spark() -> None:
@@ -107,10 +112,10 @@ class PlainSpark:
     """Spark over the cached frames that a database rests on: its tables as they were last loaded or folded."""
 
     def __init__(self, db: tidings.Database, tables: Iterable[str]) -> None:
-        assert isinstance(db._backend, Spark)
-        self._backend = db._backend
+        assert isinstance(db._parts.backend, Spark)
+        self._backend = db._parts.backend
         for name in tables:
-            held = db._relations.table(name).base
+            held = db._parts.relations.table(name).base
             assert held is not None
             self._backend.base(held).createOrReplaceTempView(name)
 

@@ -29,6 +29,7 @@ from benchmarks.data.messages import BEGIN, QUERIES, SCHEMA, Messages, messages
 from benchmarks.measure import Figure, measure_in_turns, nothing, progress
 from benchmarks.report import Bar, Plot, Report, Table, finished, ms, times
 from benchmarks.setting import Plain, PlainDuckDB, PlainSpark, database, executing, limited, stop_spark
+from tidings.choices import Engine
 from tidings.clock import instant
 from tidings.waves.record import WaveRecord
 
@@ -72,7 +73,7 @@ def main(*sizes: int) -> None:
     report(found).publish()
 
 
-def measured(size: int, *, engine: str = "spark", fixed: int = FIXED, whole: bool = True, runs: int = 5) -> Found:
+def measured(size: int, *, engine: Engine = "spark", fixed: int = FIXED, whole: bool = True, runs: int = 5) -> Found:
     """Take one size through its stages."""
     progress(f"tapestry: generating {size:,} messages …")
     news, found = messages(size + fixed), Found(size, fixed)
@@ -161,7 +162,7 @@ def _lengths(stage: Stage, found: Found) -> None:
             found.by_length[name] = {counts[share]: figure for share, figure in figures.items()}
 
 
-def _against_whole_queries(stage: Stage, found: Found, engine: str) -> None:
+def _against_whole_queries(stage: Stage, found: Found, engine: Engine) -> None:
     """Q and Q'(1%), in turns."""
     if engine == "spark":
         plain: Plain = PlainSpark(stage.db, ["msgs"])

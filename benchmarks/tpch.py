@@ -28,6 +28,7 @@ from benchmarks.measure import progress, timed
 from benchmarks.report import Bar, Plot, Report, Table, finished, ms, times
 from benchmarks.setting import PlainSpark, database, executing, forced, limited, never_fold, stop_spark
 from tests.tpc.benchmark import Query, connect, queries
+from tidings.choices import Engine
 from tidings.errors import TidingsError
 from tidings.waves.record import WaveRecord
 from tidings.waves.strategy import Strategy
@@ -134,7 +135,7 @@ def main(scale: float | None = None, *shares: float) -> None:
 
 
 def measured(
-    scale: float, rounds: dict[float, int], *, engine: str = "spark", only: tuple[int, ...] = (), warm: bool = True
+    scale: float, rounds: dict[float, int], *, engine: Engine = "spark", only: tuple[int, ...] = (), warm: bool = True
 ) -> Found:
     """Fill, change and refresh at one scale."""
     progress(f"tpch: generating scale {scale:g} …")

@@ -18,6 +18,7 @@ from benchmarks.data.watchers import FAMILIES, watch
 from benchmarks.measure import Figure, measure_in_turns, progress
 from benchmarks.report import Bar, Plot, Report, Table, finished, ms, times
 from benchmarks.setting import EXECUTIONS, database, never_fold, stop_spark
+from tidings.choices import Engine, Execution
 from tidings.waves.record import WaveRecord
 
 COUNTS = (1, 2, 5, 10, 20, 50, 100, 200)
@@ -47,10 +48,10 @@ def main(items: int = 100_000, *counts: int) -> None:
 
 def measured(
     items: int,
-    execution: str,
+    execution: Execution,
     counts: tuple[int, ...] = COUNTS,
     *,
-    engine: str = "spark",
+    engine: Engine = "spark",
     transactions: int = TRANSACTIONS,
     runs: int = 5,
 ) -> Found:

@@ -15,7 +15,7 @@ def spark() -> Iterator[Any]:
     """A small local session, for ``tidings.open(engine="spark", spark=spark)`` and for plain Spark beside it."""
     from pyspark.sql import SparkSession
 
-    from tidings.engine.java import require_java
+    from tidings.engine.spark.java import require_java
 
     require_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -1,79 +1,48 @@
 """The front door: open a database, define tables and views, change rows, ask what changed.
 
-A thin front: ``store`` keeps rows and definitions, ``network`` finds what changed, ``write`` runs what changes rows.
+A thin front: each method hands on to a part that :mod:`tidings.assembly` has built.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
-from functools import partial
+from datetime import timedelta
 from pathlib import Path
-from threading import Condition, RLock
 from types import TracebackType
 from typing import Any, TypeVar
 
-import pyarrow as pa
-
 from tidings import explain as explanation
+from tidings.assembly import Parts, Settings, assemble, open_storage
+from tidings.choices import Engine, Execution, Instant, Late, StrategyChoice
 from tidings.clock import Clock, SystemClock, micros
-from tidings.constraints.enforce import Enforcer
-from tidings.constraints.evaluate import Evaluator
-from tidings.define.statements import Definitions
-from tidings.define.tables import Tables
-from tidings.define.views import Views, as_table
-from tidings.deliver.deliveries import COLUMNS, Deliveries, DeliverySettings
-from tidings.deliver.deliveries import rows as delivered
-from tidings.engine.backends import backend_named, in_process_duckdb
-from tidings.engine.run import Runner
+from tidings.deliver.deliveries import Deliveries, DeliverySettings
+from tidings.engine.backends import backend_named
 from tidings.errors import UnknownExecution, UnknownStrategy
 from tidings.exclusive import exclusive, reading
-from tidings.lang.sql import statement
-from tidings.read.answers import Answers
-from tidings.read.bound_plans import Plans
-from tidings.read.subscriptions import Feed, Subscription, named_position
+from tidings.lang.sql import statement as sql
+from tidings.read.subscriptions import Subscription
 from tidings.result import Delta, Result
-from tidings.rules.action.run import Actions, Procedure
-from tidings.rules.detached import Backtested, Detached
+from tidings.rules.detached.backtest import Backtested, backtest
 from tidings.rules.load_hook import RuleLoadHook
-from tidings.rules.registry import RuleRegistry
-from tidings.rules.silence_statements import SilenceStatements
-from tidings.rules.statements import RuleStatements
-from tidings.rules.system_tables import TABLES, as_rows, entry
-from tidings.store.fold import Folding, FoldPolicy
-from tidings.store.follow_writer import follow, has_news
-from tidings.store.key_lookup import KeyLookup
-from tidings.store.rules.outbox import Outbox
-from tidings.store.rules.rule_store import RuleStore
-from tidings.store.storage import Storage, in_memory, opened
-from tidings.store.timeline import Timeline
-from tidings.store.vacuum import GRACE, Vacuumed, vacuum
-from tidings.waves.in_process.runner import InProcessRunner
-from tidings.waves.planner import Planner
+from tidings.store.vacuum import GRACE, Vacuumed
 from tidings.waves.record import WaveRecord
-from tidings.waves.scheduler import Scheduler
-from tidings.waves.status import Status, status
+from tidings.waves.status import Status
 from tidings.waves.strategy import Strategy
-from tidings.write import statements
-from tidings.write.commit import Commits
-from tidings.write.load import Loader
 from tidings.write.transaction import Transaction
-from tidings.write.workspace import Workspace, WriteParts
 
 F = TypeVar("F", bound=Callable[..., object])
 
-Instant = int | datetime
-"""Microseconds since the epoch, or a datetime (UTC where it has no time zone)."""
+_STRATEGIES = {"auto": None, "differential": Strategy.DIFFERENTIAL, "recompute": Strategy.RECOMPUTE}
 
 
 def open(
     path: str | Path | None = None,
     *,
-    engine: str = "spark",
+    engine: Engine = "spark",
     spark: Any = None,
     clock: Clock | None = None,
-    strategy: str = "auto",
-    execution: str = "spark",
+    strategy: StrategyChoice = "auto",
+    execution: Execution = "spark",
     catalog: str | None = None,
     read_only: bool = False,
     retention: timedelta | None = timedelta(days=7),
@@ -82,92 +51,52 @@ def open(
 ) -> Database:
     """Open a database in a folder, made if it is not there; without a path, a new one in memory.
 
-    ``catalog`` is the URL of a PostgreSQL database to hold the catalog, which otherwise is a SQLite file in the folder.
-    A folder has one writer at a time and any number of readers (``read_only``).
+    A folder has one writer at a time and any number of readers.
 
-    ``engine`` is ``"spark"`` or ``"duckdb"``.  ``spark`` is a session to work in; without one Tidings starts Spark in
-    local mode.  ``clock`` gives commit times; :class:`tidings.ManualClock` is one that is driven by hand.  ``strategy``
-    says how changes are found: ``"auto"`` chooses per view and batch, ``"differential"`` never recomputes,
-    ``"recompute"`` always does, to compare.
-
-    ``execution`` says where the waves of a Spark database run: all of them on Spark, or with ``"auto"`` small ones
-    in this process.
-
-    ``retention`` says for how long changes are kept: that far back reach ``query(as_of=…)`` and ``changes(since=…)``.
-    None keeps them all.
-
-    ``deliveries`` has what the channels of rules need to know: secrets, folders, servers.  ``cascade`` says how many
-    actions may follow each other from one transaction before rules are taken to trigger each other without end.
+    :param path: The folder of the database; None for a database in memory, which ends with the process.
+    :param engine: ``"spark"``, or ``"duckdb"`` for a database in this process alone.
+    :param spark: The Spark session to work in; without one Tidings starts Spark in local mode.
+    :param clock: Gives commit times: the machine's clock by default, or a :class:`tidings.ManualClock` to move by hand.
+    :param strategy: How changes are found: ``"auto"`` chooses per view and batch, ``"differential"`` never recomputes,
+        ``"recompute"`` always does, to compare.
+    :param execution: Where the waves of a Spark database run: all on Spark (``"spark"``), or small ones in this process
+        (``"auto"``).
+    :param catalog: The URL of a PostgreSQL database to hold the catalog; by default it is a SQLite file in the folder.
+    :param read_only: Open as a reader, which sees what the writer commits and changes nothing.
+    :param retention: For how long changes are kept: ``query(as_of=…)`` and ``changes(since=…)`` reach that far back.
+        None keeps them all.
+    :param deliveries: What the channels of rules need to know: secrets, folders, servers.
+    :param cascade: How many actions may follow each other from one transaction before rules are taken to trigger each
+        other without end.
     """
     if strategy not in _STRATEGIES:
         raise UnknownStrategy(name=strategy)
     if execution not in ("spark", "auto"):
         raise UnknownExecution(name=execution)
-    backend = backend_named(engine, spark)
-    storage = in_memory(backend) if path is None else opened(backend, Path(path), catalog, read_only=read_only)
-    kept = None if retention is None else retention // timedelta(microseconds=1)
-    in_process = InProcessRunner(storage, Runner(backend), in_process_duckdb()) if execution == "auto" else None
-    made = Database(
-        storage, clock or SystemClock(), _STRATEGIES[strategy], in_process, FoldPolicy(retention=kept), deliveries
+    storage = open_storage(backend_named(engine, spark), path, catalog, read_only=read_only)
+    settings = Settings(
+        clock=clock or SystemClock(),
+        strategy=_STRATEGIES[strategy],
+        in_process=execution == "auto",
+        retention=retention,
+        deliveries=deliveries or DeliverySettings(),
+        cascade=cascade,
     )
-    made._registry.bound = cascade
-    return made
-
-
-_STRATEGIES = {"auto": None, "differential": Strategy.DIFFERENTIAL, "recompute": Strategy.RECOMPUTE}
+    return Database(assemble(storage, settings))
 
 
 class Database:
-    """Tables, views and their history."""
+    """Tables, views and their history; :func:`tidings.open` opens one."""
 
-    def __init__(
-        self,
-        storage: Storage,
-        clock: Clock,
-        only: Strategy | None = None,
-        in_process: InProcessRunner | None = None,
-        policy: FoldPolicy | None = None,
-        settings: DeliverySettings | None = None,
-    ) -> None:
-        self._mutex = RLock()
-        self._news = Condition(self._mutex)
-        self._closed = False
-        self._storage, self._backend, self._relations, self._clock = storage, storage.backend, storage.relations, clock
-        self._timeline = line = Timeline(storage, clock, self._news)
-        self._present = line.present
-        self._folding = Folding(storage, clock, policy or FoldPolicy())
-        self._plans = Plans(storage.relations, storage.backend, self._mutex)
-        self._plan, self._bind_text = self._plans.plan, self._plans.read
-        self._runner = Runner(storage.backend)
-        self._scheduler = Scheduler(Planner(storage, self._runner, only, in_process), line.settled)
-        self._answers = Answers(self._scheduler, line, self._mutex)
-        self._answer = self._answers.at
-        self._views = Views(storage, self._scheduler, lambda: line.time, line.present, line.own_instant)
-        enforcer = Enforcer(KeyLookup(storage, self._runner), Evaluator(self._runner))
-        tables = Tables(storage, enforcer.evaluator, self._views, line.now)
-        self._definitions = Definitions(storage.relations, tables, self._views, line, self._forget_plans)
-        self._commits = commits = Commits(storage, enforcer, self._scheduler, line, self._folding, self._mutex)
-        self._write_parts = WriteParts(
-            storage.relations, self._plans, self._answers, enforcer, line, commits, self._mutex
-        )
-        self._registry = RuleRegistry(
-            *(storage, self._scheduler, line, enforcer.evaluator),
-            *(Actions(storage.backend), RuleStore(storage), self._forget_plans, self._write_parts),
-        )
-        self._settings = settings
-        self._registry.retry_policy = (settings or DeliverySettings()).policy
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._mutex = parts.mutex
         self._deliveries: Deliveries | None = None
-        storage.relations.system_tables |= TABLES | {"tidings.deliveries": COLUMNS}
-        self._answers.system_tables = self._system_table
-        if storage.journal is not None:
-            line.begin()
-            storage.restore(self._views.bound, self._views.kept)
-            line.remember()
 
     @property
     def time(self) -> int:
         """The time of the last commit; 0 before the first."""
-        return self._timeline.time
+        return self._parts.timeline.time
 
     # definitions and statements
 
@@ -176,42 +105,31 @@ class Database:
         """Run statements; the rows of the last one if it is a query."""
         self.reload()
         result = None
-        for read in statement.read(text):
-            result = None
-            if not isinstance(read, statement.Query):
-                self._storage.require_writer()
-            match read:
-                case statement.Insert() | statement.Update() | statement.Delete() | statement.Merge():
-                    with self._workspace() as workspace:
-                        statements.run(workspace, read)
-                case (
-                    statement.CreateRule()
-                    | statement.DropRule()
-                    | statement.SwitchRule()
-                    | statement.ActivateRule()
-                    | statement.CreateEvent()
-                    | statement.DropEvent()
-                    | statement.Signal()
-                ):
-                    RuleStatements(self._registry).run(read)
-                case statement.SilenceRule() | statement.UnsilenceRule():
-                    SilenceStatements(self._registry).run(read)
-                case statement.RefreshView():
-                    self.refresh(read.name)
-                case statement.Vacuum():
-                    result = Result(self.vacuum().to_arrow())
-                case statement.Query():
-                    result = self._answers.now(self._plans.bind(read.query, read.text, query_text=read.query_text))
-                case _:
-                    self._registry.check_definition(read)
-                    outcomes = self._definitions.run(read)
-                    result = Result(as_table(outcomes)) if outcomes else None
+        for statement in sql.read(text):
+            result = self._parts.statements.run(statement)
         return result
 
-    def _forget_plans(self) -> None:
-        self._plans.forget()
-        self._scheduler.forget()
-        self._registry.forget_plans()
+    # what is defined
+
+    @reading
+    def tables(self) -> Result:
+        """The tables: name, primary key, whether they only grow, and the column that has their instants."""
+        return self._parts.shows.relations.tables()
+
+    @reading
+    def views(self) -> Result:
+        """The views: name, whether they are stored, when they are refreshed, and what is wrong with them."""
+        return self._parts.shows.relations.views()
+
+    @reading
+    def rules(self) -> Result:
+        """The rules: name, whether they are enabled, their coupling, what they do, and what is wrong with them."""
+        return self._parts.shows.rules.rules()
+
+    @reading
+    def schema(self, name: str) -> Result:
+        """The columns of a table or view: name, type, whether they may be NULL, and what else is declared of them."""
+        return self._parts.shows.relations.schema(name)
 
     # rules
 
@@ -223,7 +141,7 @@ class Database:
         """
 
         def registered(function: F) -> F:
-            self._registry.actions.procedures[name.lower()] = Procedure.of(function, each=each)
+            self._parts.rules.actions.procedures.register(name, function, each=each)
             return function
 
         return registered
@@ -232,14 +150,11 @@ class Database:
     def deliveries(self) -> Deliveries:
         """What rules send: delivered by ``step()``, or in a thread after ``start()``; listened to by ``listen()``."""
         if self._deliveries is None:
-            self._deliveries = Deliveries(self._storage.rule_tables, self._clock, self._settings)
-            self._registry.sent = self._deliveries.wake
+            parts = self._parts
+            self._deliveries = Deliveries(
+                parts.storage.rule_tables, parts.clock, parts.settings.deliveries, parts.outbox_filled
+            )
         return self._deliveries
-
-    def _system_table(self, name: str) -> pa.Table:
-        if name == "tidings.deliveries":
-            return as_rows(COLUMNS, delivered(Outbox(self._storage.rule_tables)))
-        return entry(self._registry, name)
 
     @reading
     def backtest(self, rule: str, since: Instant | None = None) -> list[Backtested]:
@@ -247,12 +162,13 @@ class Database:
 
         ``rule`` is a name, or a ``CREATE RULE`` that has not been run.
         """
-        return Detached(self._registry).backtest(self._registry.proposed(rule), 0 if since is None else _time(since))
+        rules = self._parts.rules
+        return backtest(rules, rules.registry.find_or_propose(rule), 0 if since is None else _time(since))
 
     @exclusive
     def signal(self, event: str, rows: Any) -> int:
         """Let an event happen, with rows of its own, in a transaction that does nothing else; when that was."""
-        self._storage.require_writer()
+        self._parts.storage.require_writer()
         with self.transaction() as tx:
             tx.signal(event, rows)
         assert tx.time is not None
@@ -262,14 +178,11 @@ class Database:
 
     def transaction(self) -> Transaction:
         """Begin a transaction; use it in a ``with`` block."""
-        return Transaction(self._workspace())
-
-    def _workspace(self) -> Workspace:
-        return Workspace(self._write_parts, self._registry.hook_for)
+        return Transaction(self._parts.transactions.begin())
 
     @exclusive
     def load(
-        self, table: str | Mapping[str, Any], data: Any = None, *, sorted_by: str | None = None, late: str = "refuse"
+        self, table: str | Mapping[str, Any], data: Any = None, *, sorted_by: str | None = None, late: Late = "refuse"
     ) -> None:
         """Give an empty table its first rows at once: an Arrow table, or a Spark DataFrame with the Spark engine.
 
@@ -283,8 +196,9 @@ class Database:
 
         Rules fire for what is loaded, and may refuse it.
         """
-        hook = RuleLoadHook(self._registry) if self._registry.kept else None
-        Loader(self._commits).load(table, data, sorted_by, late, hook)
+        rules = self._parts.rules
+        hook = RuleLoadHook(rules, self._parts.detached) if rules.registry.records else None
+        self._parts.loader.load(table, data, sorted_by, late, hook)
         if hook is not None:
             hook.act()
 
@@ -293,9 +207,9 @@ class Database:
     @reading
     def query(self, text: str, as_of: Instant | None = None) -> Result:
         """The rows of a query or view, now or as they were at an earlier instant."""
-        self._folding.step()
-        plan = self._plan(text)
-        return self._answers.now(plan) if as_of is None else self._answers.as_of(plan, _time(as_of))
+        self._parts.folding.step()
+        plan, answers = self._parts.plans.plan(text), self._parts.answers
+        return answers.now(plan) if as_of is None else answers.as_of(plan, _time(as_of))
 
     @reading
     def changes(
@@ -312,10 +226,10 @@ class Database:
         By default what lies between the two states; with ``per_commit`` every change at its own instant.  ``strict``
         refuses to recompute where that would read fewer rows.
         """
-        self._folding.step()
+        self._parts.folding.step()
         start, end = 0 if since is None else _time(since), None if until is None else _time(until)
-        name, plan = self._plans.named(text), self._plan(text)
-        return self._answers.changes(name, plan, start, end, per_commit=per_commit, strict=strict)
+        name, plan = self._parts.plans.relation_name(text), self._parts.plans.plan(text)
+        return self._parts.answers.changes(name, plan, start, end, per_commit=per_commit, strict=strict)
 
     @exclusive
     def subscribe(
@@ -336,30 +250,13 @@ class Database:
         With a ``name`` the position is kept in the catalog.  A batch is acknowledged by its ``ack()``, or by asking for
         the next one; after a crash the subscription goes on behind the last one that was.
         """
-        self.reload()
-        self._plan(text)
-        self._timeline.followed = True
         position = None if since is None else _time(since)
-        keep = None
-        if name is not None:
-            self._storage.require_writer()
-            position = named_position(self._storage, name, text, position)
-            keep = partial(self._storage.move_subscription, name)
-        feed = Feed(
-            text,
-            self._plans.followed(text),
-            self._scheduler,
-            self._storage,
-            lambda plan: self._timeline.settled() if self._storage.is_reader else self._present(plan),
-            lambda plan, at: self._answer(plan, at).to_arrow(),
-            self.reload,
-        )
-        return Subscription(feed, position, self._news, lambda: self._closed, follow, timeout, keep)
+        return self._parts.subscriptions.subscribe(text, position, follow=follow, timeout=timeout, name=name)
 
     @exclusive
     def unsubscribe(self, name: str) -> None:
         """End a named subscription: its position is forgotten."""
-        self._storage.subscribe(name, None)
+        self._parts.subscriptions.unsubscribe(name)
 
     @exclusive
     def advance(self) -> int:
@@ -370,29 +267,17 @@ class Database:
         Those with ``refresh = 'manual'`` stay where they are.  One that fails is marked so, see :meth:`status`, and
         does not hold up the others.
         """
-        at = max([self.time, *(self._present(v.plan) for v in self._relations.stored())])
-        self._scheduler.advance(at)
-        if self._registry.kept and not self._storage.is_reader:
-            Detached(self._registry).advance()
-            at = max(at, self.time)
-            self._scheduler.advance(at)
-            if self._folding.policy.retention is not None:
-                self._registry.forget_before(self._clock.now() - self._folding.policy.retention)
-        self._folding.step()
-        return at
+        return self._parts.maintenance.advance()
 
     @exclusive
     def refresh(self, view: str) -> int:
         """Bring one stored view up to the present, and say which instant that is."""
-        found = self._views.stored(view)
-        at = self._present(found.plan)
-        self._scheduler.refresh(found, at)
-        return at
+        return self._parts.maintenance.refresh(view)
 
     @reading
     def status(self) -> Status:
         """How the stored views stand and how rows are held: position, lag, length of logs, and what went wrong."""
-        return status(self._scheduler, self.time, self._folding.status())
+        return self._parts.maintenance.status()
 
     # upkeep
 
@@ -402,13 +287,7 @@ class Database:
 
         Every question does so by itself.
         """
-        if has_news(self._storage):
-            time, redefined = follow(self._storage, self._views.bound, self._views.kept)
-            self._timeline.reach(time)
-            if redefined:
-                self._forget_plans()
-            self._registry.reload()
-        return self.time
+        return self._parts.maintenance.reload()
 
     @exclusive
     def fold(self) -> int:
@@ -416,14 +295,12 @@ class Database:
 
         This happens by itself, in the background, when a log has grown long.
         """
-        self._storage.require_writer()
-        return self._folding.fold()
+        return self._parts.maintenance.fold()
 
     @exclusive
     def vacuum(self, grace: timedelta = GRACE) -> Vacuumed:
         """Remove files that nobody names and that no reader opened within the last while can be reading."""
-        self._folding.step()
-        return vacuum(self._storage, grace, self._folding.running)
+        return self._parts.maintenance.vacuum(grace)
 
     @reading
     def explain(self, text: str, since: Instant | None = None, until: Instant | None = None) -> str:
@@ -431,28 +308,30 @@ class Database:
 
         The strategy is the one for the changes in ``(since, until]``, by default those of the last transaction.
         """
-        start = self._timeline.before if since is None else _time(since)
+        parts = self._parts
+        start = parts.timeline.before if since is None else _time(since)
         end = max(start, self.time) if until is None else _time(until)
-        plan, definitions, how = self._answers.way(text, self._plan(text), start, end)
-        return explanation.explain(self._plans.named(text), plan, definitions, self._backend.dialect, how)
+        plan, definitions, how = parts.answers.strategy(text, parts.plans.plan(text), start, end)
+        return explanation.explain(parts.plans.relation_name(text), plan, definitions, parts.backend.dialect, how)
 
     @exclusive
     def waves(self) -> list[WaveRecord]:
         """What the last waves did, up to a thousand: where each ran and why, what it read and how long it took."""
-        return list(self._scheduler.executor.records)
+        return list(self._parts.scheduler.executor.records)
 
     def close(self) -> None:
         """Let go of the engine's resources and of the folder; a fold that is under way is waited for."""
-        with self._news:
-            self._closed = True
-            self._news.notify_all()
+        parts = self._parts
+        with parts.news:
+            parts.closed.set()
+            parts.news.notify_all()
         if self._deliveries is not None:
             self._deliveries.close()
-        with self._news:
-            self._folding.close()
-            self._storage.close()
-            self._scheduler.close()
-            self._backend.close()
+        with parts.news:
+            parts.folding.close()
+            parts.storage.close()
+            parts.scheduler.close()
+            parts.backend.close()
 
     def __enter__(self) -> Database:
         return self

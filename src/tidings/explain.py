@@ -1,4 +1,4 @@
-"""How a view is maintained, for people: network, plan, partial differentials, restrictions, SQL."""
+"""Explains how a view is maintained: its network, plan, partial differentials, restrictions and SQL, as text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from tidings.analysis.dependencies import draw
 from tidings.analysis.influents import CLOCK, influents, reads
 from tidings.delta.plan import Program, Term, compile_program
 from tidings.delta.restrict import restrictions
-from tidings.engine.lower import Dialect, KeyList, KeyTest, listable_keys, lower
+from tidings.engine.sql.dialect import Dialect
+from tidings.engine.sql.lower import lower
+from tidings.engine.sql.statement import KeyList, KeyTest, listable_keys
 from tidings.ir import text
 from tidings.ir.expression import show
 from tidings.ir.relation import (
@@ -40,7 +42,7 @@ from tidings.rewrite.pipeline import normalise
 def explain(
     name: str, plan: Relation, definitions: Mapping[str, Relation], dialect: Dialect, strategy: str = ""
 ) -> str:
-    """Everything there is to know about how a query is maintained."""
+    """How a query is maintained: what it depends on, and what is run when one of these changes."""
     tables = influents(plan, definitions)
     parts = [
         ("Dependency network", draw(name, plan, definitions)),
@@ -128,4 +130,4 @@ def _inner(plan: Relation) -> str:
 
 def _keys(keys: KeyList, test: KeyTest) -> str:
     listed = ", ".join(f"/* {name} of Δ{relation} */" for relation, name in keys.columns)
-    return f"{test.wanted} IN ({listed})"
+    return f"{test.tested} IN ({listed})"

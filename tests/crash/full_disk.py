@@ -156,15 +156,15 @@ def prepared(folder: Path) -> Database:
 
 def picture(db: Database) -> dict[str, Any]:
     """Everything that can be asked for, asked of the tables alone: reading a stored view may bring it up to date."""
-    tables = {n: db._relations.find(n) for n in db._relations.names()}
+    tables = {n: db._parts.relations.find(n) for n in db._parts.relations.names()}
     rows = {n: sorted(map(str, db.query(f"SELECT * FROM {n}").rows())) for n in ("t", "wide", "loaded")}
-    views = {v.name: (v.view.query, v.since, v.until, v.error) for v in db._relations.stored()}
+    views = {v.name: (v.view.query, v.since, v.until, v.error) for v in db._parts.relations.stored()}
     return {"names": sorted(tables), "columns": {n: t.columns for n, t in tables.items() if t}, **rows, "views": views}
 
 
 def consistent(db: Database) -> None:
     """Stored views say what their queries say, and their changes lead there."""
-    for stored in db._relations.stored():
+    for stored in db._parts.relations.stored():
         said, asked = (sorted(map(str, db.query(q).rows())) for q in (stored.name, stored.view.query))
         assert said == asked, stored.name
         assert stored.error is None
@@ -199,14 +199,14 @@ def tried(act: str, room: Room, size: int, folder: Path) -> bool:
         insert_one_more(db)
         consistent(db)
         db.vacuum(timedelta(0))
-    named = db._storage.journal.files() if db._storage.journal else set()
+    named = db._parts.storage.journal.contents.files()
     kept = {p.relative_to(folder).as_posix() for part in ("log", "base") for p in (folder / part).rglob("*.parquet")}
     assert kept == named, "no part of a file is left"
     return failure is None
 
 
 def insert_one_more(db: Database) -> None:
-    names = [c.name for c in db._relations.table("t").columns]
+    names = [c.name for c in db._parts.relations.table("t").columns]
     db.sql(f"INSERT INTO t ({', '.join(names[:2])}) VALUES (3, 30)")
 
 

@@ -25,16 +25,16 @@ import sys
 from pathlib import Path
 import pyarrow as pa
 import tidings
-from tidings.deliver.deliveries import Settings
-from tidings.retry_policy import Policy
+from tidings.deliver.deliveries import DeliverySettings
+from tidings.retry_policy import RetryPolicy
 
 folder, catalog, calls = sys.argv[1:]
 clock = tidings.ManualClock(0)
-settings = Settings(policy=Policy(first=1_000_000, jitter=0, longest=1_000_000))
+settings = DeliverySettings(policy=RetryPolicy(first=1_000_000, jitter=0, longest=1_000_000))
 with tidings.open(folder, engine="duckdb", catalog=catalog or None, clock=clock, deliveries=settings) as db:
-    if db._catalog.find("orders") is None:
+    if db._parts.relations.find("orders") is None:
         db.sql("CREATE TABLE orders (id INT)")
-    if db._catalog.find("booked") is None:
+    if db._parts.relations.find("booked") is None:
         db.sql("CREATE TABLE booked (id INT); CREATE TABLE invoiced (id INT); CREATE TABLE counted (id INT)")
     for rule in (
         "book WHEN SELECT id FROM orders DO INSERT INTO booked SELECT id FROM condition",
@@ -83,7 +83,7 @@ def check(folder: Path, catalog: str = "") -> None:
     with tidings.open(folder / "d", engine="duckdb", catalog=catalog or None) as db:
         for table in ("orders", "booked", "invoiced", "counted"):
             assert Counter(row["id"] for row in db.query(table).rows()) == Counter([1, 2, 3]), table
-        kept = db._registry.store.firings()
+        kept = db._parts.registry.store.firings()
     fired = Counter((f.rule, row["id"], f.state) for f in kept for row in f.rows.to_pylist())
     assert fired == Counter((rule, id, "done") for rule in ("book", "invoice", "count") for id in (1, 2, 3))
     called = Counter((folder / "calls").read_text().split())

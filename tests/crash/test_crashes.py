@@ -98,9 +98,9 @@ def check(folder: Path, seed: int, case: str, catalog: str | None = None) -> Non
         before = max((n for n in range(1, last + 1) if kinds[n - 1] == "commit"), default=0)
         allowed = {before, last + 1} if kinds[last : last + 1] == ["commit"] else {before}
         assert done in allowed, f"{case}: {last} was acknowledged, {done} is there"
-        columns = tuple(c.name for c in db._relations.table("w").columns)
+        columns = tuple(c.name for c in db._parts.relations.table("w").columns)
         shapes = [shape(seed, last), shape(seed, last + 1)]
-        fitting = [s for s in shapes if s.columns == columns and db._relations.find(s.name) is not None]
+        fitting = [s for s in shapes if s.columns == columns and db._parts.relations.find(s.name) is not None]
         assert fitting, f"{case}: {last} was acknowledged, of {shapes} none is there"
         want = expected(seed, done, fitting[0])
         for table, rows in want.items():
@@ -119,7 +119,7 @@ def check(folder: Path, seed: int, case: str, catalog: str | None = None) -> Non
 
 def define_the_rest(db: tidings.Database, case: str) -> None:
     """Go on with the definitions: those that are there are the first ones."""
-    missing = [d for d in DEFINITIONS if db._relations.find(d.split()[2 + ("MATERIALIZED" in d)]) is None]
+    missing = [d for d in DEFINITIONS if db._parts.relations.find(d.split()[2 + ("MATERIALIZED" in d)]) is None]
     assert missing == list(DEFINITIONS[len(DEFINITIONS) - len(missing) :]), case
     for definition in missing:
         db.sql(definition)
@@ -133,7 +133,7 @@ def check_views(db: tidings.Database, case: str) -> None:
 
 def check_follower(db: tidings.Database, case: str) -> None:
     """A named subscription goes on from its position and then has everything, or is told to begin anew."""
-    known = db._storage.subscriptions().get("follower")
+    known = db._parts.storage.subscriptions().get("follower")
     position = None if known is None else known.position
     rows: Counter[tuple[object, ...]] = Counter()
     try:
@@ -154,7 +154,7 @@ def _text(view: str) -> str:
 
 def check_changes(db: tidings.Database, view: str, since: int, case: str) -> None:
     """Old rows and changes make the new rows, over the last transaction and over the whole history that is kept."""
-    begins = max(t.forgotten for t in db._storage.tables())
+    begins = max(t.forgotten for t in db._parts.storage.tables())
     for start in (begins, since):
         rows = bag(db, _text(view), as_of=start)
         for change in db.changes(view, since=start, per_commit=True).rows():

@@ -29,7 +29,8 @@ from tests.unit.deliver.receiver import Request
 from tidings import ManualClock
 from tidings.deliver.deliverer import SENT
 from tidings.deliver.signature import new_secret
-from tidings.store.rules.outbox import ACKNOWLEDGED, ADDED, CLAIMED, RECORDED, Outbox, OutboxEntry, State
+from tidings.store.rules.messages import MessageState, OutboxEntry
+from tidings.store.rules.outbox import ACKNOWLEDGED, ADDED, CLAIMED, RECORDED, Outbox
 from tidings.store.rules.rule_store import FIRED
 
 LOST = {FIRED: 0, ADDED: 0, "commit.written": 0, "commit.done": 0, CLAIMED: 0, SENT: 1, ACKNOWLEDGED: 1, RECORDED: 0}
@@ -87,7 +88,7 @@ def postgresql() -> Iterator[str]:
 def check(world: World, home: Home, case: str) -> list[Request]:
     """Everything is as promised; what came to the receiver."""
     with opened(*home, ManualClock(10**12)) as db:
-        outbox = Outbox(db._storage.rule_tables)
+        outbox = Outbox(db._parts.storage.rule_tables)
         entries, requests = outbox.entries(), world.requests(case)
         assert committed(db) == COMMITS, case
         firings = Counter((r["rule"], r["rows"]) for r in db.query("SELECT rule, rows FROM tidings.firings").rows())
@@ -103,7 +104,7 @@ def check(world: World, home: Home, case: str) -> list[Request]:
     counted = Counter(r.id for r in requests if r.counted)
     for entry in entries:
         is_gone = entry.message.rule == "gone"
-        assert entry.state is (State.DISABLED if is_gone else State.DELIVERED), f"{case}: {entry}"
+        assert entry.state is (MessageState.DISABLED if is_gone else MessageState.DELIVERED), f"{case}: {entry}"
         assert counted[entry.message.id] == (0 if is_gone else 1), f"{case}: {entry}"
     return requests
 

@@ -20,7 +20,7 @@ from tests.crash.full_disk import ACTS
 from tidings import errors
 from tidings.store.fold import FoldPolicy
 from tidings.store.storage import Storage
-from tidings.store.write_failures import refused, refused_by_catalog
+from tidings.store.write_failures import catalog_failure, write_failure
 
 MOUNTED = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c")
 """Runs a script that may mount disks, which nobody else sees and which are gone with it."""
@@ -92,12 +92,12 @@ def test_what_engines_and_servers_say(tmp_path: Path) -> None:
     """What only a cluster or a server can say, in their words."""
     failure = errors.EngineFailed(engine="spark", reason="Job aborted")
     failure.__context__ = OSError("Job aborted: java.io.IOException: No space left on device")
-    assert refused(failure, tmp_path).condition == "DiskFull"
+    assert write_failure(failure, tmp_path).condition == "DiskFull"
     unrelated = errors.EngineFailed(engine="spark", reason="division by zero")
-    assert refused(unrelated, tmp_path) is unrelated
+    assert write_failure(unrelated, tmp_path) is unrelated
     full = OperationalError("INSERT", {}, psycopg.errors.DiskFull("could not extend file"))
-    assert refused_by_catalog(full.orig).condition == "DiskFull"
-    assert refused_by_catalog(psycopg.errors.AdminShutdown("gone")).condition == "CatalogFailed"
+    assert catalog_failure(full.orig).condition == "DiskFull"
+    assert catalog_failure(psycopg.errors.AdminShutdown("gone")).condition == "CatalogFailed"
 
 
 def test_a_commit_counts_though_history_cannot_be_forgotten(
@@ -109,11 +109,11 @@ def test_a_commit_counts_though_history_cannot_be_forgotten(
         raise errors.DiskFull(path="the catalog", reason="it is full")
 
     with tidings.open(tmp_path / "shop.tidings", engine="duckdb", clock=tidings.ManualClock(1)) as db:
-        db._folding.policy = FoldPolicy(rows=1, share=0, retention=0)
+        db._parts.folding.policy = FoldPolicy(rows=1, share=0, retention=0)
         db.sql("CREATE TABLE t (x INT)")
         monkeypatch.setattr(Storage, "forget", full)
         for number in range(5):
             db.sql(f"INSERT INTO t VALUES ({number}), (-{number})")
-            db._folding._settle()
+            db._parts.folding._settle()
         assert "could not be forgotten" in caplog.text
         assert len(db.query("t")) == 10

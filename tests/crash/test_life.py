@@ -44,7 +44,7 @@ folder, catalog, setup = sys.argv[1:]
 history = [(1, 5), (2, 5), (3, 5), (1, 100), (1, 4), (4, 5), (2, 100), (4, 100), (3, 100), (1, 100), (2, 3), (2, 100)]
 clock = tidings.ManualClock(0)
 with tidings.open(folder, engine="duckdb", catalog=catalog or None, clock=clock, retention=None) as db:
-    if db._catalog.find("progress") is None:
+    if db._parts.relations.find("progress") is None:
         db.sql(setup)
     done = max([0, *(row["step"] for row in db.query("progress").rows())])
     for step in range(done, len(history) + 8):
@@ -75,8 +75,8 @@ def life(folder: Path, catalog: str = "", fault: str = "never") -> int:
 def seen(folder: Path, catalog: str = "") -> dict[str, list[Any]]:
     """What rules did and told; the numbers of firings depend on who is judged first."""
     with tidings.open(folder, engine="duckdb", catalog=catalog or None) as db:
-        firings = [(f.rule, f.time, f.state, f.rows.to_pylist()) for f in db._registry.store.firings()]
-        messages = [json.loads(e.message.payload) for e in Outbox(db._storage.rule_tables).entries()]
+        firings = [(f.rule, f.time, f.state, f.rows.to_pylist()) for f in db._parts.registry.store.firings()]
+        messages = [json.loads(e.message.payload) for e in Outbox(db._parts.storage.rule_tables).entries()]
         outages = [tuple(row.values()) for row in db.query("outage").rows()]
     for message in messages:
         numbers = message["data"].pop("firings", None) or [message["data"].pop("firing")]

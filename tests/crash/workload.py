@@ -161,8 +161,7 @@ def opened(folder: Path, clock: tidings.ManualClock, catalog: str | None) -> tid
     """A database that keeps the changes of the last few steps, and folds large commits in the background."""
     kept = timedelta(microseconds=300)
     db = tidings.open(folder, engine="duckdb", clock=clock, catalog=catalog, retention=kept)
-    db._folding.policy = replace(db._folding.policy, rows=5_000)
-    db._storage.many = 2
+    db._parts.folding.policy = replace(db._parts.folding.policy, rows=5_000, entries=2)
     return db
 
 

@@ -26,8 +26,10 @@ import pytest
 import tidings
 from tidings.delta.plan import Program, compile_program
 from tidings.engine.duckdb import DuckDB
-from tidings.engine.lower import Dialect, KeyList, KeyTest, lower
 from tidings.engine.spark import Spark
+from tidings.engine.sql.dialect import Dialect
+from tidings.engine.sql.lower import lower
+from tidings.engine.sql.statement import KeyList, KeyTest
 from tidings.explain import explain
 from tidings.ir import text
 from tidings.ir.relation import Relation
@@ -52,8 +54,8 @@ class Golden:
         with tidings.open(engine="duckdb") as db:
             db.sql(schema)
             (tree,) = statements(query)
-            self.plan: Relation = bind(tree, query, db._relations, db._backend)
-            self.views = db._relations.definitions()
+            self.plan: Relation = bind(tree, query, db._parts.relations, db._parts.backend)
+            self.views = db._parts.relations.definitions()
 
     def program(self, changed: str, shared: str = "") -> Program:
         tables, views = (frozenset(filter(None, names.split(", "))) for names in (changed, shared))
@@ -97,7 +99,7 @@ class Golden:
 
 def _among(keys: KeyList, test: KeyTest) -> str:
     listed = ", ".join(f"/* {column} of Δ{table} */" for table, column in keys.columns)
-    return f"{test.wanted} IN ({listed})"
+    return f"{test.tested} IN ({listed})"
 
 
 def shown(plan: Relation) -> str:

@@ -13,18 +13,19 @@ import tidings
 from tests.laws.generate import Case, instant
 from tests.laws.schema import arrow
 from tidings.analysis.influents import influents
+from tidings.choices import Engine, Execution, StrategyChoice
 from tidings.delta.plan import Program, compile_program
 
 
 def program(db: tidings.Database, view: str, share: frozenset[str] = frozenset()) -> Program:
     """The program for a view's delta when all of its influents changed."""
-    plan, definitions = db._plan(view), db._relations.definitions()
+    plan, definitions = db._parts.plans.plan(view), db._parts.relations.definitions()
     return compile_program(view, plan, influents(plan, definitions), definitions, share)
 
 
 def run(db: tidings.Database, compiled: Program, since: int, until: int) -> pa.Table:
     """The delta a program computes over ``(since, until]`` with a database's engine and rows."""
-    return db._runner.run(compiled, db._scheduler.executor.sources(since, until), since, until)
+    return db._parts.runner.run(compiled, db._parts.scheduler.executor.sources(since, until), since, until)
 
 
 @contextmanager
@@ -32,11 +33,11 @@ def replayed(
     case: Case,
     *,
     path: Path | None = None,
-    engine: str = "duckdb",
+    engine: Engine = "duckdb",
     spark: Any = None,
     views: bool = True,
-    strategy: str = "differential",
-    execution: str = "spark",
+    strategy: StrategyChoice = "differential",
+    execution: Execution = "spark",
 ) -> Iterator[tidings.Database]:
     """A database with the case's tables and views, after its whole history."""
     clock = tidings.ManualClock()

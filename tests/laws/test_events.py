@@ -11,10 +11,10 @@ from tests.laws import plain_events
 from tests.laws.plain_events import SECOND, Moment, PlainEvent, random_event
 from tests.laws.seeds import chunks
 from tidings.lang.sql.statements.event import And, At, Event, Every, Or, SignalEvent, TableEvent, Then
-from tidings.rules.event.spans import Plain, spans
+from tidings.rules.event.spans import SimpleEvent, spans
 
 
-def named(leaf: Plain) -> str:
+def named(leaf: SimpleEvent) -> str:
     match leaf:
         case TableEvent():
             return f"{leaf.kind} {leaf.table}"
@@ -58,19 +58,19 @@ def check(seed: int) -> int:
     happened = {name: [p for p in places if random.random() < 0.4] for name in sorted(names)}
     whole = (open_one, steps)
 
-    def seen(name: str, stepwise: bool) -> list[Moment]:
+    def seen(name: str, by_statement: bool) -> list[Moment]:
         """Without steps all that the open transaction did is one moment."""
         found = happened[name]
-        return found if stepwise else sorted({m if m[0] < open_one else whole for m in found})
+        return found if by_statement else sorted({m if m[0] < open_one else whole for m in found})
 
-    def find(leaf: Plain, stepwise: bool) -> list[Moment]:
-        return [(times[n] * SECOND, place) for n, place in seen(named(leaf), stepwise)]
+    def moments(leaf: SimpleEvent, by_statement: bool) -> list[Moment]:
+        return [(times[n] * SECOND, place) for n, place in seen(named(leaf), by_statement)]
 
     expected: dict[Moment, Moment] = {}
     for begin, end in plain_events.spans(event, lambda e, s: seen(f"{e.kind} {e.table}", s), times.__getitem__):
         expected[end] = max(begin, expected.get(end, begin))
     instants = {time * SECOND: n for n, time in enumerate(times)}
-    found = {(instants[e[0]], e[1]): (instants[b[0]], b[1]) for e, b in spans(same(event), find).items()}
+    found = {(instants[e[0]], e[1]): (instants[b[0]], b[1]) for e, b in spans(same(event), moments).items()}
     assert found == expected, (seed, event.text, happened)
     return len(found)
 

@@ -43,8 +43,8 @@ class Life:
     def _open(self) -> Database:
         retention = None if self.kept is None else timedelta(microseconds=self.kept)
         db = tidings.open(self.path, clock=self.clock, retention=retention, **self.options)
-        db._folding.policy = FoldPolicy(self.rng.choice([0, 2, 5, 1000]), 0.0, retention=self.kept)
-        db._storage.many = self.rng.choice([1, 2, 8])
+        rows, entries = self.rng.choice([0, 2, 5, 1000]), self.rng.choice([1, 2, 8])
+        db._parts.folding.policy = FoldPolicy(rows, 0.0, retention=self.kept, entries=entries)
         return db
 
     def happen(self) -> None:
@@ -56,7 +56,7 @@ class Life:
                 self.db.close()
                 self.db = self._open()
             case 2:
-                self.db._folding._settle()
+                self.db._parts.folding._settle()
             case 3:
                 self.db.advance()
             case 4:
@@ -92,7 +92,7 @@ def live(it: Case, answers: oracle.Answers, path: Path | None, **options: Any) -
             if number == made:
                 life.db.sql(it.views[-1].definition.replace("CREATE VIEW", "CREATE MATERIALIZED VIEW", 1))
             life.happen()
-        assert not life.db._folding.failures, it
+        assert not life.db._parts.folding.failures, it
         return look(it, answers, life)
     finally:
         life.db.close()

@@ -22,8 +22,8 @@ from tests.laws.replay import replayed
 from tests.laws.seeds import chunks
 from tests.laws.test_keyed_operators import check, recomputed
 from tidings.store.relation import row_groups
-from tidings.waves.in_process import lookups as looking_up
 from tidings.waves.in_process import runner as in_process
+from tidings.waves.in_process import snapshot_reader
 
 
 @pytest.fixture
@@ -46,7 +46,11 @@ def test_waves_in_process_are_right(seeds: range) -> None:
 WAYS = {
     "row groups": {},
     "row groups at once": {(row_groups, "MANY"): 0},
-    "all rows": {(looking_up, "FEW"): 0, (looking_up, "SCATTERED"): -1, (looking_up, "WHOLE"): 0},
+    "all rows": {
+        (snapshot_reader, "FEW_ROW_GROUPS"): 0,
+        (snapshot_reader, "MANY_ROW_GROUPS"): -1,
+        (snapshot_reader, "WHOLE_LIMIT"): 0,
+    },
 }
 """Ways to look rows up in files, and the limits at which each is the only one."""
 
@@ -116,7 +120,7 @@ def twins(spark: Any) -> Iterator[tuple[tidings.Database, tidings.Database]]:
         db.sql(f"CREATE TABLE t ({COLUMNS}); CREATE TABLE u (x INT, y BIGINT, z STRING)")
         held = [random_row(rng) for _ in range(30)]
         rows = [dict(zip(NAMES, row, strict=True)) for row in held]
-        db.load("t", pa.Table.from_pylist(rows, db._relations.table("t").schema))
+        db.load("t", pa.Table.from_pylist(rows, db._parts.relations.table("t").schema))
         for _ in range(4):
             with db.transaction() as tx:
                 tx.delete("t", [held.pop(rng.randrange(len(held)))])

@@ -56,8 +56,8 @@ def lived(seed: int, often: float) -> dict[str, list[Any]]:
                 db.advance()
         clock.advance(timedelta(hours=1))
         db.advance()
-        firings = [(f.rule, f.time, f.state, _sorted(f.rows.to_pylist())) for f in db._registry.store.firings()]
-        messages = [json.loads(e.message.payload) for e in Outbox(db._storage.rule_tables).entries()]
+        firings = [(f.rule, f.time, f.state, _sorted(f.rows.to_pylist())) for f in db._parts.registry.store.firings()]
+        messages = [json.loads(e.message.payload) for e in Outbox(db._parts.storage.rule_tables).entries()]
     for message in messages:
         message["data"].pop("firings", None)
         message["data"].pop("firing", None)

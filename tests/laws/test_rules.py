@@ -20,7 +20,10 @@ import tidings
 from tests.laws.plain_events import SECOND, random_event
 from tests.laws.plain_rules import TABLES, Plain, PlainRule
 from tests.laws.seeds import SEED, chunks
+from tidings.choices import Engine, Execution
+from tidings.deliver.deliveries import DeliverySettings
 from tidings.errors import CascadeTooLong, RuleRaised
+from tidings.retry_policy import RetryPolicy
 
 BOUND = 6
 
@@ -132,14 +135,17 @@ def random_statement(random: Random, rules: list[PlainRule]) -> str:
     return random.choice(plain)
 
 
-def life(seed: int, engine: str = "duckdb", spark: Any = None, most: int = 7) -> None:
+def life(seed: int, engine: Engine = "duckdb", spark: Any = None, most: int = 7) -> None:
     """One database with rules, beside its interpretation."""
     random, clock = Random(seed), tidings.ManualClock(0)
     rules = [random_rule(random, age) for age in range(random.randint(1, 5))]
     plain = Plain(rules, BOUND)
     texts = [rule.text for rule in rules]
-    with tidings.open(engine=engine, spark=spark, clock=clock, execution=("spark", "auto")[seed % 2]) as db:
-        db._registry.bound, db._registry.retry_policy = BOUND, None
+    once = DeliverySettings(policy=RetryPolicy(attempts=1))
+    execution: Execution = ("spark", "auto")[seed % 2]
+    with tidings.open(
+        engine=engine, spark=spark, clock=clock, execution=execution, cascade=BOUND, deliveries=once
+    ) as db:
         db.sql("CREATE TABLE a (k INT, v INT); CREATE TABLE b (k INT, v INT); CREATE EVENT e (k INT, v INT)")
         db.sql("CREATE TABLE c (k INT PRIMARY KEY, v INT)")
         for table in TABLES:
@@ -192,7 +198,7 @@ def activates(db: tidings.Database, rule: PlainRule) -> bool:
 
 
 def agree(db: tidings.Database, plain: Plain, case: object) -> None:
-    kept = db._registry.store.firings()
+    kept = db._parts.registry.store.firings()
     firings = [(f.rule, f.depth, Counter(tuple(r.values()) for r in f.rows.to_pylist())) for f in kept]
     assert firings == [(f.rule.name, f.depth, f.rows) for f in plain.firings], case
     for table in TABLES:
@@ -232,7 +238,7 @@ def loaded(seed: int, by_load: bool) -> Counter[Any]:
             with db.transaction() as tx:
                 tx.insert(target, rows[target])
         db.advance()
-        kept = db._registry.store.firings()
+        kept = db._parts.registry.store.firings()
         return Counter((f.rule, frozenset(Counter(map(repr, f.rows.to_pylist())).items())) for f in kept)
 
 

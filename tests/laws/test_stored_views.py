@@ -26,6 +26,7 @@ from tests.laws.timed_views import TABLES, expected, reported, timed_case
 from tidings.ir.relation import Scan
 from tidings.rewrite.pipeline import normalise
 from tidings.waves.strategy import Strategy
+from tidings.waves.wave import WaveRequest
 
 
 def check(it: Case, answers: oracle.Answers, path: Path | None = None, **options: Any) -> bool:
@@ -61,12 +62,12 @@ def check(it: Case, answers: oracle.Answers, path: Path | None = None, **options
         oracle.assert_same(it, f"{it.view} since before it was stored", early, answers.between(0, end))
         size = f"SELECT COUNT(*) AS n FROM {quote(it.view)}"
         assert db.query(size).rows() == [{"n": answers.states[-1].total()}], it
-        (view,) = db._relations.stored()
+        (view,) = db._parts.relations.stored()
         assert view.since == instant(made), f"{it}\nhad to begin anew"
         for name, groups in view.groupings.items():
-            plan = normalise(groups, db._relations.definitions() | view.groupings)
-            anew = db._runner.query(plan, db._scheduler.executor.sources(0, db.time), db.time)
-            kept = db._runner.query(_scan(db, name), db._scheduler.executor.sources(0, db.time), db.time)
+            plan = normalise(groups, db._parts.relations.definitions() | view.groupings)
+            anew = db._parts.runner.query(plan, db._parts.scheduler.executor.sources(0, db.time), db.time)
+            kept = db._parts.runner.query(_scan(db, name), db._parts.scheduler.executor.sources(0, db.time), db.time)
             assert oracle.bag(kept) == oracle.bag(anew), f"{it}\n{name}"
     return merged
 
@@ -81,13 +82,13 @@ def _apply(db: tidings.Database, changes: Sequence[Change]) -> None:
 
 
 def _merges(db: tidings.Database, name: str) -> bool:
-    view = next(v for v in db._relations.stored() if v.name == name)
-    wave = db._scheduler.plan(view.name, view.over, view.until, db.time, net=False, groupings=view.groupings)
+    view = next(v for v in db._parts.relations.stored() if v.name == name)
+    wave = db._parts.scheduler.plan(WaveRequest(view.name, view.over, view.until, db.time, groupings=view.groupings))
     return wave.choice.strategy is Strategy.MERGE
 
 
 def _scan(db: tidings.Database, name: str) -> Scan:
-    return Scan(name, "kept", db._relations.rows(name).columns)
+    return Scan(name, "kept", db._parts.relations.rows(name).columns)
 
 
 @pytest.mark.parametrize("seeds", chunks(60, quick=10, size=10))
@@ -155,7 +156,7 @@ def test_stored_views_over_stored_views(seeds: range) -> None:
                 got = oracle.changes(db.changes(view.name, since, end, per_commit=True).to_arrow())
                 oracle.assert_same(it, f"{view.name}, made at {made}", got, answers[view.name].between(since, end))
                 assert oracle.bag(db.query(view.name).to_arrow()) == answers[view.name].states[-1], it
-            assert all(v.since == instant(made) for v in db._relations.stored()), f"{it}\none had to begin anew"
+            assert all(v.since == instant(made) for v in db._parts.relations.stored()), f"{it}\none had to begin anew"
 
 
 @pytest.mark.parametrize("seeds", chunks(60, quick=10, size=10))
@@ -185,7 +186,7 @@ def test_timed_views_stored(seeds: range) -> None:
             cut = rng.choice(it.commits)[0]
             parts = reported(db, "stored", 0, cut) | reported(db, "stored", cut, None)
             assert parts == want, f"{it}\nsplit at {cut} it says {parts}\nexpected {want}"
-            assert db._relations.stored()[0].since < it.commits[made][0], f"{it}\nit had to begin anew"
+            assert db._parts.relations.stored()[0].since < it.commits[made][0], f"{it}\nit had to begin anew"
 
 
 @pytest.mark.spark

@@ -84,7 +84,7 @@ class Subscriber:
         self.position = batch.time
 
     def _begin_anew(self, db: Database, refusal: errors.MustRefetch, present: int) -> None:
-        kept_since = max(t.forgotten for t in db._storage.tables())
+        kept_since = max(t.forgotten for t in db._parts.storage.tables())
         assert int(str(refusal.parameters["since"])) < kept_since, refusal
         self.begun_anew += 1
         if self.name is not None:

@@ -16,9 +16,10 @@ import pytest
 import tidings
 from tests.laws.seeds import chunks
 from tests.laws.timed_views import expected, replay, reported, timed_case
+from tidings.choices import Engine
 
 
-def check(seed: int, engine: str, session: Any = None) -> bool:
+def check(seed: int, engine: Engine, session: Any = None) -> bool:
     """Whether the case had changes that no transaction made."""
     case = timed_case(seed)
     clock = tidings.ManualClock(0)

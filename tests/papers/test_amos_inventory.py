@@ -178,9 +178,9 @@ def test_the_wave_front_is_all_that_is_held() -> None:
     facts = inventory(quantity=moved("item1", 5000, 150), min_stock=moved("item1", 100, 120))
     first, second = propagate(BUSHY, facts).steps
     assert (first.node, first.level, first.edges) == ("threshold", 1, ("min_stock",))
-    assert first.held == {"quantity", "threshold"}
+    assert first.unreleased == {"quantity", "threshold"}
     assert (second.node, second.level, second.edges) == ("cnd_monitor_items", 2, ("quantity", "threshold"))
-    assert second.held == set()
+    assert second.unreleased == set()
 
 
 def test_inventory_in_the_kernel(db: tidings.Database) -> None:

@@ -31,7 +31,7 @@ def db(spark: Any, system_tables: Any) -> Iterator[Database]:
             database.sql(f"CREATE TABLE {name} ({columns})")
             with database.transaction() as tx:
                 tx.insert(name, ROWS[name])
-            schema = arrow_schema(database._relations.table(name).columns)
+            schema = arrow_schema(database._parts.relations.table(name).columns)
             rows = pa.Table.from_pylist(ROWS[name], schema=schema)
             system_tables.createDataFrame(rows).createOrReplaceTempView(name)
         yield database
@@ -44,6 +44,6 @@ def bag(table: pa.Table) -> Counter[Any]:
 @pytest.mark.parametrize("text", QUERIES)
 def test_names_types_and_rows(db: Database, system_tables: Any, text: str) -> None:
     expected = system_tables.sql(text)
-    plan = db._plan(text)
+    plan = db._parts.plans.plan(text)
     assert [(f.name, f.type) for f in plan.fields] == [(f.name, f.dataType.simpleString()) for f in expected.schema]
     assert bag(db.query(text).to_arrow()) == bag(expected.toArrow())

@@ -35,7 +35,7 @@ def system_tables(spark: Any, db: tidings.Database) -> Any:
     """A session of its own with the tables as temporary views, for Spark's answers."""
     session = spark.newSession()
     for name, rows in BASE.items():
-        schema = arrow_schema(db._relations.table(name).columns)
+        schema = arrow_schema(db._parts.relations.table(name).columns)
         table = pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema=schema)
         session.createDataFrame(table).createOrReplaceTempView(name)
     return session
@@ -49,7 +49,7 @@ def duckdb() -> Iterator[tidings.Database]:
 
 @pytest.mark.parametrize("query", SPARK)
 def test_names_types_and_rows_are_those_of_spark(db: tidings.Database, system_tables: Any, query: str) -> None:
-    expected, plan = system_tables.sql(query), db._plan(query)
+    expected, plan = system_tables.sql(query), db._parts.plans.plan(query)
     assert [(f.name, f.type) for f in plan.fields] == [(f.name, f.dataType.simpleString()) for f in expected.schema]
     assert bag(db.query(query).to_arrow()) == bag(expected.toArrow())
 

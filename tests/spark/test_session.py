@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 import tidings
 from tidings import Database, ManualClock
+from tidings.choices import Engine
 
 pytestmark = pytest.mark.spark
 
@@ -32,7 +33,7 @@ def base(rows: int) -> pa.Table:
     return pa.table({"item": pa.array(range(rows), pa.int64()), "lim": pa.array([5] * rows, pa.int32())})
 
 
-def opened(spark: Any, engine: str = "spark") -> Database:
+def opened(spark: Any, engine: Engine = "spark") -> Database:
     session = spark if engine == "spark" else None
     db = tidings.open(engine=engine, spark=session, clock=ManualClock(1000))
     db.sql(SCHEMA)
@@ -71,7 +72,7 @@ def test_the_active_session_stays_the_users(spark: Any) -> None:
         put(db, 3)
         active: Any = SparkSession.getActiveSession()
         assert active is given
-    assert given.relations.listTables() == []
+    assert given.catalog.listTables() == []
 
 
 def test_two_databases_in_one_session(spark: Any) -> None:

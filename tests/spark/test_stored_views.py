@@ -12,6 +12,7 @@ import pytest
 import tidings
 from tidings import Database
 from tidings.waves.strategy import Strategy
+from tidings.waves.wave import WaveRequest
 
 pytestmark = pytest.mark.spark
 
@@ -28,8 +29,8 @@ def told(db: Database, text: str, since: int = 0) -> list[tuple[str, int, int]]:
 
 
 def strategy(db: Database, name: str) -> Strategy:
-    view = next(v for v in db._relations.stored() if v.name == name)
-    wave = db._scheduler.plan(name, view.over, view.until, db.time, net=False, groupings=view.groupings)
+    view = next(v for v in db._parts.relations.stored() if v.name == name)
+    wave = db._parts.scheduler.plan(WaveRequest(name, view.over, view.until, db.time, groupings=view.groupings))
     return wave.choice.strategy
 
 
@@ -56,7 +57,7 @@ def test_averages_of_decimals_are_rounded_as_spark_rounds_them(db: Database) -> 
             tx.insert("t", added)
     assert strategy(db, "v") is Strategy.MERGE
     assert told(db, "v") == told(db, query) != []
-    assert next(v for v in db._relations.stored()).since == 0
+    assert next(v for v in db._parts.relations.stored()).since == 0
 
 
 def test_the_least_bigint(db: Database) -> None:
@@ -86,4 +87,4 @@ def test_wide_decimals_are_not_merged(db: Database) -> None:
         tx.insert("t", [(1, wide)])
     assert strategy(db, "v") is Strategy.DIFFERENTIAL
     assert told(db, "v") == told(db, query)
-    assert next(v for v in db._relations.stored()).since == 0
+    assert next(v for v in db._parts.relations.stored()).since == 0

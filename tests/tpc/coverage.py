@@ -86,7 +86,7 @@ class Check:
         self._recomputes: list[float] = []
         started = time.perf_counter()
         try:
-            plan = work.db._plan(query.text)
+            plan = work.db._parts.plans.plan(query.text)
         except TidingsError as error:
             self.found.accepted = self.found.exact = False
             self.found.reason = str(error).splitlines()[0]

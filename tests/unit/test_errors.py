@@ -49,6 +49,10 @@ def after_the_end(db: Database) -> None:
 LOADED = pa.table({"item": pa.array([1], pa.int64()), "qty": pa.array([1], pa.int32())})
 
 
+def opened(**settings: Any) -> Database:
+    return tidings.open(**({"engine": "duckdb"} | settings))
+
+
 def load_twice(db: Database) -> None:
     db.load("quantity", LOADED)
     db.load("quantity", LOADED)
@@ -114,9 +118,9 @@ CASES: list[tuple[type[TidingsError], Act, dict[str, object], tuple[int, int, st
     (errors.UnknownTransactionState, after_the_end, {}, None, False),
     (errors.InvalidInterval, lambda db: db.changes("low", since=2, until=1), {"since": 2, "until": 1}, None, False),
     (errors.EngineFailed, sql("SELECT CAST('x' AS INT) AS n"), {"engine": "duckdb"}, None, False),
-    (errors.UnknownEngine, lambda db: tidings.open(engine="sparc"), {"name": "sparc"}, None, True),
-    (errors.UnknownStrategy, lambda db: tidings.open(engine="duckdb", strategy="best"), {"name": "best"}, None, True),
-    (errors.UnknownExecution, lambda db: tidings.open(engine="duckdb", execution="fast"), {"name": "fast"}, None, True),
+    (errors.UnknownEngine, lambda db: opened(engine="sparc"), {"name": "sparc"}, None, True),
+    (errors.UnknownStrategy, lambda db: opened(strategy="best"), {"name": "best"}, None, True),
+    (errors.UnknownExecution, lambda db: opened(execution="fast"), {"name": "fast"}, None, True),
 ]
 ELSEWHERE = {
     errors.UnknownSilence: "tests/unit/rules/test_silence.py",
@@ -125,6 +129,8 @@ ELSEWHERE = {
     errors.DuplicateKey: "tests/unit/constraints/test_enforce.py",
     errors.AppendOnly: "tests/unit/constraints/test_enforce.py",
     errors.AmbiguousMerge: "tests/unit/write/test_statements.py",
+    errors.MissingPackage: "tests/unit/engine/test_frames.py",
+    errors.SessionNeeded: "tests/unit/engine/test_frames.py",
     errors.JavaMissing: "tests/unit/engine/test_java.py",
     errors.RecomputeRefused: "tests/unit/waves/test_strategy.py",
     errors.HistoryGone: "tests/unit/store/test_storage.py",
@@ -136,18 +142,18 @@ ELSEWHERE = {
     errors.NotWritable: "tests/crash/somebody.py",
     errors.DamagedFile: "tests/unit/store/test_storage.py",
     errors.LateRow: "tests/unit/store/relation/test_history.py",
-    errors.StaleWriter: "tests/unit/store/test_follow_writer.py",
-    errors.ReadOnly: "tests/unit/store/test_follow_writer.py",
-    errors.ReaderBehind: "tests/unit/store/test_follow_writer.py",
+    errors.StaleWriter: "tests/unit/store/test_catch_up.py",
+    errors.ReadOnly: "tests/unit/store/test_catch_up.py",
+    errors.ReaderBehind: "tests/unit/store/test_catch_up.py",
     errors.MustRefetch: "tests/unit/read/test_subscriptions.py",
     errors.SubscriptionExists: "tests/unit/read/test_subscriptions.py",
-    errors.BreaksViews: "tests/unit/define/test_views.py",
-    errors.CircularView: "tests/unit/define/test_views.py",
+    errors.BreaksViews: "tests/unit/define/test_replacement.py",
+    errors.CircularView: "tests/unit/define/test_replacement.py",
     errors.UnknownEvent: "tests/unit/rules/event/test_occurrence.py",
     errors.EmptySignal: "tests/unit/rules/event/test_occurrence.py",
-    errors.UnknownRule: "tests/unit/rules/test_registry.py",
-    errors.DuplicateRule: "tests/unit/rules/test_registry.py",
-    errors.InvalidRule: "tests/unit/rules/test_registry.py",
+    errors.UnknownRule: "tests/unit/rules/test_statements.py",
+    errors.DuplicateRule: "tests/unit/rules/test_statements.py",
+    errors.InvalidRule: "tests/unit/rules/test_statements.py",
     errors.UnknownProcedure: "tests/unit/rules/test_agenda.py",
     errors.RuleRaised: "tests/unit/rules/test_agenda.py",
     errors.CascadeTooLong: "tests/unit/rules/test_agenda.py",

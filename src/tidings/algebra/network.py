@@ -36,7 +36,7 @@ class PropagationStep:
     node: str
     level: int
     edges: tuple[str, ...]
-    held: frozenset[str]
+    unreleased: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +54,19 @@ def levels(definitions: Mapping[str, SetExpression]) -> dict[str, int]:
     >>> levels({"low": select(relation("stock", "n"), "n < 9")})
     {'stock': 0, 'low': 1}
     """
-    found: dict[str, int] = {}
+    known: dict[str, int] = {}
 
     def visit(name: str, path: tuple[str, ...]) -> int:
         if name in path:
             raise InvalidExpression(reason=f"{name} is defined by itself: {' → '.join((*path, name))}")
-        if name not in found:
+        if name not in known:
             below = sorted(influents(definitions[name])) if name in definitions else []
-            found[name] = 1 + max((visit(b, (*path, name)) for b in below), default=-1)
-        return found[name]
+            known[name] = 1 + max((visit(b, (*path, name)) for b in below), default=-1)
+        return known[name]
 
     for name in definitions:
         visit(name, ())
-    return found
+    return known
 
 
 def propagate(definitions: Mapping[str, SetExpression], facts: Facts, *, strict: bool = True) -> Propagation:
@@ -74,23 +74,23 @@ def propagate(definitions: Mapping[str, SetExpression], facts: Facts, *, strict:
     level = levels(definitions)
     order = sorted(definitions, key=lambda name: level[name])
     readers = {name: {v for v in order if name in influents(definitions[v])} for name in level}
-    held = {name: d for name, d in facts.deltas.items() if d and readers.get(name)}
+    unreleased = {name: d for name, d in facts.deltas.items() if d and readers.get(name)}
     top: dict[str, DeltaSet] = {}
     steps = []
     for name in order:
         body = definitions[name]
-        edges = tuple(sorted(i for i in influents(body) if i in held))
-        near = Facts({i: _state(i, definitions, facts) for i in influents(body)}, {i: held[i] for i in edges})
-        found = _delta(body, near, edges, strict)
+        edges = tuple(sorted(i for i in influents(body) if i in unreleased))
+        near = Facts({i: _state(i, definitions, facts) for i in influents(body)}, {i: unreleased[i] for i in edges})
+        node_delta = _delta(body, near, edges, strict)
         for influent in influents(body):
             readers[influent].discard(name)
             if not readers[influent]:
-                held.pop(influent, None)
+                unreleased.pop(influent, None)
         if not readers[name]:
-            top[name] = found
-        elif found:
-            held[name] = found
-        steps.append(PropagationStep(name, level[name], edges, frozenset(held)))
+            top[name] = node_delta
+        elif node_delta:
+            unreleased[name] = node_delta
+        steps.append(PropagationStep(name, level[name], edges, frozenset(unreleased)))
     return Propagation(top, tuple(steps))
 
 

@@ -80,7 +80,7 @@ def strict(node: SetExpression, influent: str, sign: Sign) -> SetExpression | No
 def differentials(node: SetExpression) -> dict[tuple[str, Sign], SetExpression]:
     """All partial differentials of an expression: two for each influent."""
     cells = {(name, sign): partial(node, name, sign) for name in sorted(influents(node)) for sign in Sign}
-    return {cell: found for cell, found in cells.items() if found is not None}
+    return {cell: differential for cell, differential in cells.items() if differential is not None}
 
 
 def influents(node: SetExpression) -> frozenset[str]:

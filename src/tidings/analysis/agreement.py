@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from tidings.analysis.digits import Digits
 from tidings.ir import types
 from tidings.ir.expression import Expression
 
@@ -51,8 +52,17 @@ class Judge:
     """Whether the engines agree only if the texts it looks at are ASCII."""
     places: int = -1
     """Numbers with up to this many decimal places may be too large for their type: then no engine has an answer."""
+    digits: Digits = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.digits = Digits(self.typed)
+
+    def whole(self, node: Expression) -> bool:
+        """Whether a number is an integer; no decimal takes part in making it."""
+        return self.digits.whole(node)
 
     def kind(self, node: Expression) -> str | None:
+        """The kind of an expression's values; None if the engines may not agree on them."""
         match node:
             case exp.Paren():
                 return self.kind(node.this)
@@ -74,6 +84,20 @@ class Judge:
                 return self._alike("boolean", node.this, *node.expressions)
             case exp.Between():
                 return self._alike("boolean", node.this, node.args["low"], node.args["high"])
+            case exp.Case() if node.this is None:
+                return self._case(node.args["ifs"], node.args.get("default"))
+            case exp.If():
+                return self._case([node], node.args.get("false"))
+            case exp.Coalesce():
+                return self._alike(None, node.this, *node.expressions)
+            case _ if isinstance(node, _COMPARISONS):
+                return self._alike("boolean", node.this, node.expression)
+            case _:
+                return self._computed_kind(node)
+
+    def _computed_kind(self, node: Expression) -> str | None:
+        """The kind of arithmetic and of functions."""
+        match node:
             case exp.Add() | exp.Sub() if _is_span(node.expression):
                 return "timestamp" if self.kind(node.this) == "timestamp" else None
             case exp.Add() | exp.Sub() | exp.Mul():
@@ -86,12 +110,6 @@ class Judge:
                 return "number" if self.kind(node.this) == "timestamp" else None
             case exp.Mod():
                 return self._remainder(node)
-            case exp.Case() if node.this is None:
-                return self._case(node.args["ifs"], node.args.get("default"))
-            case exp.If():
-                return self._case([node], node.args.get("false"))
-            case exp.Coalesce():
-                return self._alike(None, node.this, *node.expressions)
             case exp.Length():
                 return "number" if self.kind(node.this) == "string" else None
             case exp.Lower() | exp.Upper() | exp.Trim() if not (node.expression or node.args.get("position")):
@@ -100,8 +118,6 @@ class Judge:
             case exp.Like():
                 plain = isinstance(node.expression, exp.Literal) and "\\" not in node.expression.name
                 return "boolean" if plain and self.kind(node.this) == "string" else None
-            case _ if isinstance(node, _COMPARISONS):
-                return self._alike("boolean", node.this, node.expression)
             case _:
                 return None
 
@@ -147,40 +163,9 @@ class Judge:
         if self.kind(node.this) != "number":
             return None
         if to == "bigint":
-            return "number" if self.whole(node.this) or self._places(node.this) == 0 else None
-        room, places = types.decimal(to), self._places(node.this)
+            return "number" if self.whole(node.this) or self.digits.places(node.this) == 0 else None
+        room, places = types.decimal(to), self.digits.places(node.this)
         return "number" if room is not None and places is not None and places <= room[1] else None
-
-    def _places(self, node: Expression) -> int | None:
-        """How many decimal places a number may have; None where that is not plain."""
-        match node:
-            case exp.Column() | exp.Literal():
-                return (self._decimal(node) or (0, 0))[1]
-            case exp.Null():
-                return 0
-            case exp.Cast():
-                return (types.decimal(types.canonical(node.args["to"])) or (0, 0))[1]
-            case exp.Count():
-                return 0
-            case exp.Add() | exp.Sub():
-                return self._most(node.left, node.right)
-            case exp.Mul():
-                size = self._size(node)
-                return None if size is None else size[1]
-            case exp.If():
-                return self._most(node.args["true"], *([node.args["false"]] if node.args.get("false") else []))
-            case exp.Case():
-                return self._most(*_outcomes(node))
-            case exp.Coalesce():
-                return self._most(node.this, *node.expressions)
-            case exp.Paren() | exp.Neg() | exp.Sum() | exp.Min() | exp.Max() | exp.Window() | exp.Filter():
-                return self._places(node.this)
-            case _:
-                return None
-
-    def _most(self, *nodes: Expression) -> int | None:
-        places = [self._places(n) for n in nodes]
-        return None if None in places else max(p for p in places if p is not None)
 
     def _arithmetic(self, node: Expression) -> str | None:
         if self._only("number", node.args["this"], node.args["expression"]) is None:
@@ -189,48 +174,10 @@ class Judge:
         typed = node.find(exp.Anonymous, exp.Cast) is not None or any(isinstance(n, exp.Column) for n in leaves)
         if not typed and sum(len(n.name) for n in leaves) > _SMALL:
             return None  # 2147483647 + 1 is an error in Spark, and a bigint in DuckDB
-        if not any(self._decimal(n) is not None for n in leaves):
+        if not any(self.digits.decimal(n) is not None for n in leaves):
             return "number"
-        size = self._size(node)
+        size = self.digits.size(node)
         return "number" if size is not None and (sum(size) <= _PRECISION or size[1] <= self.places) else None
-
-    def _size(self, node: Expression) -> tuple[int, int] | None:
-        """How many digits a number may have before the point and after it; None where that is not plain."""
-        match node:
-            case exp.Paren() | exp.Neg():
-                return self._size(node.this)
-            case exp.Column():
-                digits = self._decimal(node)
-                return (20, 0) if digits is None else (digits[0] - digits[1], digits[1])
-            case exp.Literal():
-                whole, _, part = node.name.partition(".")
-                return len(whole), len(part)
-            case exp.Null():
-                return 0, 0
-            case exp.Cast():
-                digits = types.decimal(types.canonical(node.args["to"]))
-                return (20, 0) if digits is None else (digits[0] - digits[1], digits[1])
-            case exp.Mul():
-                sides = self._sizes(node.left, node.right)
-                return None if sides is None else (sum(w for w, _ in sides) + 1, sum(p for _, p in sides))
-            case exp.Add() | exp.Sub():
-                return self._widest(1, node.left, node.right)
-            case exp.If():
-                return self._widest(0, node.args["true"], node.args.get("false") or exp.Null())
-            case exp.Case():
-                return self._widest(0, *_outcomes(node))
-            case exp.Coalesce():
-                return self._widest(0, node.this, *node.expressions)
-            case _:
-                return None
-
-    def _sizes(self, *nodes: Expression) -> list[tuple[int, int]] | None:
-        found = [self._size(n) for n in nodes]
-        return None if None in found else [f for f in found if f is not None]
-
-    def _widest(self, more: int, *nodes: Expression) -> tuple[int, int] | None:
-        sizes = self._sizes(*nodes)
-        return None if sizes is None else (max(w for w, _ in sizes) + more, max(p for _, p in sizes))
 
     def _remainder(self, node: exp.Mod) -> str | None:
         """Of whole numbers by one that is not 0: by 0 it is an error in Spark, and NULL in DuckDB."""
@@ -241,28 +188,10 @@ class Judge:
         reads = any(isinstance(n, exp.Column) for n in number.walk())
         return "number" if self.whole(number) and (reads or _is_whole(number)) else None
 
-    def _decimal(self, leaf: Expression) -> tuple[int, int] | None:
-        if isinstance(leaf, exp.Column):
-            return types.decimal(self.typed(leaf) or "")
-        whole, point, part = leaf.name.partition(".")
-        return (len(whole) + len(part), len(part)) if point else None
-
     def _case(self, ifs: list[exp.If], default: Expression | None) -> str | None:
         if not all(self.kind(i.this) in ("boolean", "null") for i in ifs):
             return None
         return self._alike(None, *(i.args["true"] for i in ifs), *([default] if default is not None else []))
-
-    def whole(self, node: Expression) -> bool:
-        """Whether a number is an integer; no decimal takes part in making it."""
-        if isinstance(node, exp.Length):
-            return True
-        return not any(self._decimal(n) for n in node.find_all(exp.Column, exp.Literal) if not n.args.get("is_string"))
-
-
-def _outcomes(node: exp.Case) -> list[Expression]:
-    """What a CASE may come to."""
-    default = node.args.get("default")
-    return [*(i.args["true"] for i in node.args["ifs"]), *([default] if default is not None else [])]
 
 
 def _is_whole(node: Expression) -> bool:

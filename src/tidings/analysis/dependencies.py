@@ -10,21 +10,21 @@ from tidings.ir.relation import Relation
 
 def levels(roots: Mapping[str, Relation], definitions: Mapping[str, Relation]) -> dict[str, int]:
     """Each relation's level: tables are 0, a view is one above the highest relation it reads."""
-    found: dict[str, int] = {}
+    by_name: dict[str, int] = {}
 
     def level(name: str, plan: Relation | None) -> int:
-        if name not in found:
+        if name not in by_name:
             below = sorted(reads(plan)) if plan is not None else []
-            found[name] = 1 + max((level(r, definitions.get(r)) for r in below), default=-1 if plan is None else 0)
-        return found[name]
+            by_name[name] = 1 + max((level(r, definitions.get(r)) for r in below), default=-1 if plan is None else 0)
+        return by_name[name]
 
     for name, plan in roots.items():
         level(name, plan)
-    return found
+    return by_name
 
 
 def draw(name: str, plan: Relation, definitions: Mapping[str, Relation]) -> str:
-    """The network below a relation as a tree; a relation drawn before is not drawn again.
+    """The network below a relation as a tree; a view that was drawn above is not drawn twice.
 
     >>> from tidings.ir.text import parse
     >>> print(draw("low", parse("scan quantity q [item int]"), {}))
@@ -40,10 +40,10 @@ def draw(name: str, plan: Relation, definitions: Mapping[str, Relation]) -> str:
         out = []
         for place, relation in enumerate(below):
             last = place == len(below) - 1
-            again = relation in drawn and relation in definitions
+            is_above = relation in drawn and relation in definitions
             drawn.add(relation)
-            out.append(f"{prefix}{'└── ' if last else '├── '}{relation}{' (above)' if again else ''}")
-            if not again:
+            out.append(f"{prefix}{'└── ' if last else '├── '}{relation}{' (above)' if is_above else ''}")
+            if not is_above:
                 out += lines(relation, definitions.get(relation), prefix + ("    " if last else "│   "))
         return out
 

@@ -41,7 +41,7 @@ def _keys(left: Expression, right: Expression, column_types: dict[Ref, str]) -> 
     """Whether both sides can serve as keys for each other."""
     if not any(refs(left)) or not any(refs(right)):
         return False
-    one, other = ref(left), ref(right)
-    if one is not None and other is not None:
-        return types.comparable_as_keys(column_types[one], column_types[other])
+    left_ref, right_ref = ref(left), ref(right)
+    if left_ref is not None and right_ref is not None:
+        return types.comparable_as_keys(column_types[left_ref], column_types[right_ref])
     return False

@@ -27,10 +27,10 @@ _UNITS = {
 
 def time_range(instant: Expression, types: Mapping[Ref, str]) -> list[Expression]:
     """Conditions on a column that hold wherever the instant lies in the batch; none where there is no such column."""
-    found = _lagged(instant)
-    if found is None or types.get(found[0]) not in ("timestamp", "date"):
+    lagged = _lagged(instant)
+    if lagged is None or types.get(lagged[0]) not in ("timestamp", "date"):
         return []
-    (alias, name), lag = found
+    (alias, name), lag = lagged
     low = exp.Sub(this=SINCE.copy(), expression=literal(lag + DAY))
     high = exp.Add(this=UNTIL.copy(), expression=literal(DAY - lag))
     bounds: list[Expression] = [exp.Anonymous(this="TIMESTAMP_MICROS", expressions=[b]) for b in (low, high)]

@@ -1,7 +1,8 @@
-"""What a table demands, held against the net effect of a transaction.
+"""Checks the net changes of a transaction against the constraints of their tables.
 
-Only what the transaction makes of the table counts, not how: a key may change hands within it, and a row that comes and
-goes again breaks nothing.  The first row found wanting refuses the whole transaction.
+Only the state after the transaction counts, not the way to it: a key may pass from one row to another inside it, and a
+row that is inserted and deleted again breaks nothing.  The first row that breaks a constraint refuses the whole
+transaction.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import pyarrow as pa
 from sqlglot import exp
 
 from tidings.constraints.evaluate import Evaluator
+from tidings.engine.changes import without_version
 from tidings.engine.row_values import row_keys
 from tidings.errors import AppendOnly, CheckViolated, DuplicateKey, MissingRow, NullNotAllowed
-from tidings.ir.expression import TIME, WEIGHT, show_name
+from tidings.ir.expression import WEIGHT
+from tidings.lang.sql.constraint_queries import repeated_keys, rows_that_break
 from tidings.lang.sql.parse import parsed
 from tidings.store.key_lookup import KeyLookup
 from tidings.store.relation.constraints import NONE
@@ -25,13 +28,13 @@ from tidings.store.relation.table import Table
 
 @dataclass(frozen=True, slots=True)
 class NetChange:
-    """What a transaction does to one table once everything that cancels is gone."""
+    """What a transaction changes in one table, net: nothing in it cancels."""
 
     table: Table
     rows: pa.Table
     weights: list[int]
     numbers: tuple[int, ...] = ()
-    """For each row, which one it was of those given."""
+    """For each row, its number among the rows that the user gave."""
 
     def number(self, n: int) -> int:
         return self.numbers[n] if self.numbers else n + 1
@@ -44,68 +47,64 @@ class NetChange:
 
 @dataclass(frozen=True, slots=True)
 class Enforcer:
-    """Judges transactions."""
+    """Refuses changes that would leave a table with rows its constraints forbid."""
 
     finder: KeyLookup
     evaluator: Evaluator
 
     def check(self, change: NetChange) -> None:
-        """Refuse a change that leaves the table as it must not be."""
-        demands = change.table.constraints
+        """Refuse a change that breaks a constraint of its table."""
+        constraints = change.table.constraints
         came = [n for n, weight in enumerate(change.weights) if weight > 0]
-        if demands.append_only and len(came) < len(change.weights):
-            gone = next(n for n, weight in enumerate(change.weights) if weight < 0)
-            raise AppendOnly(table=change.table.name, row=change.number(gone), values=change.values(gone))
+        if constraints.append_only and len(came) < len(change.weights):
+            deleted = next(n for n, weight in enumerate(change.weights) if weight < 0)
+            raise AppendOnly(table=change.table.name, row=change.number(deleted), values=change.values(deleted))
         self.check_present(change)
-        if not came or demands == NONE:
+        if not came or constraints == NONE:
             return
         added = change.rows if len(came) == len(change.weights) else change.rows.take(pa.array(came, pa.int64()))
         self._check_required(change, came, added)
-        for condition in demands.checks:
+        for condition in constraints.checks:
             self._check_condition(change, came, added, condition)
-        if demands.key:
+        if constraints.key:
             self._check_key(change, came)
 
     def check_history(self, table: Table, entry: pa.Table) -> None:
-        """Refuse rows that a table would not take, in an entry that only adds."""
-        demands = table.constraints
-        if demands.key or demands.required or demands.checks:
-            self.check(NetChange(table, entry.drop_columns([TIME, WEIGHT]), entry.column(WEIGHT).to_pylist()))
+        """Refuse an entry that adds rows which break a constraint."""
+        constraints = table.constraints
+        if constraints.key or constraints.required or constraints.checks:
+            self.check(NetChange(table, without_version(entry), entry.column(WEIGHT).to_pylist()))
 
     def check_base(self, table: Table) -> None:
-        """Refuse a base whose rows the table would not take; the engine looks for the first that is not right."""
-        demands, own = table.constraints, show_name(table.name)
-        names = {c.name: show_name(c.name) for c in table.columns}
-        wrong = [f"{names[n]} IS NULL" for n in demands.required] + [f"NOT ({c})" for c in demands.checks]
-        if wrong:
-            conditions = " OR ".join(f"({c})" for c in wrong)
-            self._check_rows(table, self.evaluator.in_base(table, f"SELECT * FROM {own} WHERE {conditions}"))
-        if demands.key:
-            listed = ", ".join(names[k] for k in demands.key)
-            text = f"SELECT {listed} FROM {own} GROUP BY {listed} HAVING count(*) > 1"
-            keys = row_keys(self.evaluator.in_base(table, text))
+        """Refuse a base that breaks a constraint; the engine searches for rows that do."""
+        constraints = table.constraints
+        query = rows_that_break(table.name, constraints.required, constraints.checks)
+        if query is not None:
+            self._check_rows(table, self.evaluator.in_base(table, query))
+        if constraints.key:
+            keys = row_keys(self.evaluator.in_base(table, repeated_keys(table.name, constraints.key)))
             if keys:
                 self._check_rows(table, table_of(table.columns, self.finder.by_key(table, keys)[keys[0]]))
 
     def _check_rows(self, table: Table, rows: pa.Table) -> None:
-        """Say of some rows that are loaded already what is wrong with them."""
+        """Refuse rows that are loaded already, by the first constraint they break."""
         if rows.num_rows:
             self.check(
                 NetChange(Table(table.name, table.columns, constraints=table.constraints), rows, [1] * len(rows))
             )
 
     def check_present(self, change: NetChange) -> None:
-        """Refuse to delete what is not there."""
-        gone = [n for n, weight in enumerate(change.weights) if weight < 0]
-        if not gone:
+        """Refuse to delete rows that the table does not have."""
+        deleted = [n for n, weight in enumerate(change.weights) if weight < 0]
+        if not deleted:
             return
         keys = row_keys(change.rows)
-        short = [n for n in gone if change.table.logged(keys[n]) < -change.weights[n]]
+        short = [n for n in deleted if change.table.net[keys[n]] < -change.weights[n]]
         if not short:
             return
         in_base = self.finder.in_base(change.table, change.rows.take(pa.array(short, pa.int64())))
         for n in short:
-            if change.table.logged(keys[n]) + in_base[keys[n]] < -change.weights[n]:
+            if change.table.net[keys[n]] + in_base[keys[n]] < -change.weights[n]:
                 raise MissingRow(table=change.table.name, row=change.values(n))
 
     def _check_required(self, change: NetChange, came: list[int], added: pa.Table) -> None:
@@ -125,9 +124,9 @@ class Enforcer:
         n = came[verdicts.index(False)]
         row = change.values(n)
         names = _mentioned(table, condition)
-        found = ", ".join(f"{name} is {row[name]!r}" for name in names)
+        values = ", ".join(f"{name} is {row[name]!r}" for name in names)
         raise CheckViolated(
-            row=change.number(n), table=table.name, check=condition, column=", ".join(names), found=found, values=row
+            row=change.number(n), table=table.name, check=condition, column=", ".join(names), found=values, values=row
         )
 
     def _check_key(self, change: NetChange, came: list[int]) -> None:
@@ -146,9 +145,9 @@ class Enforcer:
                     raise self._duplicate(change, n, key)
                 first[key] = n
         growing = [key for key in first if balance[key] > 0]
-        found = self.finder.by_key(table, growing) if growing else {}
+        present = self.finder.by_key(table, growing) if growing else {}
         for key in growing:
-            if len(found[key]) + balance[key] > 1:
+            if len(present[key]) + balance[key] > 1:
                 raise self._duplicate(change, first[key], key)
 
     def _duplicate(self, change: NetChange, n: int, key: Key) -> DuplicateKey:
@@ -158,6 +157,6 @@ class Enforcer:
 
 
 def _mentioned(table: Table, condition: str) -> list[str]:
-    """The columns a condition looks at, by their own names."""
+    """The columns a condition reads, by the names the table gives them."""
     mentioned = {c.name.lower() for c in parsed(condition).find_all(exp.Column)}
     return [c.name for c in table.columns if c.name.lower() in mentioned]

@@ -18,33 +18,33 @@ from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.changes import no_changes, versioned
 from tidings.engine.duckdb import DuckDB
 from tidings.engine.run import Runner
-from tidings.engine.scalar import quoted, scalar
 from tidings.engine.source import Source
+from tidings.engine.sql.row_queries import values_query
 from tidings.errors import EngineFailed, InvalidExpression
 from tidings.ir.expression import Expression, cast, column, refs
 from tidings.ir.relation import Column, Item, Project, Scan
 from tidings.lang.sql.bind import bind
 from tidings.lang.sql.instant import at_instant, reads_clock
-from tidings.lang.sql.parse import parsed, place, statements
+from tidings.lang.sql.parse import parsed, place
 from tidings.rewrite.pipeline import normalise
 from tidings.store.relation.table import Table
 
 NUMBER = "__n"
-"""The place of a row among those given."""
+"""The column that numbers the rows of a check."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Alone:
-    """A catalog that knows one relation, or none."""
+class _OneRelation:
+    """What the binder asks of relations, where there is one or none."""
 
     name: str
-    own: tuple[Column, ...]
+    own_columns: tuple[Column, ...]
 
     def names(self) -> list[str]:
-        return [self.name] if self.own else []
+        return [self.name] if self.own_columns else []
 
     def columns(self, relation: str) -> tuple[str, tuple[Column, ...]] | None:
-        return (self.name, self.own) if self.own and relation.lower() == self.name.lower() else None
+        return (self.name, self.own_columns) if self.own_columns and relation.lower() == self.name.lower() else None
 
 
 @dataclass(slots=True)
@@ -52,22 +52,27 @@ class Evaluator:
     """Evaluates expressions for the tables of one database."""
 
     runner: Runner
-    _process: DuckDB | None = None
-    _constants: dict[tuple[str, str], Any] = field(default_factory=dict)
-    _bound: dict[tuple[str, tuple[Column, ...], str], Project] = field(default_factory=dict)
+    _process: DuckDB | None = field(init=False, default=None)
+    _constants: dict[tuple[str, str], Any] = field(init=False)
+    """The values of defaults, by text and type."""
+    _bound: dict[tuple[str, tuple[Column, ...], str], Project] = field(init=False)
+    """The plans of conditions, by table, columns and text."""
+
+    def __post_init__(self) -> None:
+        self._constants, self._bound = self.runner.compiled.section(), self.runner.compiled.section()
 
     @property
     def process(self) -> DuckDB:
         """The DuckDB in this process; the database's engine itself, if that is one."""
         if self._process is None:
-            own = self.runner.backend
-            self._process = own if isinstance(own, DuckDB) else DuckDB()
+            backend = self.runner.backend
+            self._process = backend if isinstance(backend, DuckDB) else DuckDB()
         return self._process
 
     # conditions
 
     def check(self, table: str, columns: tuple[Column, ...], condition: Expression, text: str) -> None:
-        """Refuse a condition that is none, or looks at more than the row."""
+        """Refuse a CHECK that is not a condition, or reads more than its row."""
         plan = self._bind(table, columns, condition, text)
         (item,) = plan.items
         if item.type != "boolean":
@@ -75,10 +80,10 @@ class Evaluator:
             raise InvalidExpression(place(text, condition), reason=reason)
 
     def holds(self, table: str, columns: tuple[Column, ...], condition: str, rows: pa.Table) -> list[bool | None]:
-        """What a condition says of each row."""
-        found = agreed(parsed(condition), columns, frozenset({table.lower()}))
-        if found is not None:
-            values = self.values([(found, "boolean")], rows)
+        """Whether a condition holds for each row; None where it is NULL."""
+        expression = agreed(parsed(condition), columns, frozenset({table.lower()}))
+        if expression is not None:
+            values = self.values([(expression, "boolean")], rows)
             if values is not None:
                 return list(values.column(0).to_pylist())
         return self._by_engine(table, columns, condition, rows)
@@ -100,22 +105,21 @@ class Evaluator:
 
     def _bind(self, table: str, columns: tuple[Column, ...], condition: Expression, text: str) -> Project:
         query = exp.select(condition.copy().as_("holds")).from_(exp.Table(this=exp.to_identifier(table, quoted=True)))
-        plan = bind(query, text, _Alone(table, columns), self.runner.backend)
+        plan = bind(query, text, _OneRelation(table, columns), self.runner.backend)
         if not isinstance(plan, Project) or not isinstance(plan.input, Scan):
             raise InvalidExpression(place(text, condition), reason="a CHECK looks at one row and nothing else")
         return plan
 
-    def in_base(self, table: Table, text: str) -> pa.Table:
-        """Some rows of a query over the base of a table."""
-        (query,) = statements(text)
-        plan = normalise(bind(query, text, _Alone(table.name, table.columns), self.runner.backend), {})
+    def in_base(self, table: Table, query: exp.Select) -> pa.Table:
+        """A few rows of a query over the base of a table."""
+        plan = normalise(bind(query, "", _OneRelation(table.name, table.columns), self.runner.backend), {})
         source = Source(table.columns, table.base, no_changes(table.columns))
         return self.runner.query(plan, lambda _relation, _version: source).slice(0, 10)
 
     # values
 
     def defaults(self, table: Table, now: int) -> dict[str, Any]:
-        """What the columns of a row have that are not given, at an instant; those that have NULL are left out."""
+        """The values of the columns with a DEFAULT, at an instant, for rows that do not have them."""
         types = {c.name: c.type for c in table.columns}
         return {name: self.default(text, types[name], now) for name, text in table.constraints.defaults}
 
@@ -130,36 +134,34 @@ class Evaluator:
 
     def constant(self, value: Expression, type: str, text: str) -> Any:
         """The value of an expression without columns, as a Python value of a type."""
-        found = agreed(value, ())
-        if found is not None and found.fits(type):
-            values = self.values([(found, type)], _ONE)
+        expression = agreed(value, ())
+        if expression is not None and expression.fits(type):
+            values = self.values([(expression, type)], _ONE_ROW)
             if values is not None:
                 return values.column(0)[0].as_py()
-        plan = bind(exp.select(value.copy().as_("value")), text, _Alone("", ()), self.runner.backend)
+        plan = bind(exp.select(value.copy().as_("value")), text, _OneRelation("", ()), self.runner.backend)
         item = Item("value", type, cast(plan.fields[0].expression, type))
         return self.runner.query(Project(plan, "constant", (item,)), _nothing).column(0)[0].as_py()
 
-    def values(self, wanted: Sequence[tuple[Agreed, str]], rows: pa.Table) -> pa.Table | None:
+    def values(self, expressions: Sequence[tuple[Agreed, str]], rows: pa.Table) -> pa.Table | None:
         """Agreed expressions over rows, each as a type and in the order of the rows; None where the engine must judge.
 
         That is so where a text is not ASCII and must be, and where the evaluation fails: the engine then says why.
         """
-        mentioned = {name for a, _ in wanted if a.ascii for _, name in refs(a.expression)}
+        mentioned = {name for a, _ in expressions if a.ascii for _, name in refs(a.expression)}
         if not all(_is_ascii(rows.column(name)) for name in mentioned):
             return None
-        columns = tuple(Column(f"c{n}", type) for n, (_, type) in enumerate(wanted))
-        own = (scalar(a.expression, "duckdb", True, {}, type) for a, type in wanted)
-        items = ", ".join(f"{value} AS {c.name}" for value, c in zip(own, columns, strict=True))
-        text = f'SELECT {items} FROM "{_HELD}" AS {quoted(ROWS, "duckdb")}'
+        columns = tuple(Column(f"c{n}", type) for n, (_, type) in enumerate(expressions))
+        query = values_query(_RELATION, ROWS, [(a.expression, type) for a, type in expressions])
         try:
-            answer = self.process.over(_HELD, rows, text)
+            answer = self.process.over(_RELATION, rows, query)
         except EngineFailed:
             return None
         return conform(answer, arrow_schema(columns))
 
 
-_HELD = "tidings values"
-_ONE = pa.table({"one": pa.array([1], pa.int32())})
+_RELATION = "tidings values"
+_ONE_ROW = pa.table({"one": pa.array([1], pa.int32())})
 
 
 def _is_ascii(column: pa.ChunkedArray) -> bool:

@@ -1,23 +1,24 @@
-"""Statements that define: tables and views are made, altered and dropped.
+"""Runs the statements that define: tables and views are created, altered and dropped.
 
 A name that is altered or dropped, and one that is given to something else, begins anew: positions of subscribers in the
-changes of what had it are of no use any more.  That is noted in the transaction of the catalog that alters or drops; a
-statement that is refused leaves positions as they were.
+changes of what had it are of no use any more.  That is recorded in the transaction of the catalog that alters or drops;
+a statement that is refused leaves positions as they were.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
+from tidings.compiled import CompiledPlans
+from tidings.define.replacement import ReplacementOutcome
 from tidings.define.tables import Tables
-from tidings.define.views import ReplacementOutcome, Views
+from tidings.define.views import Views
 from tidings.lang.sql import statement
 from tidings.store.relation.relations import Relations
 from tidings.store.timeline import Timeline
 
-Definition: TypeAlias = (
+DefinitionStatement: TypeAlias = (
     statement.CreateTable
     | statement.CreateView
     | statement.AddColumns
@@ -28,42 +29,47 @@ Definition: TypeAlias = (
 
 
 @dataclass(frozen=True, slots=True)
-class Definitions:
-    """Runs definitions."""
+class DefinitionStatements:
+    """Runs statements that define."""
 
     relations: Relations
     tables: Tables
     views: Views
     timeline: Timeline
-    forget: Callable[[], None]
-    """Forgets what was compiled under other definitions."""
+    compiled: CompiledPlans
 
-    def run(self, read: Definition) -> list[ReplacementOutcome]:
-        """Do what a statement says; what became of a view that it replaces."""
+    def run(self, definition: DefinitionStatement) -> list[ReplacementOutcome]:
+        """Do what a statement says; what became of the parts of a view that it replaces."""
         outcomes: list[ReplacementOutcome] = []
-        match read:
-            case statement.CreateTable() | statement.CreateView() if read.if_absent and self.relations.find(read.name):
+        match definition:
+            case statement.CreateTable() | statement.CreateView() if self._is_there(definition):
                 return []
             case statement.CreateTable():
-                self.tables.create(read)
+                self.tables.create(definition)
             case statement.CreateView():
-                outcomes = self.views.create(read)
-            case statement.AddColumns() | statement.RenameColumn() | statement.RenameTable():
-                names = [read.table, read.new] if isinstance(read, statement.RenameTable) else [read.table]
-                with self.timeline.beginning_anew(names):
-                    self.tables.alter(read)
+                outcomes = self.views.create(definition)
+            case statement.AddColumns() | statement.RenameColumn():
+                with self.timeline.redefining([definition.table]):
+                    self.tables.alter(definition)
+            case statement.RenameTable():
+                with self.timeline.redefining([definition.table, definition.new]):
+                    self.tables.alter(definition)
             case statement.Drop():
-                self._drop(read)
+                self._drop(definition)
             case _:
-                assert_never(read)
-        self.forget()
+                assert_never(definition)
+        self.compiled.forget()
         return outcomes
 
-    def _drop(self, read: statement.Drop) -> None:
-        for name in read.names:
-            if read.if_exists and self.relations.find(name) is None:
+    def _is_there(self, definition: statement.CreateTable | statement.CreateView) -> bool:
+        """Whether a statement with IF NOT EXISTS has nothing to do."""
+        return definition.if_absent and self.relations.find(definition.name) is not None
+
+    def _drop(self, drop: statement.Drop) -> None:
+        for name in drop.names:
+            if drop.if_exists and self.relations.find(name) is None:
                 continue
-            dropped = self.tables.to_drop(name, read.kind, cascade=read.cascade)
-            with self.timeline.beginning_anew([relation.name for relation in dropped]):
-                self.tables.drop(dropped)
-            self.forget()
+            relations = self.tables.to_drop(name, drop.kind, cascade=drop.cascade)
+            with self.timeline.redefining([relation.name for relation in relations]):
+                self.tables.drop(relations)
+            self.compiled.forget()

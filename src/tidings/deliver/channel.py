@@ -1,8 +1,8 @@
-"""What a channel is: a way to hand one message to the world outside, and to say what came of it.
+"""Channels: each sends one message at a time to the world outside, and reports the outcome.
 
-A channel keeps nothing.  When to try again, how often and for how long is not its business: it says what it saw, and
-:mod:`tidings.deliver.deliverer` judges.  It is asked with no transaction open, perhaps from several threads at once,
-and must come back in finite time.
+A channel has no state.  It does not decide when and how often to try again: it reports what it saw, and
+:mod:`tidings.deliver.deliverer` decides.  It is called with no transaction open, perhaps from several threads at once,
+and must return in finite time.
 """
 
 from __future__ import annotations
@@ -10,48 +10,48 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from tidings.store.rules.outbox import Message
+from tidings.store.rules.messages import Message
 
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """The other side has it."""
+    """The receiver has the message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The other side may have it or not; a later attempt may succeed."""
+    """The receiver may have the message or not; a later attempt may succeed."""
 
     reason: str
     not_before: int | None = None
-    """The other side wants nothing before this instant."""
+    """The receiver asks for nothing before this instant."""
     unreachable: bool = False
-    """It is the other side that fails, not this message: others to the same target would fare alike."""
+    """The receiver fails, not this message: other messages to the same target would fail too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """It was not sent, or not taken, and no later attempt can change that."""
+    """The message was not sent, or not accepted, and no later attempt can change that."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The other side wants nothing any more."""
+    """The receiver wants no more messages."""
 
     reason: str
 
 
-Outcome = Arrived | Failed | Refused | Ended
+SendOutcome = Arrived | Failed | Refused | Ended
 
 
 class Channel(Protocol):
-    """A way to deliver."""
+    """Sends messages."""
 
     @property
-    def at_once(self) -> bool:
-        """Whether sending takes next to no time, so that many outcomes are worth one transaction."""
+    def is_instant(self) -> bool:
+        """Whether sending takes next to no time; then the outcomes of many messages are recorded together."""
 
-    def send(self, message: Message, now: int) -> Outcome:
-        """Deliver a message; ``now`` is the present in microseconds since the epoch."""
+    def send(self, message: Message, now: int) -> SendOutcome:
+        """Send a message; ``now`` is the present in microseconds since the epoch."""

@@ -1,8 +1,8 @@
-"""The deliveries of one database: its outbox, the channels it has settings for, and who takes the one to the other.
+"""The deliveries of one database: its outbox, the channels it has settings for, and the deliverer between them.
 
-Messages of a channel without settings wait: to open a database somewhere without its secrets loses nothing.
+Messages of a channel without settings wait: opening a database somewhere without its secrets loses nothing.
 
-What was sent and what became of it can be had as rows (:func:`rows`), the table ``tidings.deliveries``.
+The system table ``tidings.deliveries`` shows every message and what became of it (:func:`rows`).
 """
 
 from __future__ import annotations
@@ -11,30 +11,34 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_network
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from tidings.clock import Clock, SystemClock, instant
 from tidings.deliver.channel import Channel
 from tidings.deliver.deliverer import Deliverer
+from tidings.deliver.delivery_thread import DeliveryThread
 from tidings.deliver.file import FileChannel
-from tidings.deliver.mail import Mail
+from tidings.deliver.mail import Mail, MailChannel
 from tidings.deliver.notify import Listener, Notify
 from tidings.deliver.webhook import Webhook
 from tidings.ir.relation import Column
 from tidings.retry_policy import RetryPolicy
-from tidings.store.rules.outbox import CatalogTransactions, Endpoint, Outbox, OutboxEntry, State
+from tidings.store.catalog.transactions import CatalogTransactions
+from tidings.store.rules.messages import Endpoint, MessageState, OutboxEntry
+from tidings.store.rules.outbox import Outbox
 
 
 @dataclass(frozen=True, slots=True)
 class DeliverySettings:
-    """What the channels need to know; none of it is kept in the database."""
+    """What the channels need to know; none of it is stored in the database."""
 
     secrets: Sequence[str] = field(default=(), repr=False)
     """Sign webhooks with these."""
     secrets_of: Mapping[str, Sequence[str]] = field(default_factory=dict, repr=False)
-    """Sign those to a URL with these instead."""
+    """Sign webhooks to a URL with these instead."""
     allow: Sequence[str] = ()
-    """Networks that webhooks may reach though they are not public, such as ``10.0.0.0/8``."""
+    """Networks that webhooks may reach although they are not public, such as ``10.0.0.0/8``."""
     files: Path | str | None = None
     """The folder that files are below."""
     mail: Mail | None = None
@@ -45,15 +49,15 @@ class DeliverySettings:
 
     def channels(self, notify: Notify) -> dict[str, Channel]:
         """The channels there are settings for."""
-        found: dict[str, Channel] = {"notify": notify}
+        channels: dict[str, Channel] = {"notify": notify}
         if self.secrets or self.secrets_of:
             allow = [ip_network(text) for text in self.allow]
-            found["webhook"] = Webhook(self.secrets, self.secrets_of, allow, self.timeout)
+            channels["webhook"] = Webhook(self.secrets, self.secrets_of, allow, self.timeout)
         if self.files is not None:
-            found["file"] = FileChannel(Path(self.files))
+            channels["file"] = FileChannel(Path(self.files))
         if self.mail is not None:
-            found["mail"] = self.mail
-        return found
+            channels["mail"] = MailChannel(self.mail)
+        return channels
 
 
 COLUMNS = tuple(
@@ -67,65 +71,74 @@ COLUMNS = tuple(
 
 
 class Deliveries:
-    """Delivers what rules have to tell, and says what became of it.
+    """Delivers what rules send, and shows what became of it.
 
-    :meth:`start` has it done in a thread; :meth:`step` does what is due now.
+    :meth:`start` delivers in a thread; :meth:`step` delivers what is due now.
     """
 
     def __init__(
-        self, catalog: CatalogTransactions, clock: Clock | None = None, settings: DeliverySettings | None = None
+        self,
+        catalog: CatalogTransactions,
+        clock: Clock | None = None,
+        settings: DeliverySettings | None = None,
+        wakeup: Event | None = None,
     ) -> None:
-        known = settings or DeliverySettings()
+        settings = settings or DeliverySettings()
         self._clock = clock or SystemClock()
         self._notify = Notify()
         self.outbox = Outbox(catalog)
-        self.deliverer = Deliverer(
-            self.outbox, known.channels(self._notify), self._clock, known.policy, workers=known.workers
-        )
+        channels = settings.channels(self._notify)
+        self.deliverer = Deliverer(self.outbox, channels, self._clock, settings.policy, workers=settings.workers)
+        self._thread = DeliveryThread(self.deliverer, wakeup=wakeup or Event())
 
     def listen(self, channel: str, room: int = 1024) -> Listener:
-        """Hear what ``NOTIFY 'channel'`` tells from now on; a full queue loses its oldest notice."""
+        """Listen to what ``NOTIFY 'channel'`` sends from now on; a full queue loses its oldest notice."""
         return self._notify.listen(channel, room)
 
     # delivering
 
     def step(self) -> int:
         """Deliver all that is due now; how many attempts that took."""
-        found = 0
+        attempts = 0
         while more := self.deliverer.step():
-            found += more
-        return found
+            attempts += more
+        return attempts
 
     def start(self) -> None:
         """Deliver in a thread from now on."""
-        self.deliverer.start()
+        self._thread.start()
 
     def wake(self) -> None:
         """Say that something was added."""
-        self.deliverer.wake()
+        self._thread.wake()
 
     def close(self) -> None:
-        """Stop delivering, and let listeners go."""
-        self.deliverer.stop()
+        """Stop delivering, and close all listeners."""
+        self._thread.stop()
         self._notify.close()
 
-    # looking, and by hand
+    @property
+    def error(self) -> str | None:
+        """What keeps the thread from delivering, if anything does."""
+        return self._thread.error
 
-    def entries(self, *states: State | str) -> list[OutboxEntry]:
+    # the outbox, looked at and changed by hand
+
+    def entries(self, *states: MessageState | str) -> list[OutboxEntry]:
         """Messages in the order they were added: all, or those in some states."""
-        return self.outbox.entries(*map(State, states))
+        return self.outbox.entries(*map(MessageState, states))
 
     def dead(self) -> list[OutboxEntry]:
-        """The dead letters: what was given up."""
-        return self.outbox.entries(State.DEAD)
+        """The dead letters: messages that were given up."""
+        return self.outbox.entries(MessageState.DEAD)
 
     def redeliver(self, *ids: str) -> int:
         """Have messages sent again, whatever became of them, under their old ids; how many will be."""
         return self.outbox.redeliver(self._clock.now(), *ids)
 
-    def redeliver_range(self, first: int = 0, last: int | None = None, *states: State | str) -> int:
+    def redeliver_range(self, first: int = 0, last: int | None = None, *states: MessageState | str) -> int:
         """Have the dead letters of a range of numbers sent again, or those in other states; how many will be."""
-        return self.outbox.redeliver_range(self._clock.now(), first, last, *map(State, states))
+        return self.outbox.redeliver_range(self._clock.now(), first, last, *map(MessageState, states))
 
     def endpoints(self) -> list[Endpoint]:
         """The targets that are disabled or have had to rest."""

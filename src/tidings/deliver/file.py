@@ -1,8 +1,8 @@
-"""Files: each message as one line of JSON, its payload with its id, appended and synced.
+"""The file channel: appends each message to a file as one line of JSON, its payload with its id, and syncs it.
 
-Lines are appended whole, under a lock, so that several processes can write one file.  What a crash left unfinished at
-the end of the file gets an end of line and stays: nothing is ever taken out of a file, except the beginning of a line
-that did not fit on the disk.  The message of such a line comes again, whole, under its id.
+Lines are appended whole, under a lock, so that several processes can write one file.  A line that a crash left
+unfinished gets an end of line and stays: nothing is ever removed from a file, except the beginning of a line that did
+not fit on the disk.  The message of such a line is written again, whole, under its id.
 
 Paths are relative to a folder, and none leads out of it.
 """
@@ -16,8 +16,8 @@ import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tidings.deliver.channel import Arrived, Failed, Outcome, Refused
-from tidings.store.rules.outbox import Message
+from tidings.deliver.channel import Arrived, Failed, Refused, SendOutcome
+from tidings.store.rules.messages import Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,9 @@ class FileChannel:
     """Appends messages to files below a folder."""
 
     folder: Path
-    at_once: bool = field(default=True, init=False)
+    is_instant: bool = field(default=True, init=False)
 
-    def send(self, message: Message, now: int) -> Outcome:
+    def send(self, message: Message, now: int) -> SendOutcome:
         root = self.folder.resolve()
         try:
             path = (root / message.target).resolve()
@@ -51,7 +51,7 @@ def line(message: Message) -> str:
     return json.dumps({"id": message.id} | (payload if isinstance(payload, dict) else {"data": payload}))
 
 
-def _append(path: Path, data: bytes) -> Outcome:
+def _append(path: Path, data: bytes) -> SendOutcome:
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):

@@ -1,7 +1,7 @@
-"""Mail: each message as a mail of its own, handed to an SMTP server.
+"""The mail channel: hands each message to an SMTP server as a mail of its own.
 
-The ``Message-ID`` is made of the message's id and so is the same in every attempt: mailboxes that drop doubles drop
-these.  A server that takes a mail has it for good; what it answers to the good-bye does not count.
+The ``Message-ID`` is made of the message's id and so is the same in every attempt: mailboxes that drop duplicates drop
+these.  A server that accepts a mail has it for good; its answer to QUIT does not count.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from email.policy import SMTP
 from email.utils import format_datetime
 
 from tidings.clock import instant
-from tidings.deliver.channel import Arrived, Failed, Outcome, Refused
-from tidings.store.rules.outbox import Message
+from tidings.deliver.channel import Arrived, Failed, Refused, SendOutcome
+from tidings.store.rules.messages import Message
 
 
 @dataclass(frozen=True, slots=True)
 class Mail:
-    """Sends messages by one server, from one address."""
+    """The server that mails are sent by, and the address they are sent from."""
 
     host: str
     sender: str
@@ -36,19 +36,27 @@ class Mail:
     """Only ever sent over an encrypted connection."""
     timeout: float = 30.0
     tls: ssl.SSLContext = field(default_factory=ssl.create_default_context, repr=False)
-    at_once: bool = field(default=False, init=False)
 
-    def send(self, message: Message, now: int) -> Outcome:
+
+@dataclass(frozen=True, slots=True)
+class MailChannel:
+    """Sends messages as mails."""
+
+    settings: Mail
+    is_instant: bool = field(init=False, default=False)
+
+    def send(self, message: Message, now: int) -> SendOutcome:
+        settings = self.settings
         try:
-            mail = written(message, self.sender)
+            mail = as_mail(message, settings.sender)
         except (ValueError, IndexError, MessageError) as error:
             return Refused(f"{message.target} is no address: {error}")
-        if self.user is not None and not self.starttls:
+        if settings.user is not None and not settings.starttls:
             return Failed("a password is sent over an encrypted connection only: set starttls")
         try:
-            server = smtplib.SMTP(self.host, self.port, timeout=self.timeout)
+            server = smtplib.SMTP(settings.host, settings.port, timeout=settings.timeout)
         except OSError as error:
-            return Failed(f"{self.host}: {error}", unreachable=True)
+            return Failed(f"{settings.host}: {error}", unreachable=True)
         try:
             return self._hand_over(server, mail)
         finally:
@@ -56,30 +64,31 @@ class Mail:
                 server.quit()
             server.close()
 
-    def _hand_over(self, server: smtplib.SMTP, mail: EmailMessage) -> Outcome:
+    def _hand_over(self, server: smtplib.SMTP, mail: EmailMessage) -> SendOutcome:
+        settings = self.settings
         try:
-            if self.starttls:
-                server.starttls(context=self.tls)
-            if self.user is not None:
-                server.login(self.user, self.password or "")
+            if settings.starttls:
+                server.starttls(context=settings.tls)
+            if settings.user is not None:
+                server.login(settings.user, settings.password or "")
             server.send_message(mail)
         except smtplib.SMTPRecipientsRefused as error:
             code, text = next(iter(error.recipients.values()))
-            return _judged(code, text)
+            return _refusal(code, text)
         except smtplib.SMTPDataError as error:
-            return _judged(error.smtp_code, error.smtp_error)
-        except OSError as error:  # what smtplib raises is one
-            return Failed(f"{self.host}: {error}", unreachable=True)
+            return _refusal(error.smtp_code, error.smtp_error)
+        except OSError as error:  # the base class of what smtplib raises
+            return Failed(f"{settings.host}: {error}", unreachable=True)
         return Arrived()
 
 
-def _judged(code: int, text: bytes | str) -> Outcome:
-    """What a server's refusal of one mail means: from 500 on it is for good."""
-    told = f"{code} {text.decode(errors='replace') if isinstance(text, bytes) else text}"
-    return Refused(told) if code >= 500 else Failed(told)
+def _refusal(code: int, text: bytes | str) -> SendOutcome:
+    """The outcome of a mail that the server refused: from code 500 on it is final."""
+    reason = f"{code} {text.decode(errors='replace') if isinstance(text, bytes) else text}"
+    return Refused(reason) if code >= 500 else Failed(reason)
 
 
-def written(message: Message, sender: str) -> EmailMessage:
+def as_mail(message: Message, sender: str) -> EmailMessage:
     """A message as a mail; a ValueError or MessageError if the target is no address."""
     domain = Address(addr_spec=sender).domain
     mail = EmailMessage(SMTP)
@@ -90,5 +99,5 @@ def written(message: Message, sender: str) -> EmailMessage:
     mail["Message-ID"] = f"<{message.id}@{domain}>"
     mail["Auto-Submitted"] = "auto-generated"
     text = json.dumps(json.loads(message.payload), indent=2, ensure_ascii=False) + "\n"
-    mail.set_content(text, cte="quoted-printable")  # not every server takes eight bits
+    mail.set_content(text, cte="quoted-printable")  # not every server accepts eight bits
     return mail

@@ -1,10 +1,10 @@
-"""Notices to listeners in the same process.
+"""The notify channel: notices to listeners in the same process.
 
-A listener has a queue of its own with room for a number of notices.  Telling never waits: where there is no room the
-oldest notice goes, and the listener finds how many it has missed.  Whoever must miss nothing subscribes to a view
-instead, or has a file or a webhook.
+Each listener has a queue with room for a number of notices.  Sending never waits: when a queue is full its oldest
+notice is dropped, and the listener can see how many it has missed.  Who must not miss any subscribes to a view instead,
+or uses a file or a webhook.
 
-A notice nobody listens to is delivered all the same, to nobody.
+A notice without listeners counts as delivered.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 from threading import Condition, Lock
 from typing import Any
 
-from tidings.deliver.channel import Arrived, Outcome
-from tidings.store.rules.outbox import Message
+from tidings.deliver.channel import Arrived, SendOutcome
+from tidings.store.rules.messages import Message
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What a rule has to tell."""
+    """A message of a rule, as listeners get it."""
 
     id: str
     channel: str
@@ -30,7 +30,7 @@ class Notice:
     firing: int
     time: int
     payload: Any
-    """What the JSON of the message says."""
+    """The payload of the message, decoded from JSON."""
 
 
 class Listener:
@@ -39,35 +39,35 @@ class Listener:
     def __init__(self, hub: Notify, channel: str, room: int) -> None:
         self.channel = channel
         self.missed = 0
-        """How many notices went because there was no room."""
+        """How many notices were dropped because the queue was full."""
         self._hub, self._room = hub, room
         self._queue: deque[Notice] = deque()
-        self._news = Condition()
+        self._arrived = Condition()
         self._closed = False
 
     def get(self, timeout: float | None = None) -> Notice | None:
         """The next notice, waited for up to some seconds; None if there is none, or none will come."""
-        with self._news:
-            self._news.wait_for(lambda: self._queue or self._closed, timeout)
+        with self._arrived:
+            self._arrived.wait_for(lambda: self._queue or self._closed, timeout)
             return self._queue.popleft() if self._queue else None
 
-    def tell(self, notice: Notice) -> None:
-        """Put a notice into the queue, at once."""
-        with self._news:
+    def put(self, notice: Notice) -> None:
+        """Put a notice into the queue, without waiting."""
+        with self._arrived:
             if self._closed:
                 return
             if len(self._queue) >= self._room:
                 self._queue.popleft()
                 self.missed += 1
             self._queue.append(notice)
-            self._news.notify()
+            self._arrived.notify()
 
     def close(self) -> None:
-        """Hear nothing any more; what is in the queue can still be had."""
+        """Stop listening; what is in the queue can still be read."""
         self._hub.leave(self)
-        with self._news:
+        with self._arrived:
             self._closed = True
-            self._news.notify_all()
+            self._arrived.notify_all()
 
     def __iter__(self) -> Iterator[Notice]:
         while (notice := self.get()) is not None:
@@ -82,38 +82,38 @@ class Listener:
 
 @dataclass(slots=True)
 class Notify:
-    """The channels of a process and who listens to them; names are taken without regard to case."""
+    """Sends notices to the listeners of a process; names of channels are taken without regard to case."""
 
-    at_once: bool = field(default=True, init=False)
-    _listeners: dict[str, list[Listener]] = field(default_factory=dict)
-    _mutex: Lock = field(default_factory=Lock)
+    is_instant: bool = field(init=False, default=True)
+    _listeners: dict[str, list[Listener]] = field(init=False, default_factory=dict)
+    _mutex: Lock = field(init=False, default_factory=Lock)
 
     def listen(self, channel: str, room: int = 1024) -> Listener:
-        """Hear everything that is told on a channel from now on."""
-        made = Listener(self, channel, room)
+        """Listen to a channel from now on."""
+        listener = Listener(self, channel, room)
         with self._mutex:
-            self._listeners.setdefault(channel.lower(), []).append(made)
-        return made
+            self._listeners.setdefault(channel.lower(), []).append(listener)
+        return listener
 
     def leave(self, listener: Listener) -> None:
-        """Let a listener hear nothing any more."""
+        """Remove a listener."""
         with self._mutex:
-            left = [one for one in self._listeners.pop(listener.channel.lower(), []) if one is not listener]
-            if left:
-                self._listeners[listener.channel.lower()] = left
+            others = [each for each in self._listeners.pop(listener.channel.lower(), []) if each is not listener]
+            if others:
+                self._listeners[listener.channel.lower()] = others
 
-    def send(self, message: Message, now: int) -> Outcome:
+    def send(self, message: Message, now: int) -> SendOutcome:
         payload = json.loads(message.payload)
         notice = Notice(message.id, message.target, message.rule, message.firing, message.created, payload)
         with self._mutex:
             listeners = list(self._listeners.get(message.target.lower(), []))
         for listener in listeners:
-            listener.tell(notice)
+            listener.put(notice)
         return Arrived()
 
     def close(self) -> None:
-        """End all listeners."""
+        """Close all listeners."""
         with self._mutex:
-            listeners = [one for known in self._listeners.values() for one in known]
+            listeners = [listener for channel in self._listeners.values() for listener in channel]
         for listener in listeners:
             listener.close()

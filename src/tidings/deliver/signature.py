@@ -1,7 +1,7 @@
-"""Signatures of Standard Webhooks: who has the secret knows that a message is ours, whole, and not an old one.
+"""Signatures of Standard Webhooks: who has the secret can verify that a message is authentic, complete and recent.
 
-What is signed is ``id.timestamp.body``, with HMAC-SHA256 and the bytes of the secret behind ``whsec_``.  A message may
-carry several signatures, parted by spaces, so that a secret can be replaced without a gap.
+``id.timestamp.body`` is signed with HMAC-SHA256 and the bytes of the secret behind ``whsec_``.  A message may carry
+several signatures, separated by spaces, so that a secret can be replaced without a gap.
 
 See https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 """
@@ -29,7 +29,7 @@ class InvalidSecret(TidingsError):
 
 
 def new_secret() -> str:
-    """A secret that nobody knows yet.
+    """A new random secret.
 
     >>> len(key(new_secret()))
     32
@@ -42,12 +42,12 @@ def key(secret: str) -> bytes:
     if not secret.startswith(PREFIX):
         raise InvalidSecret(reason="it does not begin with whsec_")
     try:
-        found = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
+        decoded = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
     except binascii.Error:
         raise InvalidSecret(reason="what follows whsec_ is not base64") from None
-    if len(found) not in SIZES:
-        raise InvalidSecret(reason=f"it has {len(found)} bytes")
-    return found
+    if len(decoded) not in SIZES:
+        raise InvalidSecret(reason=f"it has {len(decoded)} bytes")
+    return decoded
 
 
 def signed(secrets: Sequence[str], id: str, timestamp: int, body: bytes) -> dict[str, str]:
@@ -64,23 +64,23 @@ def signed(secrets: Sequence[str], id: str, timestamp: int, body: bytes) -> dict
 
 
 def verifies(secret: str, headers: Mapping[str, str], body: bytes, now: int, tolerance: int = 300) -> bool:
-    """Whether a message is signed with a secret and, by a clock in seconds, not older or newer than a while.
+    """Whether a message is signed with a secret and, by a clock in seconds, no more than ``tolerance`` off.
 
     >>> secret = new_secret()
     >>> headers = signed([secret], "msg_1", 1000, b"{}")
     >>> verifies(secret, headers, b"{}", 1001), verifies(secret, headers, b"[]", 1001)
     (True, False)
     """
-    known = {name.lower(): value for name, value in headers.items()}
+    values = {name.lower(): value for name, value in headers.items()}
     try:
-        id, signatures = known["webhook-id"], known["webhook-signature"]
-        timestamp = int(known["webhook-timestamp"])
+        id, signatures = values["webhook-id"], values["webhook-signature"]
+        timestamp = int(values["webhook-timestamp"])
     except (KeyError, ValueError):
         return False
     if abs(now - timestamp) > tolerance:
         return False
     expected = _signature(key(secret), id, timestamp, body).encode()
-    return any(hmac.compare_digest(expected, one.encode()) for one in signatures.split(" "))
+    return any(hmac.compare_digest(expected, signature.encode()) for signature in signatures.split(" "))
 
 
 def _signature(key: bytes, id: str, timestamp: int, body: bytes) -> str:

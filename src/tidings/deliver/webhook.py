@@ -1,17 +1,16 @@
-"""Webhooks: a message as the body of an HTTP POST, signed as Standard Webhooks has it.
+"""The webhook channel: sends each message as the body of an HTTP POST, signed according to Standard Webhooks.
 
 The id is that of the message and the same in every attempt; the timestamp is that of the attempt.
 
-- 2xx: it arrived.  410: the endpoint wants nothing any more.  Everything else is tried again later.
+- 2xx: it arrived.  410: the endpoint wants no more messages.  Everything else is tried again later.
 - ``Retry-After`` is obeyed where the status is 429 or 503.
-- Redirects are not followed: where the secret was given to, there the message goes, or nowhere.
-- The host must be public, or of a network that is allowed; the connection is made to an address that was looked at
+- Redirects are not followed: the message goes to the URL that the secret belongs to, or nowhere.
+- The host must be public, or in a network that is allowed; the connection is made to an address that was checked
   (:mod:`tidings.deliver.address`).
-- An attempt ends after ``timeout`` seconds, however slowly the other side talks.  The name's resolution alone has the
+- An attempt ends after ``timeout`` seconds, however slowly the receiver answers.  Only resolving the name has the
   system's limits.
 
-``http.client`` does all of this: it follows nothing, asks no proxy, and lets us make the connection.  A larger client
-would have to be kept from doing what it does by itself.
+``http.client`` is enough for all of this: it follows no redirects, uses no proxy, and lets us make the connection.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ from threading import Timer
 from time import monotonic
 
 from tidings.clock import micros
-from tidings.deliver.address import Network, Url, is_allowed, read_url, resolve
-from tidings.deliver.channel import Arrived, Ended, Failed, Outcome, Refused
+from tidings.deliver.address import IPNetwork, Url, is_allowed, read_url, resolve
+from tidings.deliver.channel import Arrived, Ended, Failed, Refused, SendOutcome
 from tidings.deliver.signature import key, signed
 from tidings.retry_policy import SECOND
-from tidings.store.rules.outbox import Message
+from tidings.store.rules.messages import Message
 
 _AGENT = "Tidings"
 _OVERLOADED = (429, 502, 503, 504)
@@ -43,18 +42,18 @@ class Webhook:
 
     secrets: Sequence[str] = field(default=(), repr=False)
     secrets_of: Mapping[str, Sequence[str]] = field(default_factory=dict, repr=False)
-    allow: Sequence[Network] = ()
-    """Networks that may be reached though they are not public."""
+    allow: Sequence[IPNetwork] = ()
+    """Networks that may be reached although they are not public."""
     timeout: float = 15.0
     tls: ssl.SSLContext = field(default_factory=ssl.create_default_context, repr=False)
     resolve: Callable[[str, int], list[str]] = resolve
-    at_once: bool = field(default=False, init=False)
+    is_instant: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        for secret in [*self.secrets, *(s for known in self.secrets_of.values() for s in known)]:
+        for secret in [*self.secrets, *(s for secrets in self.secrets_of.values() for s in secrets)]:
             key(secret)
 
-    def send(self, message: Message, now: int) -> Outcome:
+    def send(self, message: Message, now: int) -> SendOutcome:
         try:
             url = read_url(message.target)
         except ValueError as error:
@@ -75,54 +74,54 @@ class Webhook:
             status, reason, retry_after = self._post(url, allowed, headers, body)
         except (OSError, HTTPException) as error:
             return Failed(f"{url.host}: {str(error) or type(error).__name__}", unreachable=True)
-        return _judged(status, reason, retry_after, now)
+        return _outcome(status, reason, retry_after, now)
 
     def _post(
         self, url: Url, addresses: list[str], headers: dict[str, str], body: bytes
     ) -> tuple[int, str, str | None]:
-        """The status of an answer, its reason, and what it says about when to come back."""
-        connection = _Connection(url, addresses, self.timeout, self.tls if url.is_secure else None)
+        """Send a request; the status of the answer, its reason, and its ``Retry-After``."""
+        connection = _WebhookConnection(url, addresses, self.timeout, self.tls if url.is_secure else None)
         plain = {"content-type": "application/json", "user-agent": _AGENT}
-        with _within(connection, self.timeout):
+        with _time_limit(connection, self.timeout):
             connection.request("POST", url.path, body, plain | headers)
             answer: HTTPResponse = connection.getresponse()
             with answer:
                 return answer.status, answer.reason, answer.headers.get("Retry-After")
 
 
-class _Connection(HTTPConnection):
-    """A connection to one of the addresses that were looked at, and to no other."""
+class _WebhookConnection(HTTPConnection):
+    """A connection to one of the addresses that were checked, and to no other."""
 
     def __init__(self, url: Url, addresses: list[str], timeout: float, tls: ssl.SSLContext | None) -> None:
         super().__init__(url.host, url.port, timeout=timeout)
         self.default_port = 80 if tls is None else 443
-        self._addresses, self._tls, self._until = addresses, tls, monotonic() + timeout
+        self._addresses, self._tls, self._deadline = addresses, tls, monotonic() + timeout
 
     def connect(self) -> None:
-        self.sock = self._reached()
+        self.sock = self._connect_to_first()
         if self._tls is not None:
             # The handshake comes after the socket is known, so that it can be ended from outside.
             secure = self._tls.wrap_socket(self.sock, server_hostname=self.host, do_handshake_on_connect=False)
             self.sock = secure
             secure.do_handshake()
 
-    def _reached(self) -> socket.socket:
+    def _connect_to_first(self) -> socket.socket:
         """A socket to the first address that answers."""
         error: OSError = TimeoutError("timed out")
         for address in self._addresses:
-            left = self._until - monotonic()
-            if left <= 0:
+            seconds_left = self._deadline - monotonic()
+            if seconds_left <= 0:
                 break
             try:
-                return socket.create_connection((address, self.port), left)
+                return socket.create_connection((address, self.port), seconds_left)
             except OSError as failure:
                 error = failure
         raise error
 
 
 @contextmanager
-def _within(connection: _Connection, seconds: float) -> Iterator[None]:
-    """End a connection after some seconds: a limit for single reads does not stop one who sends a byte now and then."""
+def _time_limit(connection: _WebhookConnection, seconds: float) -> Iterator[None]:
+    """End a connection after some seconds: a timeout of single reads does not stop a receiver that sends slowly."""
     expired = False
 
     def end() -> None:
@@ -132,7 +131,7 @@ def _within(connection: _Connection, seconds: float) -> Iterator[None]:
             try:
                 connection.sock.shutdown(socket.SHUT_RDWR)
             except OSError:
-                return  # it has ended by itself
+                return  # it was closed already
 
     timer = Timer(seconds, end)
     timer.daemon = True
@@ -145,24 +144,24 @@ def _within(connection: _Connection, seconds: float) -> Iterator[None]:
     finally:
         timer.cancel()
         connection.close()
-    if expired:  # headers that were cut off by it look like all there were
+    if expired:  # headers that were cut off look complete
         raise TimeoutError(f"no answer within {seconds:g} seconds")
 
 
-def _judged(status: int, reason: str, retry_after: str | None, now: int) -> Outcome:
-    told = f"{status} {reason}".strip()
+def _outcome(status: int, reason: str, retry_after: str | None, now: int) -> SendOutcome:
+    status_line = f"{status} {reason}".strip()
     if 200 <= status < 300:
         return Arrived()
     if status == 410:
-        return Ended(told)
+        return Ended(status_line)
     if 300 <= status < 400:
-        return Failed(f"{told}; redirects are not followed")
+        return Failed(f"{status_line}; redirects are not followed")
     not_before = _instant(retry_after, now) if status in (429, 503) and retry_after is not None else None
-    return Failed(told, not_before, unreachable=status in _OVERLOADED)
+    return Failed(status_line, not_before, unreachable=status in _OVERLOADED)
 
 
 def _instant(retry_after: str, now: int) -> int | None:
-    """When to come back: after some seconds, or at a date; None if it is neither."""
+    """The instant of a ``Retry-After``: after some seconds, or at a date; None if it is neither."""
     if retry_after.strip().isdecimal():
         return now + int(retry_after) * SECOND
     try:

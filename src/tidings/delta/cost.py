@@ -5,7 +5,7 @@ the keys that changed, as many each as the relation has per key, or about :data:
 unrestricted one touches the whole relation, and where an operator has no key, once more for every instant of the batch.
 A new state has the changes in it: a recompute from nothing reads them again at every instant.
 
-An engine may take a toll for every read by more keys than it takes as a list: for Spark each is a join, with jobs.
+An engine may have a fixed cost for every read by more keys than it takes as a list: on Spark each is a join with jobs.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ def _readings(step: Step, node: Relation, by: Restrict | None, instants: int) ->
     match node:
         case Scan() if node.version is not Version.DELTA:
             times = 1 + instants if step.keyless and not step.once and by is None else 1
-            own = None if by is None else ref(by.expression)
+            key = None if by is None else ref(by.expression)
             keys = frozenset[str]() if by is None else _deltas(by.keys)
-            yield Reading(node.relation, node.version, keys, times, own[1] if own else "")
+            yield Reading(node.relation, node.version, keys, times, key[1] if key else "")
         case Restrict():
             yield from _readings(step, node.input, node, instants)
         case _:
@@ -90,7 +90,7 @@ def estimate(program: Program, sizes: Sizes) -> int:
 
 
 def fixed_costs(program: Program, sizes: Sizes) -> int:
-    """What the engine takes beside the rows, in rows."""
+    """The fixed costs of the engine, in rows."""
     if not sizes.fixed_cost:
         return 0
     changes = _changes(program, sizes)
@@ -101,11 +101,11 @@ def fixed_costs(program: Program, sizes: Sizes) -> int:
 
 def _changes(program: Program, sizes: Sizes) -> Callable[[str], int]:
     """How many rows of a relation or step change: a step's as many as those of what it reads."""
-    own = {s.name: 0 for s in program.steps}
+    by_step = {s.name: 0 for s in program.steps}
 
     def changes(relation: str) -> int:
-        return own[relation] if relation in own else sizes.changes(relation)
+        return by_step[relation] if relation in by_step else sizes.changes(relation)
 
     for step in program.steps:
-        own[step.name] = sum(map(changes, {s.relation for s in step.scans if s.version is Version.DELTA}))
+        by_step[step.name] = sum(map(changes, {s.relation for s in step.scans if s.version is Version.DELTA}))
     return changes

@@ -1,4 +1,4 @@
-"""Where the keys of a restriction come from: as a rule columns of deltas, which are at hand before all reading."""
+"""Where the keys of a restriction come from: as a rule columns of deltas, known before anything is read."""
 
 from __future__ import annotations
 
@@ -43,24 +43,24 @@ def key_columns(node: Restrict) -> tuple[KeyColumn, ...] | None:
     return _trace(node.keys, key.ref) if key.type in LISTABLE else None
 
 
-def _trace(node: Relation, wanted: Ref) -> tuple[KeyColumn, ...] | None:
+def _trace(node: Relation, column: Ref) -> tuple[KeyColumn, ...] | None:
     """The columns of deltas all values of a column come from, if they come from deltas as they are."""
     match node:
         case Scan():
-            return ((node.relation, wanted[1]),) if node.version is Version.DELTA else None
+            return ((node.relation, column[1]),) if node.version is Version.DELTA else None
         case Project():
-            item = next(i for i in node.items if i.name == wanted[1])
+            item = next(i for i in node.items if i.name == column[1])
             inner = ref(item.expression)
             return None if inner is None else _trace(node.input, inner)
         case Filter() | Restrict() | Repeat() | During():
-            return _trace(node.input, wanted)
+            return _trace(node.input, column)
         case Unnest():
-            return None if wanted[0] == node.alias else _trace(node.input, wanted)
+            return None if column[0] == node.alias else _trace(node.input, column)
         case Join():
-            owner = next(i for i in node.inputs if any(f.ref == wanted for f in i.fields))
-            return _trace(owner, wanted)
+            owner = next(i for i in node.inputs if any(f.ref == column for f in i.fields))
+            return _trace(owner, column)
         case Union():
-            place = [f.ref for f in node.fields].index(wanted)
+            place = [f.ref for f in node.fields].index(column)
             traced = [_trace(b, b.fields[place].ref) for b in node.inputs]
             return None if None in traced else tuple(dict.fromkeys(k for t in traced for k in t or ()))
         case Aggregate() | Window() | OuterJoin() | SemiJoin() | SetOperation() | Values() | Consolidate():

@@ -129,18 +129,18 @@ def _keys(operator: Lifted, moving: list[KeyedInput]) -> Relation:
     """The keys the first input has or had, among those that are touched."""
     first = operator.inputs[0]
     rows = _rows(first, operator, moving)
-    own = {(first.scan.alias, c.name): column(rows_alias(first), c.name) for c in first.scan.columns}
+    by_rows = {(first.scan.alias, c.name): column(rows_alias(first), c.name) for c in first.scan.columns}
     typed = zip(first.key, operator.key_types, strict=True)
-    return Project(rows, "led", tuple(Item(f"__k{n}", t, substitute(e, own)) for n, (e, t) in enumerate(typed)))
+    return Project(rows, "led", tuple(Item(f"__k{n}", t, substitute(e, by_rows)) for n, (e, t) in enumerate(typed)))
 
 
 def _at_versions(entry: KeyedInput, operator: Lifted, versions: Relation, moving: list[KeyedInput]) -> Relation:
     """An input's rows as they were at each version, under the input's own alias."""
     leads = entry is operator.inputs[0] or not _is_led(operator, moving)
     rows = _rows(entry, operator, moving, None if leads else versions)
-    own = {(entry.scan.alias, c.name): column(rows_alias(entry), c.name) for c in entry.scan.columns}
+    by_rows = {(entry.scan.alias, c.name): column(rows_alias(entry), c.name) for c in entry.scan.columns}
     same_key = [
-        exp.NullSafeEQ(this=column(VERSIONS, f"__k{n}"), expression=operand(substitute(e, own)))
+        exp.NullSafeEQ(this=column(VERSIONS, f"__k{n}"), expression=operand(substitute(e, by_rows)))
         for n, e in enumerate(entry.key)
     ]
     up_to = exp.LTE(this=column(rows_alias(entry), TIME), expression=column(VERSIONS, SINCE))

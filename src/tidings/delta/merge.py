@@ -68,14 +68,14 @@ def delta(name: str, groups: Aggregate) -> Relation:
 
 def _kept(name: str, groups: Aggregate, scan: Scan, columns: tuple[Column, ...]) -> Relation:
     """The rows of the touched keys, as of before the batch."""
-    own = tuple(c for c in columns if c.name != SINCE)
-    kept = Scan(name, "before", own, Version.OLD)
-    old: Relation = kept
+    stored_columns = tuple(c for c in columns if c.name != SINCE)
+    stored = Scan(name, "before", stored_columns, Version.OLD)
+    old: Relation = stored
     for key in groups.keys:
         changed = Scan(scan.relation, scan.alias, scan.columns, Version.DELTA)
         keys = touched(key.type, [(changed, key.expression)])
         old = Restrict(old, column("before", key.name), keys, null_safe=True)
-    current = Scan(name, "before", own)
+    current = Scan(name, "before", stored_columns)
     rows = plain(current, Versioned(old, None, column("before", WEIGHT)))
     items = (Item(c.name, c.type, _before() if c.name == SINCE else column("before", c.name)) for c in columns)
     return Project(rows, "as_before", tuple(items))

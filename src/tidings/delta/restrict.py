@@ -119,8 +119,8 @@ def _is_restricted(plan: Relation) -> bool:
 
 
 def _member(group: EqualityClass, relation: Relation) -> Expression | None:
-    own = {f.alias for f in relation.fields}
-    return next((m for m in group.members if aliases(m) <= own), None)
+    relation_aliases = {f.alias for f in relation.fields}
+    return next((m for m in group.members if aliases(m) <= relation_aliases), None)
 
 
 def _keys(source: Relation, key: Expression, types: dict[Ref, str]) -> Project:
@@ -196,9 +196,9 @@ def _push_two_sided(node: Restrict, join: OuterJoin | SemiJoin) -> Relation:
     left = push(Restrict(join.left, node.expression, node.keys, node.null_safe))
     right = join.right
     types = {f.ref: f.type for f in (*join.left.fields, *join.right.fields)}
-    own = {f.alias for f in right.fields}
+    right_aliases = {f.alias for f in right.fields}
     for group in equality_classes(join.conditions, types):
-        across = next((m for m in group.members if aliases(m) <= own), None)
+        across = next((m for m in group.members if aliases(m) <= right_aliases), None)
         if node.expression in group.members and across is not None:
             right = push(Restrict(right, across, node.keys, True))
             break
@@ -212,8 +212,8 @@ def _push_branch(node: Restrict, union: Union | SetOperation, branch: Relation) 
 
 def _push_join(node: Restrict, join: Join) -> Relation:
     """Restrict the input that owns the expression; from there the keys travel on inside the join."""
-    wanted = aliases(node.expression)
-    owner = next((n for n, i in enumerate(join.inputs) if wanted <= {f.alias for f in i.fields}), None)
+    mentioned = aliases(node.expression)
+    owner = next((n for n, i in enumerate(join.inputs) if mentioned <= {f.alias for f in i.fields}), None)
     if owner is None:
         return join
     inputs = list(join.inputs)

@@ -24,10 +24,10 @@ def running_aggregates(name: str, plan: Relation) -> tuple[Relation, dict[str, A
     if split is None or grows_only(split[0]) or _may_overflow(split[0]):
         return plan, {}
     groups, values = split
-    own = f"{name}#sums"
-    scan = Scan(own, groups.alias, tuple(Column(f.name, f.type) for f in groups.fields))
+    sums = f"{name}#sums"
+    scan = Scan(sums, groups.alias, tuple(Column(f.name, f.type) for f in groups.fields))
     over = Project(scan, values.alias, values.items)
-    return Project(over, plan.alias, plan.items) if isinstance(plan, Project) else over, {own: groups}
+    return Project(over, plan.alias, plan.items) if isinstance(plan, Project) else over, {sums: groups}
 
 
 def _may_overflow(groups: Aggregate) -> bool:

@@ -20,15 +20,15 @@ def shared_views(query: Relation, definitions: Mapping[str, Relation]) -> frozen
 
     def is_keyed(plan: Relation) -> bool:
         """Whether there is a keyed operator in a plan or below it; every view is looked into once."""
-        found = False
+        any_keyed = False
         for node in walk(plan):
-            found = found or keyed_operator(node) is not None
+            any_keyed = any_keyed or keyed_operator(node) is not None
             if isinstance(node, Scan) and node.relation in definitions:
                 uses[node.relation] += 1
                 if uses[node.relation] == 1:
                     keyed[node.relation] = is_keyed(definitions[node.relation])
-                found = found or keyed[node.relation]
-        return found
+                any_keyed = any_keyed or keyed[node.relation]
+        return any_keyed
 
     keyed: dict[str, bool] = {}
     is_keyed(query)

@@ -67,12 +67,12 @@ def stacked(
     weighted = any(b.weight is not None for b in branches)
     more = VERSION_COLUMNS[:timed] + VERSION_COLUMNS[1 : 1 + weighted]
     projected = []
-    for number, (branch, own) in enumerate(zip(branches, fields, strict=True), 1):
-        items = tuple(Item(c.name, c.type, f.expression) for c, f in zip(columns, own, strict=True))
+    for number, (branch, branch_fields) in enumerate(zip(branches, fields, strict=True), 1):
+        items = tuple(Item(c.name, c.type, f.expression) for c, f in zip(columns, branch_fields, strict=True))
         projected.append(branch.projected(f"{alias}_{number}", items, more).plan)
     plan = Union(tuple(projected), alias, columns + more)
-    found = {f.name: f.expression for f in plan.fields}
-    return Versioned(plan, found.get(TIME), found.get(WEIGHT))
+    by_name = {f.name: f.expression for f in plan.fields}
+    return Versioned(plan, by_name.get(TIME), by_name.get(WEIGHT))
 
 
 def plain(node: Relation, rows: Versioned) -> Relation:

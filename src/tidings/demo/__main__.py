@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 import tidings
+from tidings.choices import Engine
 from tidings.clock import instant, micros
 from tidings.demo import story
 from tidings.errors import TidingsError
@@ -52,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def run(engine: str, generic: int, console: Console) -> None:
+def run(engine: Engine, generic: int, console: Console) -> None:
     """Tell the story on one engine."""
     clock = tidings.ManualClock(story.OPENING - story.PAUSE)
     with doing(console, f"starting {engine}"), quiet_start():

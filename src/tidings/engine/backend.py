@@ -16,8 +16,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from tidings.engine.base_lookup import BaseLookup
-from tidings.engine.lower import Dialect
 from tidings.engine.source import Source
+from tidings.engine.sql.dialect import Dialect
 from tidings.ir.relation import Column
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from tidings.engine.arrow import arrow_schema
-from tidings.engine.combined import combined, separated
-from tidings.engine.literals import among
-from tidings.engine.scalar import quoted
+from tidings.engine.sql.combined import combined, separated
+from tidings.engine.sql.literals import among
+from tidings.engine.sql.scalar import quoted
 from tidings.ir.relation import Column
 
 

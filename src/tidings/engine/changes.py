@@ -104,11 +104,11 @@ def rows_that_went(changes: pa.Table) -> pa.Table:
     return _repeated(went(changes))
 
 
-def larger_bag(columns: Sequence[Column], one: pa.Table, other: pa.Table) -> pa.Table:
+def larger_bag(columns: Sequence[Column], left: pa.Table, right: pa.Table) -> pa.Table:
     """The rows of two bags, each as often as it is in the one that has it more often."""
-    both = pa.concat_tables([other, one])
-    missing = consolidated(columns, both, [1] * other.num_rows + [-1] * one.num_rows)
-    return pa.concat_tables([one, rows_that_came(missing)])
+    both = pa.concat_tables([right, left])
+    missing = consolidated(columns, both, [1] * right.num_rows + [-1] * left.num_rows)
+    return pa.concat_tables([left, rows_that_came(missing)])
 
 
 def paired(changes: pa.Table, key: Sequence[str] = (), *, per_instant: bool = False) -> list[Pairing]:
@@ -134,9 +134,12 @@ def paired(changes: pa.Table, key: Sequence[str] = (), *, per_instant: bool = Fa
 
 
 def _repeated(changes: pa.Table) -> pa.Table:
-    weights = changes.column(WEIGHT).to_pylist()
-    places = [place for place, weight in enumerate(weights) for _ in range(abs(weight))]
-    return without_version(changes).take(pa.array(places, pa.int64()))
+    """The rows of changes, each as often as its weight says, whatever its sign."""
+    rows, counts = without_version(changes), pc.abs(changes.column(WEIGHT))
+    if pc.all(pc.equal(counts, 1)).as_py() is not False:
+        return rows
+    places = [place for place, count in enumerate(counts.to_pylist()) for _ in range(count)]
+    return rows.take(pa.array(places, pa.int64()))
 
 
 def _numbers(value: Numbers, count: int) -> pa.Array | pa.ChunkedArray:

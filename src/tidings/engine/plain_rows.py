@@ -15,8 +15,7 @@ def plain_rows(changes: pa.Table, *, has_base: bool) -> tuple[pa.Table, pa.Table
     """The rows to add to a base and the rows to take from it; without a base no row may be left to take."""
     rows, weights = without_version(changes), changes.column(WEIGHT)
     if not pc.any(pc.less(weights, 0)).as_py():
-        came = rows if pc.all(pc.equal(weights, 1)).as_py() else rows_that_came(changes)
-        return came, rows.slice(0, 0)
+        return rows_that_came(changes), rows.slice(0, 0)
     places, totals = added_up(rows, weights.to_pylist())
     added = [place for place, total in zip(places, totals, strict=True) for _ in range(total)]
     taken = [place for place, total in zip(places, totals, strict=True) for _ in range(-total)]

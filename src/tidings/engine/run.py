@@ -18,14 +18,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidings.analysis.influents import CLOCK
+from tidings.compiled import CompiledPlans, Identity
 from tidings.delta.key_columns import LISTABLE
 from tidings.delta.plan import Program, Step
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Backend
-from tidings.engine.combined import combined, separated
-from tidings.engine.literals import among, literals, within
-from tidings.engine.lower import KeyList, KeyTest, PreparedStatement, lower, source_name
+from tidings.engine.changes import no_changes
 from tidings.engine.source import Rows, Source, Sources
+from tidings.engine.sql.combined import combined, separated
+from tidings.engine.sql.literals import among, literals, within
+from tidings.engine.sql.lower import lower, source_name
+from tidings.engine.sql.statement import KeyList, KeyTest, PreparedStatement
 from tidings.ir.expression import TIME, WEIGHT, read, show_name
 from tidings.ir.relation import VERSION_COLUMNS, Column, Filter, Relation, Scan, Version
 from tidings.ir.traverse import walk
@@ -48,48 +51,54 @@ class Runner:
     """Runs programs and queries on a backend."""
 
     backend: Backend
-    _printed: dict[tuple[int, frozenset[str], frozenset[str]], tuple[Step, PreparedStatement]] = field(
-        default_factory=dict
-    )
-    _plans: dict[int, tuple[Relation, Step]] = field(default_factory=dict)
-    _reads: dict[int, tuple[Step, Needed]] = field(default_factory=dict)
+    compiled: CompiledPlans = field(default_factory=CompiledPlans)
+    """Owns the texts of steps."""
+    _statements: dict[tuple[Identity[Step], frozenset[str], frozenset[str]], PreparedStatement] = field(init=False)
+    _steps: dict[Identity[Relation], Step] = field(init=False)
+    """Plans of rows, as steps."""
+    _columns: dict[Identity[Step], Needed] = field(init=False)
+    """The columns that a step reads of each delta."""
+
+    def __post_init__(self) -> None:
+        section = self.compiled.section
+        self._statements, self._steps, self._columns = section(), section(), section()
 
     def run(self, program: Program, sources: Sources, since: int, until: int) -> pa.Table:
         """The delta a program computes for a batch: columns, ``__t`` and ``__w``, consolidated."""
         return self.deltas(program, sources, since, until)[program.view]
 
     def deltas(
-        self, program: Program, sources: Sources, since: int, until: int, wanted: frozenset[str] = frozenset()
+        self, program: Program, sources: Sources, since: int, until: int, asked_for: frozenset[str] = frozenset()
     ) -> dict[str, pa.Table]:
         """The deltas of a program's view and of those of its lower steps that are wanted."""
         if not program.steps:
-            return {program.view: arrow_schema(program.columns, versioned=True).empty_table()}
-        found: dict[str, pa.Table] = {}
-        made: dict[str, Source] = {}
-        read: dict[tuple[str, Version], Source] = {}
+            return {program.view: no_changes(program.columns)}
+        results: dict[str, pa.Table] = {}
+        computed: dict[str, Source] = {}
+        registered: dict[tuple[str, Version], Source] = {}
         batch, needed = (_instant(since), _instant(until)), self._needed(program.steps)
         with ExitStack() as scratch:
             for step in program.steps[:-1]:
-                if self.is_still(program, step, sources, made):
-                    made[step.name] = _nothing(step)
-                    if step.name in wanted:
-                        found[step.name] = _schema(step).empty_table()
+                if self.is_still(program, step, sources, computed):
+                    computed[step.name] = _nothing(step)
+                    if step.name in asked_for:
+                        results[step.name] = no_changes(step.columns)
                     continue
-                text, deltas, small = self._prepare(step, sources, made, read, batch, needed)
-                if step.name in wanted or sum(map(_size, deltas.values())) <= KEEP_LIMIT:
+                text, deltas, small = self._prepare(step, sources, computed, registered, batch, needed)
+                if step.name in asked_for or sum(map(_size, deltas.values())) <= KEEP_LIMIT:
                     rows: Rows = conform(self.backend.fetch(text, step.columns, small=small), _schema(step))
-                    if step.name in wanted:
-                        found[step.name] = rows
+                    if step.name in asked_for:
+                        results[step.name] = rows
                 else:
                     rows = Path(scratch.enter_context(tempfile.TemporaryDirectory(prefix="tidings-"))) / "rows"
                     self.backend.write(text, rows)
-                made[step.name] = Source(step.columns, None, rows)
+                computed[step.name] = Source(step.columns, None, rows)
             last = program.steps[-1]
-            if self.is_still(program, last, sources, made):
-                return found | {program.view: _schema(last).empty_table()}
-            text, _, small = self._prepare(last, sources, made, read, batch, needed)
-            found[program.view] = conform(self.backend.fetch(text, last.columns, small=small), _schema(last))
-        return found
+            if self.is_still(program, last, sources, computed):
+                return results | {program.view: no_changes(last.columns)}
+            text, _, small = self._prepare(last, sources, computed, registered, batch, needed)
+            results[program.view] = conform(self.backend.fetch(text, last.columns, small=small), _schema(last))
+        return results
 
     def together(
         self, programs: list[tuple[Program, frozenset[str]]], sources: Sources, since: int, until: int
@@ -100,55 +109,57 @@ class Runner:
         """
         batch = _instant(since), _instant(until)
         needed = self._needed([s for program, _ in programs for s in program.steps])
-        read: dict[tuple[str, Version], Source] = {}
-        made: list[dict[str, Source]] = [{} for _ in programs]
-        found: list[dict[str, pa.Table]] = [{} for _ in programs]
+        registered: dict[tuple[str, Version], Source] = {}
+        computed: list[dict[str, Source]] = [{} for _ in programs]
+        results: list[dict[str, pa.Table]] = [{} for _ in programs]
         for round in range(max(len(program.steps) for program, _ in programs)):
             each = [(n, program.steps[round]) for n, (program, _) in enumerate(programs) if round < len(program.steps)]
-            run = [(n, s) for n, s in each if not self.is_still(programs[n][0], s, sources, made[n])]
-            deltas = {(n, s.name): _schema(s).empty_table() for n, s in each}
+            run = [(n, s) for n, s in each if not self.is_still(programs[n][0], s, sources, computed[n])]
+            deltas = {(n, s.name): no_changes(s.columns) for n, s in each}
             if run:
-                texts = [self._prepare(s, sources, made[n], read, batch, needed)[0] for n, s in run]
+                texts = [self._prepare(s, sources, computed[n], registered, batch, needed)[0] for n, s in run]
                 columns = [step.columns + VERSION_COLUMNS for _, step in run]
                 rows = self.backend.fetch(combined(texts, columns, self.backend.dialect.name), small=True)
                 parts = separated(rows, columns, [_schema(step) for _, step in run])
                 deltas |= {(n, s.name): part for (n, s), part in zip(run, parts, strict=True)}
             for n, step in each:
                 delta = deltas[n, step.name]
-                made[n][step.name] = Source(step.columns, None, delta)
+                computed[n][step.name] = Source(step.columns, None, delta)
                 if step.name in programs[n][1] or step.name == programs[n][0].view:
-                    found[n][step.name] = delta
-        return found
+                    results[n][step.name] = delta
+        return results
 
-    def is_still(self, program: Program, step: Step, sources: Sources, made: Mapping[str, Source]) -> bool:
+    def is_still(self, program: Program, step: Step, sources: Sources, computed: Mapping[str, Source]) -> bool:
         """Whether a step has nothing to tell: nothing that it tells of has changed, and time does not matter to it."""
         deltas = self._needed([step])
         if not program.changed or CLOCK in program.changed or not deltas:
             return False
-        return not any(_size((made.get(r) or sources(r, Version.DELTA)).changes) for r in deltas)
+        return not any(_size((computed.get(r) or sources(r, Version.DELTA)).changes) for r in deltas)
 
     def _prepare(
         self,
         step: Step,
         sources: Sources,
-        made: dict[str, Source],
-        read: dict[tuple[str, Version], Source],
+        computed: dict[str, Source],
+        registered: dict[tuple[str, Version], Source],
         batch: tuple[str, str],
         needed: Needed,
     ) -> tuple[str, dict[str, Rows], bool]:
         """Make a step's inputs readable, unless they are; its text, its deltas and whether it is small work."""
         deltas: dict[str, Rows] = {}
         for scan in step.scans:
-            wanted = scan.relation, scan.version
-            if wanted not in read:
+            version = scan.relation, scan.version
+            if version not in registered:
                 if scan.version is Version.DELTA:
-                    read[wanted] = _narrow(made.get(scan.relation) or sources(*wanted), needed[scan.relation])
+                    registered[version] = _narrow(
+                        computed.get(scan.relation) or sources(*version), needed[scan.relation]
+                    )
                 else:
-                    read[wanted] = sources(*wanted)
+                    registered[version] = sources(*version)
                 make = self.backend.plain if scan.version is Version.CURRENT else self.backend.versioned
-                make(source_name(*wanted), read[wanted])
+                make(source_name(*version), registered[version])
             if scan.version is Version.DELTA:
-                deltas[scan.relation] = read[wanted].changes
+                deltas[scan.relation] = registered[version].changes
         few = frozenset(r for r, rows in deltas.items() if _size(rows) <= LIST_LIMIT)
         some = frozenset(r for r, rows in deltas.items() if _size(rows) <= KEEP_LIMIT)
         statement = self.statement(step, few, some - few)
@@ -157,38 +168,39 @@ class Runner:
         def test(keys: KeyList, place: KeyTest) -> str:
             values = pc.unique(pa.chunked_array([_column(deltas[relation], name) for relation, name in keys.columns]))
             if place.ranges:
-                return within(place.wanted, values, keys.type, dialect.name)
-            return among(place.wanted, values, keys.type, dialect.name, halves=dialect.halves)
+                return within(place.tested, values, keys.type, dialect.name)
+            return among(place.tested, values, keys.type, dialect.name, halves=dialect.halves)
 
         return statement.filled(test, *batch), deltas, statement.small
 
     def _needed(self, steps: Iterable[Step]) -> Needed:
         """Which columns of each delta some steps read; found out once for each."""
-        found: dict[str, set[str]] = {}
+        needed: dict[str, set[str]] = {}
         for step in steps:
-            if id(step) not in self._reads:
-                self._reads[id(step)] = step, _needed(step)
-            for relation, names in self._reads[id(step)][1].items():
-                found.setdefault(relation, set()).update(names)
-        return found
+            key = Identity(step)
+            if key not in self._columns:
+                self._columns[key] = _needed(step)
+            for relation, names in self._columns[key].items():
+                needed.setdefault(relation, set()).update(names)
+        return needed
 
     def rows(self, plan: Relation, sources: Sources, since: int, until: int) -> pa.Table:
         """The rows of any plan over versions of relations, as they are."""
-        if id(plan) not in self._plans:
+        key = Identity(plan)
+        if key not in self._steps:
             columns = tuple(Column(f.name, f.type) for f in plan.fields)
-            self._plans[id(plan)] = plan, Step("rows", 0, columns, (), plan)
-        step = self._plans[id(plan)][1]
+            self._steps[key] = Step("rows", 0, columns, (), plan)
+        step = self._steps[key]
         batch = _instant(since), _instant(until)
         text, _, small = self._prepare(step, sources, {}, {}, batch, self._needed([step]))
         return conform(self.backend.fetch(text, step.columns, small=small), arrow_schema(step.columns))
 
     def statement(self, step: Step, listed: frozenset[str], ranged: frozenset[str] = frozenset()) -> PreparedStatement:
         """The SQL of a step, printed once per choice of listed keys."""
-        found = self._printed.get((id(step), listed, ranged))
-        if found is None:
-            found = step, lower(step.plan, self.backend.dialect, listed, ranged)
-            self._printed[id(step), listed, ranged] = found
-        return found[1]
+        key = Identity(step), listed, ranged
+        if key not in self._statements:
+            self._statements[key] = lower(step.plan, self.backend.dialect, listed, ranged)
+        return self._statements[key]
 
     def query(self, plan: Relation, sources: Sources, at: int = 0) -> pa.Table:
         """The rows of a plan over current relations, at an instant."""
@@ -212,11 +224,11 @@ class Runner:
 
 def _needed(step: Step) -> Needed:
     """Which columns of each delta a step reads."""
-    found: dict[str, set[str]] = {}
+    needed: dict[str, set[str]] = {}
     for node in walk(step.plan):
         if isinstance(node, Scan) and node.version is Version.DELTA:
-            found.setdefault(node.relation, set()).update(c.name for c in node.columns)
-    return found
+            needed.setdefault(node.relation, set()).update(c.name for c in node.columns)
+    return needed
 
 
 def _narrow(source: Source, needed: Set[str]) -> Source:
@@ -237,7 +249,7 @@ def _schema(step: Step) -> pa.Schema:
 
 
 def _nothing(step: Step) -> Source:
-    return Source(step.columns, None, _schema(step).empty_table())
+    return Source(step.columns, None, no_changes(step.columns))
 
 
 def _column(rows: Rows, name: str) -> pa.Array:

@@ -64,8 +64,8 @@ def ref(expression: Expression) -> Ref | None:
 
 def refs(expression: Expression) -> tuple[Ref, ...]:
     """Every column the expression mentions, once per mention."""
-    own = ref(expression)
-    return _refs(expression) if own is None else (own,)
+    reference = ref(expression)
+    return _refs(expression) if reference is None else (reference,)
 
 
 @lru_cache(maxsize=_KEPT)
@@ -92,9 +92,9 @@ def substitute(expression: Expression, by: Mapping[Ref, Expression]) -> Expressi
         return by[(expression.table, expression.name)]
     tree = expression.copy()
     for node in list(tree.find_all(exp.Column)):
-        found = by.get((node.table, node.name))
-        if found is not None:
-            node.replace(operand(found))
+        replacement = by.get((node.table, node.name))
+        if replacement is not None:
+            node.replace(operand(replacement))
     return tree
 
 
@@ -129,8 +129,8 @@ def operand(expression: Expression) -> Expression:
 
 
 def _copy(expression: Expression) -> Expression:
-    own = ref(expression)
-    return expression.copy() if own is None else column(*own)
+    reference = ref(expression)
+    return expression.copy() if reference is None else column(*reference)
 
 
 def cast(expression: Expression, type: str) -> Expression:
@@ -156,9 +156,9 @@ def window_call(expression: Expression) -> Expression:
     >>> show(window_call(read("SORT_ARRAY(COLLECT_LIST(t.x) OVER (PARTITION BY t.k))")))
     'COLLECT_LIST(t.x) OVER (PARTITION BY t.k)'
     """
-    found = expression.find(exp.Window)
-    assert found is not None
-    return found
+    window = expression.find(exp.Window)
+    assert window is not None
+    return window
 
 
 def equality(expression: Expression) -> tuple[Expression, Expression, bool] | None:

@@ -34,8 +34,8 @@ def rename(node: Relation, alias: Callable[[str], str]) -> Relation:
     def e(expression: Expression) -> Expression:
         return substitute(expression, {r: column(alias(r[0]), r[1]) for r in refs(expression)})
 
-    def items(given: tuple[Item, ...]) -> tuple[Item, ...]:
-        return tuple(Item(i.name, i.type, e(i.expression)) for i in given)
+    def items(items_below: tuple[Item, ...]) -> tuple[Item, ...]:
+        return tuple(Item(i.name, i.type, e(i.expression)) for i in items_below)
 
     def go(n: Relation) -> Relation:
         match n:

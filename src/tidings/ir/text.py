@@ -168,10 +168,8 @@ def _build(line: _Line, inputs: tuple[Relation, ...]) -> Relation:
     kind, names = line.words[0], line.words[1:]
     match kind:
         case "scan":
-            version = Version.CURRENT
-            if len(names) == 3:
-                version, names = Version(names[0]), names[1:]
-            return Scan(names[0], names[1], _read_columns(line.lists[0]), version)
+            version = Version(names[0]) if len(names) == 3 else Version.CURRENT
+            return Scan(names[-2], names[-1], _read_columns(line.lists[0]), version)
         case "values":
             rows = tuple(tuple(map(e.read, _parts(row[1:-1]))) for row in line.lists[1])
             return Values(names[0], _read_columns(line.lists[0]), rows)
@@ -193,14 +191,8 @@ def _build(line: _Line, inputs: tuple[Relation, ...]) -> Relation:
             return Unnest(inputs[0], names[0], Column(element.name, element.type), element.expression)
         case "during":
             return During(inputs[0], e.read(line.lists[0][0]), tuple(map(e.read, line.lists[1])))
-        case "outer_join":
-            return OuterJoin(inputs[0], inputs[1], tuple(map(e.read, line.lists[0])))
-        case "semi_join" | "anti_join":
-            return SemiJoin(inputs[0], inputs[1], tuple(map(e.read, line.lists[0])), kind == "anti_join")
-        case "except" | "intersect":
-            columns = _read_columns(line.lists[0])
-            every = names[0] == "all" and len(names) == 2
-            return SetOperation(SetKind(kind), every, inputs[0], inputs[1], names[-1], columns)
+        case "outer_join" | "semi_join" | "anti_join" | "except" | "intersect":
+            return _build_two_sided(line, inputs[0], inputs[1])
         case "repeat":
             return Repeat(inputs[0], e.read(line.lists[0][0]))
         case "restrict":
@@ -209,6 +201,18 @@ def _build(line: _Line, inputs: tuple[Relation, ...]) -> Relation:
             return Consolidate(inputs[0], names[0])
         case _:
             raise ValueError(f"no node is called {kind}")
+
+
+def _build_two_sided(line: _Line, left: Relation, right: Relation) -> Relation:
+    kind, names = line.words[0], line.words[1:]
+    match kind:
+        case "outer_join":
+            return OuterJoin(left, right, tuple(map(e.read, line.lists[0])))
+        case "except" | "intersect":
+            every = names[0] == "all" and len(names) == 2
+            return SetOperation(SetKind(kind), every, left, right, names[-1], _read_columns(line.lists[0]))
+        case _:
+            return SemiJoin(left, right, tuple(map(e.read, line.lists[0])), kind == "anti_join")
 
 
 def _read_columns(parts: Iterable[str]) -> tuple[Column, ...]:

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from threading import RLock
+from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
 from tidings.analysis.influents import reads
-from tidings.errors import InvalidInterval, UnknownRelation
-from tidings.exclusive import exclusive
+from tidings.errors import InvalidInterval
 from tidings.ir.relation import Relation
 from tidings.read import in_transaction
 from tidings.result import Delta, Result
 from tidings.store.relation.view import StoredView
 from tidings.store.timeline import Timeline
 from tidings.waves.scheduler import Scheduler
+from tidings.waves.wave import WaveRequest
 
 
-def _none(name: str) -> pa.Table:
-    raise UnknownRelation(name=name)
+class ExplainedStrategy(NamedTuple):
+    """How the changes of a query would be computed."""
+
+    plan: Relation
+    definitions: dict[str, Relation]
+    """The views below it whose queries stand for them."""
+    choice: str
+    """The strategy with its reason, and the engine with the reason for that."""
+
+
+class SystemTableRows(Protocol):
+    """Has the rows of the tables that show what the database knows of itself."""
+
+    def changes(self, name: str) -> pa.Table:
+        """The rows of one of the tables, as changes that insert them."""
 
 
 @dataclass(slots=True)
@@ -29,14 +41,14 @@ class Answers:
 
     scheduler: Scheduler
     timeline: Timeline
-    _mutex: RLock
-    system_tables: Callable[[str], pa.Table] = _none
-    """The rows of a table that shows what the database knows of itself, as changes that bring them."""
+    system_tables: SystemTableRows
 
     def at(self, plan: Relation, at: int) -> Result:
         """The rows of a plan at an instant."""
-        given = {name: self.system_tables(name) for name in reads(plan) & self.scheduler.relations.system_tables.keys()}
-        return Result(in_transaction.answer(self.scheduler, plan, at, instead=given))
+        names = reads(plan) & self.scheduler.relations.system_tables.keys()
+        rows = {name: self.system_tables.changes(name) for name in names}
+        answer = in_transaction.answer(self.scheduler, plan, at, replaced=rows)
+        return Result(answer, self.scheduler.storage.backend)
 
     def now(self, plan: Relation) -> Result:
         """The rows of a plan at the present."""
@@ -58,32 +70,21 @@ class Answers:
             raise InvalidInterval(since=since, until=end, reason="it ends before it begins")
         if until is not None and end > present and self.timeline.reads_clock(plan):
             raise InvalidInterval(since=since, until=end, reason="it ends in the future")
-        found = Delta(self.scheduler.delta(name, plan, since, end, net=not per_commit, strict=strict))
-        return found if per_commit else found.net()
+        changes = self.scheduler.delta(name, plan, since, end, net=not per_commit, strict=strict)
+        delta = Delta(changes, self.scheduler.storage.backend)
+        return delta if per_commit else delta.net()
 
-    def way(self, text: str, plan: Relation, since: int, until: int) -> tuple[Relation, dict[str, Relation], str]:
-        """How changes over ``(since, until]`` would be found: the plan, the definitions below it, and the choice."""
-        relations, found = self.scheduler.relations, self.scheduler.relations.find(text)
-        if isinstance(found, StoredView):
-            plan = found.over
-            wave = self.scheduler.plan(found.name, plan, since, until, net=False, groupings=found.groupings)
-            definitions = relations.definitions(found.since) | found.groupings
+    def strategy(self, text: str, plan: Relation, since: int, until: int) -> ExplainedStrategy:
+        """How the changes of a query or view over ``(since, until]`` would be computed."""
+        relations = self.scheduler.relations
+        relation = relations.find(text)
+        if isinstance(relation, StoredView):
+            plan, groupings = relation.over, relation.groupings
+            request = WaveRequest(relation.name, plan, since, until, groupings=groupings)
+            definitions = relations.definitions(relation.since) | groupings
         else:
+            request = WaveRequest("result" if relation is None else relation.name, plan, since, until, net=True)
             definitions = relations.definitions()
-            wave = self.scheduler.plan("result" if found is None else found.name, plan, since, until, net=True)
-        where = "on {}: {}".format(*self.scheduler.planner.execution(wave))
-        return plan, definitions, f"{wave.choice}\n{where}"
-
-    @exclusive
-    def in_transaction(
-        self, plan: Relation, now: int, changes: Mapping[str, pa.Table], instead: Mapping[str, pa.Table]
-    ) -> pa.Table:
-        """The rows of a plan inside a transaction that has made some changes; it may be in another thread.
-
-        ``instead`` are rows that stand for whole tables.
-        """
-        at = self.timeline.time
-        if self.timeline.reads_clock(plan):
-            self.timeline.tell(now)
-            at = now
-        return in_transaction.answer(self.scheduler, plan, at, changes, instead)
+        wave = self.scheduler.plan(request)
+        engine = self.scheduler.executor.choice(wave)
+        return ExplainedStrategy(plan, definitions, f"{wave.choice}\non {engine.execution}: {engine.why}")

@@ -1,12 +1,12 @@
-"""Bound plans of queries and of relations by their names, kept until a definition changes."""
+"""Binds queries and names of relations to plans, each once until a definition changes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import RLock
 
-from tidings.errors import InvalidExpression, UnknownRelation
+from tidings.compiled import CompiledPlans
+from tidings.errors import InvalidExpression
 from tidings.exclusive import exclusive
 from tidings.ir.expression import Expression
 from tidings.ir.relation import Relation, Scan
@@ -19,55 +19,45 @@ from tidings.store.relation.view import StoredView, View
 
 
 @dataclass(slots=True)
-class Plans:
-    """The plans of one database; transactions of other threads ask for them too."""
+class BoundPlans:
+    """The bound plans of one database; transactions of other threads ask for them too."""
 
     relations: Relations
     analyzer: Analyzer
     _mutex: RLock
-    _known: dict[str, Relation] = field(default_factory=dict)
+    compiled: CompiledPlans = field(default_factory=CompiledPlans)
+    _plans: dict[str, Relation] = field(init=False)
+    """Plans by the text of the query, or the name of the relation."""
+
+    def __post_init__(self) -> None:
+        self._plans = self.compiled.section()
 
     @exclusive
     def plan(self, text: str) -> Relation:
         """The bound plan of a query or of a relation's name."""
-        if text not in self._known:
+        if text not in self._plans:
             match self.relations.find(text):
                 case View(plan=plan):
-                    self._known[text] = plan
-                case Table() | StoredView() as kept:
-                    self._known[text] = Scan(kept.name, kept.name, kept.columns)
+                    self._plans[text] = plan
+                case Table() | StoredView() as relation:
+                    self._plans[text] = Scan(relation.name, relation.name, relation.columns)
                 case None:
-                    self._known[text] = self.read(text)
-        return self._known[text]
+                    self._plans[text] = self.parse(text)
+        return self._plans[text]
 
-    def followed(self, text: str) -> Callable[[], Relation]:
-        """The plan of what somebody follows, whenever it is asked for; refused if that was a name and is gone."""
-        is_name = self.relations.find(text) is not None
-
-        def plan() -> Relation:
-            if is_name and self.relations.find(text) is None:
-                raise UnknownRelation(name=text)
-            return self.plan(text)
-
-        return plan
-
-    def read(self, text: str) -> Relation:
-        """The bound plan of a query's text."""
-        read = statement.read(text)
-        if len(read) != 1 or not isinstance(read[0], statement.Query):
+    def parse(self, text: str) -> Relation:
+        """The bound plan of a query's text, which is not remembered."""
+        statements = statement.read(text)
+        if len(statements) != 1 or not isinstance(statements[0], statement.Query):
             raise InvalidExpression(reason="one query is expected here, or the name of a table or view")
-        return self.bind(read[0].query, text, query_text=read[0].query_text)
+        return self.bind(statements[0].query, text, query_text=statements[0].query_text)
 
     @exclusive
     def bind(self, query: Expression, text: str, name: str = "result", query_text: str | None = None) -> Relation:
         """The bound plan of a query; places in it refer to the text, ``query_text`` is the query's part of it."""
         return bind(query, text, self.relations, self.analyzer, name, query_text)
 
-    def named(self, text: str) -> str:
-        """What the relation is called that a text asks for."""
-        found = self.relations.find(text)
-        return "result" if found is None else found.name
-
-    def forget(self) -> None:
-        """A definition has changed."""
-        self._known.clear()
+    def relation_name(self, text: str) -> str:
+        """The name of the relation that a text asks for; ``result`` for a query."""
+        relation = self.relations.find(text)
+        return "result" if relation is None else relation.name

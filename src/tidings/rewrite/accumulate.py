@@ -40,18 +40,18 @@ so for ``p = 15`` rounding twice is rounding once in groups of up to ``10^9`` ro
 """
 
 
-def accumulate(node: Aggregate, *, kept: bool = False) -> tuple[Aggregate, Project] | None:
+def accumulate(node: Aggregate, *, stored: bool = False) -> tuple[Aggregate, Project] | None:
     """The accumulators of an aggregate, and the aggregate as a projection of them; None where one cannot be split.
 
-    ``kept`` says that they are stored.
+    ``stored`` says that they are stored.
     """
     if not node.aggregates:
         return None
-    split = _Split(node, kept, {ROWS: Item(ROWS, "bigint", exp.Count(this=exp.Star(), big_int=True))})
+    split = _Split(node, stored, {ROWS: Item(ROWS, "bigint", exp.Count(this=exp.Star(), big_int=True))})
     finished = [split.finished(item) for item in node.aggregates]
     if None in finished:
         return None
-    groups = Aggregate(node.input, node.alias, node.keys, tuple(split.found.values()))
+    groups = Aggregate(node.input, node.alias, node.keys, tuple(split.accumulators.values()))
     keys = tuple(Item(k.name, k.type, column(node.alias, k.name)) for k in node.keys)
     values = tuple(Item(i.name, i.type, e) for i, e in zip(node.aggregates, finished, strict=True) if e is not None)
     return groups, Project(groups, node.alias, keys + values)
@@ -65,8 +65,8 @@ def grows_only(groups: Aggregate) -> bool:
 @dataclass(slots=True)
 class _Split:
     node: Aggregate
-    kept: bool
-    found: dict[str, Item]
+    stored: bool
+    accumulators: dict[str, Item]
 
     def finished(self, item: Item) -> Expression | None:
         """An aggregate over accumulators."""
@@ -112,13 +112,13 @@ class _Split:
         column_types = self._column_types()
         decimals = (types.decimal(column_types[r]) for r in refs(argument))
         return (total == "bigint" or types.decimal(total) is not None) and all(
-            d is None or d[0] <= (_WIDEST_KEPT if self.kept else _WIDEST_SUM) for d in decimals
+            d is None or d[0] <= (_WIDEST_KEPT if self.stored else _WIDEST_SUM) for d in decimals
         )
 
     def _summed_as(self, argument: Expression, average: str) -> str | None:
         """The exact type in which to sum what an average is taken of."""
-        found = ref(argument)
-        if average == "double" and found is not None and self._column_types()[found] in _NARROW:
+        summed = ref(argument)
+        if average == "double" and summed is not None and self._column_types()[summed] in _NARROW:
             return "bigint"
         digits = types.decimal(average)
         if digits is None or digits[0] - 4 > _WIDEST_AVERAGE:
@@ -133,9 +133,9 @@ class _Split:
         return self._accumulated("sum", type, exp.Coalesce(this=exp.Sum(this=argument.copy()), expressions=[zero]))
 
     def _accumulated(self, kind: str, type: str, expression: Expression) -> Expression:
-        known = next((n for n, i in self.found.items() if i.expression == expression and i.type == type), None)
-        name = known or f"{kind}{len(self.found)}"
-        self.found[name] = Item(name, type, expression)
+        known = next((n for n, i in self.accumulators.items() if i.expression == expression and i.type == type), None)
+        name = known or f"{kind}{len(self.accumulators)}"
+        self.accumulators[name] = Item(name, type, expression)
         return self._of(name)
 
     def _of(self, name: str) -> Expression:

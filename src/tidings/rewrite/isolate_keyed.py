@@ -110,10 +110,10 @@ def _free(name: str, taken: set[str]) -> str:
 
 def _in_order(before: Relation, after: Relation, by: Names) -> Relation:
     """A branch whose columns correspond by position, in the order they had."""
-    wanted = [by.get(f.ref, f.expression) for f in before.fields]
-    if [f.expression for f in after.fields] == wanted:
+    columns = [by.get(f.ref, f.expression) for f in before.fields]
+    if [f.expression for f in after.fields] == columns:
         return after
-    items = (Item(f.name, f.type, e) for f, e in zip(before.fields, wanted, strict=True))
+    items = (Item(f.name, f.type, e) for f, e in zip(before.fields, columns, strict=True))
     return Project(after, f"{before.fields[0].alias}_branch", tuple(items))
 
 

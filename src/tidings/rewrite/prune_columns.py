@@ -56,15 +56,15 @@ def _prune(node: Relation, needed: frozenset[Ref]) -> Relation:
             unchanged = inner is node.input and items == node.items
             return node if unchanged else Project(inner, node.alias, items)
         case Join():
-            wanted = needed | _mentioned(node.conditions)
-            inputs = tuple(_prune(i, wanted) for i in node.inputs)
+            below = needed | _mentioned(node.conditions)
+            inputs = tuple(_prune(i, below) for i in node.inputs)
             unchanged = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
             return node if unchanged else Join(inputs, node.conditions)
         case Union():
-            kept = [n for n, c in enumerate(node.columns) if (node.alias, c.name) in needed] or [0]
-            inputs = tuple(_positions(i, kept) for i in node.inputs)
+            places = [n for n, c in enumerate(node.columns) if (node.alias, c.name) in needed] or [0]
+            inputs = tuple(_positions(i, places) for i in node.inputs)
             unchanged = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
-            return node if unchanged else Union(inputs, node.alias, tuple(node.columns[n] for n in kept))
+            return node if unchanged else Union(inputs, node.alias, tuple(node.columns[n] for n in places))
         case Aggregate():
             return _prune_aggregate(node, needed)
         case Window():
@@ -80,8 +80,8 @@ def _prune(node: Relation, needed: frozenset[Ref]) -> Relation:
             inner = _prune(node.input, needed | _mentioned((node.condition, *node.instants)))
             return with_children(node, (inner,))
         case OuterJoin() | SemiJoin():
-            wanted = needed | _mentioned(node.conditions)
-            return with_children(node, (_prune(node.left, wanted), _prune(node.right, wanted)))
+            below = needed | _mentioned(node.conditions)
+            return with_children(node, (_prune(node.left, below), _prune(node.right, below)))
         case SetOperation():
             return with_children(node, tuple(map(prune_columns, children(node))))
         case Repeat() | Restrict() | Consolidate():
@@ -100,9 +100,9 @@ def _prune_aggregate(node: Aggregate, needed: frozenset[Ref]) -> Relation:
     return node if unchanged else Aggregate(inner, node.alias, node.keys, aggregates)
 
 
-def _positions(branch: Relation, kept: list[int]) -> Relation:
+def _positions(branch: Relation, places: list[int]) -> Relation:
     """A union branch with only the columns at these positions."""
-    fields = [branch.fields[n] for n in kept]
+    fields = [branch.fields[n] for n in places]
     pruned = _prune(branch, frozenset(f.ref for f in fields))
     if [f.ref for f in pruned.fields] == [f.ref for f in fields]:
         return pruned

@@ -51,8 +51,8 @@ def _split(
     conditions: tuple[Expression, ...], join: OuterJoin | SemiJoin
 ) -> tuple[tuple[Expression, ...], tuple[Expression, ...]]:
     """The conditions that read the left side alone, and the others."""
-    own = {f.alias for f in join.left.fields}
-    down = tuple(c for c in conditions if aliases(c) and aliases(c) <= own)
+    left_aliases = {f.alias for f in join.left.fields}
+    down = tuple(c for c in conditions if aliases(c) and aliases(c) <= left_aliases)
     return down, tuple(c for c in conditions if c not in down)
 
 

@@ -63,10 +63,10 @@ class _Sinking:
     def _over_join(self, join: Join) -> Relation:
         mentioned = frozenset[str]().union(*map(aliases, (self.condition, *self.instants)))
         for place, entry in enumerate(join.inputs):
-            own = {f.alias for f in entry.fields}
-            if mentioned <= own:
-                down = tuple(c for c in self.filters if aliases(c) <= own)
-                left = tuple(c for c in self.filters if not aliases(c) <= own)
+            entry_aliases = {f.alias for f in entry.fields}
+            if mentioned <= entry_aliases:
+                down = tuple(c for c in self.filters if aliases(c) <= entry_aliases)
+                left = tuple(c for c in self.filters if not aliases(c) <= entry_aliases)
                 sunk = _Sinking(down, self.condition, self.instants).over(entry)
                 joined = Join((*join.inputs[:place], sunk, *join.inputs[place + 1 :]), join.conditions)
                 return Filter(joined, left) if left else joined

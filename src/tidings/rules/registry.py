@@ -1,339 +1,154 @@
-"""All rules of a database, and how they are put to work.
+"""The rules of a database: their records in the catalog, and the bound rules made from them.
 
-Rules are kept by their texts and bound when they are first needed after a definition has changed.  What a rule reads,
-changes or waits for cannot be dropped or renamed while the rule is there.
+A rule is stored as its text.  It is bound when rules are first needed after a definition has changed.  A rule that
+cannot be bound is left out of judging, and its record says why.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 
-from sqlglot import exp
-
-from tidings.analysis.influents import CLOCK, influents, reads
-from tidings.constraints.evaluate import Evaluator
-from tidings.errors import (
-    DependentObjects,
-    InvalidRule,
-    TidingsError,
-    UnknownRule,
-    UnsupportedStatement,
-    closest,
-)
+from tidings.compiled import CompiledPlans
+from tidings.errors import InvalidRule, TidingsError, UnknownRule, closest
 from tidings.ir.relation import Relation
-from tidings.lang.sql import statement
-from tidings.lang.sql.parse import place
-from tidings.lang.sql.statements.event import And, Event, Or, TableEvent, Then
-from tidings.lang.sql.statements.rule import CreateRule, Modify
-from tidings.retry_policy import RetryPolicy
-from tidings.rules.action import message_groups
-from tidings.rules.action.run import Actions, what_is_wrong
-from tidings.rules.agenda import BOUND, Agenda, Fired
-from tidings.rules.condition.evaluate import activations_of, bound
+from tidings.lang.sql import statement as sql
+from tidings.lang.sql.rules.condition import activations_of
+from tidings.rules.binding import RuleBinder
 from tidings.rules.condition.shape import RuleShape, shapes
-from tidings.rules.coupling import RuleHook
-from tidings.rules.event import occurrence
-from tidings.rules.instance import tracking
-from tidings.rules.rule import Rule, needs_order
-from tidings.rules.silence import Silences
-from tidings.store.relation.table import Table
+from tidings.rules.error_text import error_text
+from tidings.rules.rule import Rule
 from tidings.store.rules.rule_store import RuleRecord, RuleStore
-from tidings.store.rules.silences import SilenceStore
-from tidings.store.storage import Storage
-from tidings.store.timeline import Timeline
-from tidings.waves.scheduler import Scheduler
-from tidings.write.hooks import CommitHook
-from tidings.write.workspace import Workspace, WriteParts
 
 
 @dataclass(slots=True)
 class RuleRegistry:
-    """The rules of one database."""
+    """Knows the rules of one database."""
 
-    storage: Storage
-    scheduler: Scheduler
-    timeline: Timeline
-    evaluator: Evaluator
-    actions: Actions
     store: RuleStore
-    forget: Callable[[], None]
-    """Forgets what was compiled under other definitions."""
-    write_parts: WriteParts
-    """What transactions work with."""
-    bound: int = BOUND
-    """So many actions may run in one check phase."""
-    retry_policy: RetryPolicy | None = None
-    """How often actions that failed after the commit are tried again; they are not if it is None."""
-    sent: Callable[[], None] = lambda: None
-    """Is told when there may be something to deliver."""
-    _kept: list[RuleRecord] | None = None
-    _rules: dict[int, Rule] | None = None
-    _ready: dict[tuple[int, str], Rule] = field(default_factory=dict)
-    _shapes: dict[int, RuleShape] | None = None
-    _plans: dict[str, Relation | None] = field(default_factory=dict)
-    """Bound queries of shapes."""
-    _proposals: dict[str, Rule] = field(default_factory=dict)
-    """Rules that were asked about and are not made, by their texts."""
-    _by_table: dict[str, list[Rule]] = field(default_factory=dict)
-    silences: Silences = field(init=False)
+    binder: RuleBinder
+    compiled: CompiledPlans
+    _records: list[RuleRecord] | None = field(init=False, default=None)
+    _rules: dict[int, Rule] | None = field(init=False, default=None)
+    _by_table: dict[str, list[Rule]] = field(init=False, default_factory=dict)
+    _shapes: dict[int, RuleShape] | None = field(init=False, default=None)
+    _bound: dict[tuple[int, str], Rule] = field(init=False)
+    """Bound rules by number and text."""
+    _proposals: dict[str, Rule] = field(init=False)
+    """Rules that were asked about and are not defined, by their texts."""
+    _shape_plans: dict[str, Relation | None] = field(init=False)
+    """Bound queries of shapes, by the keys of their templates."""
 
     def __post_init__(self) -> None:
-        self.silences = Silences(SilenceStore(self.storage), self.evaluator)
+        self._bound, self._proposals = self.compiled.section(), self.compiled.section()
+        self._shape_plans = self.compiled.section()
+        self.compiled.on_forget(self._forget_rules)
 
-    # what there is
+    # records
 
     @property
-    def kept(self) -> list[RuleRecord]:
-        """Rules as the catalog has them."""
-        if self._kept is None:
-            self._kept = self.store.rules() if self.storage.has_rule_tables else []
-        return self._kept
+    def records(self) -> list[RuleRecord]:
+        """The records of all rules, in the order they were created."""
+        if self._records is None:
+            self._records = self.store.rules() if self.store.storage.has_rule_tables else []
+        return self._records
+
+    def record(self, name: str) -> RuleRecord:
+        """The record of a rule by its name."""
+        record = self.find(name)
+        if record is None:
+            raise UnknownRule(None, closest(name, [r.name for r in self.records]), name=name)
+        return record
+
+    def find(self, name: str) -> RuleRecord | None:
+        """The record of a rule by its name, or None if there is no such rule."""
+        return next((r for r in self.records if r.name.lower() == name.lower()), None)
+
+    def reload(self) -> None:
+        """Read the records from the catalog when they are next needed."""
+        self._records = self._rules = None
+
+    def failing(self) -> set[int]:
+        """The numbers of the rules that have an error."""
+        return {r.id for r in self.records if r.error is not None}
+
+    def set_error(self, id: int, error: Exception | None) -> None:
+        """Record what is wrong with a rule, or that nothing is."""
+        record = next((r for r in self.records if r.id == id), None)
+        message = None if error is None else error_text(error)
+        if record is None or record.error == message or self.store.storage.is_reader:
+            return
+        self.store.fail(id, message)
+        self._records = [replace(r, error=message) if r.id == id else r for r in self.records]
+        if message is not None:
+            self.store.storage.rule_cursors.pop(id, None)
+
+    def move_cursor(self, rule: Rule, until: int) -> None:
+        """Note that a rule has been judged up to an instant, as the catalog has it already."""
+        rule.record = replace(rule.record, until=until)
+        self._records = [replace(r, until=until, error=None) if r.id == rule.id else r for r in self.records]
+        self.store.storage.rule_cursors[rule.id] = until
+
+    # bound rules
 
     def rules(self) -> list[Rule]:
-        """Rules, bound; those that cannot be are left out, and shown as failing."""
-        return list(self._bound().values())
+        """All rules that can be bound; the others are marked as failing."""
+        return list(self._bind_all().values())
 
-    def _bound(self) -> dict[int, Rule]:
-        if self._rules is None:
-            self._rules, self._shapes = {}, None
-            for kept in self.kept:
-                try:
-                    self._rules[kept.id] = self._ready_again(kept)
-                except TidingsError as error:
-                    self.fail(kept.id, error)
-            sound = {k.id for k in self.kept if k.enabled and k.error is None}
-            late = [r for r in self._rules.values() if r.condition == "detached" and r.id in sound]
-            self.storage.needed = {r.id: r.until for r in late}
-            self._by_table = {}
-            for rule in [r for r in self._rules.values() if r.enabled]:
-                for name in rule.influents | rule.hears:
-                    self._by_table.setdefault(name, []).append(rule)
-        return self._rules
-
-    def _ready_again(self, kept: RuleRecord) -> Rule:
-        """A rule bound once for as long as definitions stay: programs are known by their plans."""
-        if (kept.id, kept.text) not in self._ready:
-            self._ready[kept.id, kept.text] = self.ready(kept)
-        rule = self._ready[kept.id, kept.text]
-        rule.until, rule.enabled, rule.created = kept.until, kept.enabled, kept.created
-        return rule
-
-    def touched(self, tables: set[str]) -> list[Rule]:
-        """The rules that read or hear of some tables; those of others cost nothing."""
-        self._bound()
+    def touching(self, tables: Iterable[str]) -> list[Rule]:
+        """The enabled rules that depend on or wait for some tables.  Rules of other tables cost nothing."""
+        self._bind_all()
         return list({r.id: r for name in tables for r in self._by_table.get(name, ())}.values())
 
     def shapes(self) -> dict[int, RuleShape]:
-        """What rules have in common, by their numbers."""
-        bound = self._bound()
+        """The shapes of rules that differ only in constants, by the numbers of the rules."""
+        rules = self._bind_all()
         if self._shapes is None:
-            relations, analyzer = self.storage.relations, self.storage.backend
-            self._shapes = shapes(list(bound.values()), relations, analyzer, self._plans) if len(bound) > 1 else {}
+            several = list(rules.values()) if len(rules) > 1 else []
+            self._shapes = shapes(several, self.binder.relations, self.binder.analyzer, self._shape_plans)
         return self._shapes
 
-    def ready(self, kept: RuleRecord) -> Rule:
-        """A rule from what the catalog has of it."""
-        (read,) = statement.read(kept.text)
-        assert isinstance(read, CreateRule)
-        return self.bind(kept, read)
+    def bind(self, record: RuleRecord) -> Rule:
+        """The rule of a record; it is bound once for as long as definitions stay."""
+        key = record.id, record.text
+        if key not in self._bound:
+            self._bound[key] = self.binder.bind_record(record)
+        self._bound[key].record = record
+        return self._bound[key]
 
-    def named(self, name: str) -> RuleRecord:
-        """The rule of a name."""
-        found = next((k for k in self.kept if k.name.lower() == name.lower()), None)
-        if found is None:
-            raise UnknownRule(None, closest(name, [k.name for k in self.kept]), name=name)
-        return found
-
-    def proposed(self, text: str) -> Rule:
-        """The rule of a name, or one that is not made yet, from the text that would make it."""
+    def find_or_propose(self, text: str) -> Rule:
+        """The rule of a name, or the rule that the text of a ``CREATE RULE`` would define."""
         if text in self._proposals:
             return self._proposals[text]
-        if any(k.name.lower() == text.lower() for k in self.kept):
-            self.rules()
-            return self._ready_again(self.named(text))
-        read = statement.read(text) if len(text.split()) > 1 else []
-        if len(read) != 1 or not isinstance(read[0], CreateRule):
-            raise UnknownRule(None, closest(text, [k.name for k in self.kept]), name=text)
-        if read[0].parameters and self.storage.relations.find(activations_of(read[0].name)) is None:
-            raise InvalidRule(read[0].place, name=read[0].name, reason="it has parameters, and no activations yet")
-        rule = self.bind(RuleRecord(0, read[0].name, read[0].definition, True, 0, 0), read[0])
+        record = self.find(text)
+        if record is not None:
+            self._bind_all()
+            return self.bind(self.record(text))
+        statements = sql.read(text) if len(text.split()) > 1 else []
+        if len(statements) != 1 or not isinstance(statement := statements[0], sql.CreateRule):
+            raise UnknownRule(None, closest(text, [r.name for r in self.records]), name=text)
+        if statement.parameters and self.binder.relations.find(activations_of(statement.name)) is None:
+            reason = "it has parameters, and no activations yet"
+            raise InvalidRule(statement.place, name=statement.name, reason=reason)
+        rule = self.binder.bind(RuleRecord(0, statement.name, statement.definition, True, 0, 0), statement)
         return self._proposals.setdefault(text, rule)
 
-    def forget_plans(self) -> None:
-        """A definition has changed."""
+    def _bind_all(self) -> dict[int, Rule]:
+        if self._rules is None:
+            self._rules, self._shapes = {}, None
+            for record in self.records:
+                try:
+                    self._rules[record.id] = self.bind(record)
+                except TidingsError as error:
+                    self.set_error(record.id, error)
+            sound = {r.id for r in self.records if r.enabled and r.error is None}
+            detached = [r for r in self._rules.values() if r.condition_coupling == "detached" and r.id in sound]
+            self.store.storage.rule_cursors = {r.id: r.cursor for r in detached}
+            self._by_table = {}
+            for rule in [r for r in self._rules.values() if r.record.enabled]:
+                for name in rule.influents | rule.event_tables:
+                    self._by_table.setdefault(name, []).append(rule)
+        return self._rules
+
+    def _forget_rules(self) -> None:
         self._rules = None
-        self._ready.clear()
-        self._proposals.clear()
-        self._plans.clear()
-
-    def reload(self) -> None:
-        """Read what is kept again."""
-        self._kept = self._rules = None
-        self.silences.store.reload()
-
-    def heard(self, fired: list[Fired], at: int) -> list[Fired]:
-        """What fired at an instant, the silenced part of it apart."""
-        return self.silences.split(fired, at)
-
-    def forget_before(self, instant: int) -> None:
-        """Forget what rules did before an instant."""
-        self.store.forget(instant)
-        self.silences.store.forget(instant)
-
-    def fail(self, id: int, error: Exception | None) -> None:
-        """Note what is wrong with a rule."""
-        known = next((k for k in self.kept if k.id == id), None)
-        message = None if error is None else what_is_wrong(error)
-        if known is None or known.error == message or self.storage.is_reader:
-            return
-        self.store.fail(id, message)
-        self._kept = [replace(k, error=message) if k.id == id else k for k in self.kept]
-        if message is not None:
-            self.storage.needed.pop(id, None)
-
-    def failing(self) -> set[int]:
-        """The rules that something is wrong with."""
-        return {k.id for k in self.kept if k.error is not None}
-
-    def recovered(self, rule: Rule) -> None:
-        """A rule that something was wrong with has been judged, and has done what it does in a transaction."""
-        self.fail(rule.id, None)
-
-    def moved(self, id: int, until: int) -> None:
-        """A rule has been judged up to an instant."""
-        self._kept = [replace(k, until=until, error=None) if k.id == id else k for k in self.kept]
-        self.storage.needed[id] = until
-
-    def bind(self, kept: RuleRecord, read: CreateRule) -> Rule:
-        relations = self.storage.relations
-        condition = bound(read, relations, self.storage.backend)
-        found = influents(condition.plan, relations.definitions())
-        if found & relations.system_tables.keys():
-            reason = "its condition reads what the database knows of itself, which has no changes"
-            raise InvalidRule(read.place, name=read.name, reason=reason)
-        if condition.changes_of is not None:
-            found |= influents(condition.changes_of.plan, relations.definitions())
-            found -= {condition.changes_of.relation}
-        heard = frozenset[str]()
-        if read.event is not None:
-            occurrence.check(read.event, relations, read.name)
-            heard = frozenset(n for n in relations.names() if n.lower() in occurrence.tables(read.event))
-        asks = (
-            read.event is not None
-            and condition.changes_of is None
-            and not _has_tables(read.event)
-            and not heard & relations.below(condition.plan)
-        )
-        rule = Rule(
-            id=kept.id,
-            statement=read,
-            plan=condition.plan,
-            influents=found - {CLOCK},
-            changes_of=condition.changes_of,
-            activations=condition.activations,
-            created=kept.created,
-            until=kept.until,
-            enabled=kept.enabled,
-            hears=heard,
-            asks=asks,
-            timed=CLOCK in found,
-        )
-        self._check(rule)
-        return rule
-
-    def _check(self, rule: Rule) -> None:
-        """Refuse what does not go together."""
-        read = rule.statement
-        later = rule.condition == "detached"
-        together = read.options.condition == "detached" and rule.action == "immediate" and not rule.lives
-        if later and rule.action in ("immediate", "deferred") and not together:
-            reason = "what waits for the clock is judged after commits, so its action is detached"
-            raise InvalidRule(read.place, name=rule.name, reason=reason)
-        if later and needs_order(read.event):
-            reason = "the order within a transaction is known before its commit only"
-            raise InvalidRule(read.place, "give THEN a WITHIN INTERVAL", name=rule.name, reason=reason)
-        if rule.asks and read.when != "begins":
-            reason = "it takes what holds when its event happens, which neither comes nor goes"
-            raise InvalidRule(read.place, "use WHEN, without GONE or CHANGED", name=rule.name, reason=reason)
-        for text in (read.options.effective, read.options.expires):
-            try:
-                datetime.fromisoformat(text or "2000-01-01")
-            except ValueError:
-                raise InvalidRule(read.place, name=rule.name, reason=f"{text!r} is no instant") from None
-        tracking.check(rule)
-        message_groups.check(rule)
-        self.actions.check(rule, self.storage.relations)
-
-    # looking on
-
-    def hook_for(self, workspace: Workspace, depth: int = 0, then: CommitHook | None = None) -> RuleHook | None:
-        """The rules look on while a transaction is open; nobody does if there are none."""
-        if not self.kept and then is None:
-            return None
-        agenda = Agenda(workspace, self.scheduler, self.actions, self.time, self._failed, self.shapes(), self.bound)
-        return RuleHook(agenda, self, self.store, self.time, self.timeline.clock.now, self.sent, depth, then)
-
-    def time(self) -> int:
-        """The time of the last commit."""
-        return self.timeline.time
-
-    def _failed(self, rule: Rule, error: Exception) -> None:
-        self.fail(rule.id, error)
-
-    def transaction(self, depth: int = 0, then: CommitHook | None = None) -> Workspace:
-        """A transaction of the rules' own."""
-        return Workspace(self.write_parts, lambda workspace: self.hook_for(workspace, depth, then))
-
-    # what may not go
-
-    def dependents(self, relation: str) -> list[str]:
-        """The rules that read a relation, change it, or wait for what happens to it."""
-        found = []
-        for rule in self.rules():
-            action, names = rule.statement.action, {n.lower() for n in self.storage.relations.below(rule.plan)}
-            if rule.changes_of is not None:
-                names |= {n.lower() for n in self.storage.relations.below(rule.changes_of.plan)}
-            names |= {n.lower() for n in reads(rule.plan)}
-            names |= occurrence.tables(rule.event) if rule.event is not None else frozenset()
-            names |= {action.change.table.lower()} if isinstance(action, Modify) else set()
-            if relation.lower() in names:
-                found.append(rule.name)
-        return found
-
-    def require_free(self, relation: str) -> None:
-        """Refuse to let a relation go that rules need."""
-        names = self.dependents(relation) if self.kept else []
-        if names:
-            listed = ", ".join(f"rule {n}" for n in sorted(names))
-            raise DependentObjects(None, "drop the rules first", name=relation, dependents=listed)
-
-    def check_definition(self, read: statement.Statement) -> None:
-        """Refuse a definition that would take away what rules need."""
-        match read:
-            case statement.Drop():
-                for name in read.names:
-                    found = self.storage.relations.find(name)
-                    if isinstance(found, Table) and found.role != "table":
-                        kind = "EVENT" if found.role == "event" else "RULE"
-                        raise UnsupportedStatement(None, f"use DROP {kind}", statement=f"DROP TABLE {found.name}")
-                    self.require_free(name)
-            case statement.RenameTable() | statement.RenameColumn():
-                self.require_free(read.table)
-            case statement.CreateView():
-                for table in read.query.find_all(exp.Table):
-                    if ".".join(p.name for p in table.parts).lower() in self.storage.relations.system_tables:
-                        at = place(read.text, table)
-                        raise UnsupportedStatement(at, "query it", statement=f"a view of {table.sql('spark')}")
-            case _:
-                pass
-
-
-def _has_tables(event: Event) -> bool:
-    """Whether what happens to a table is, or is part of, an event."""
-    match event:
-        case Or(parts=parts) | And(parts=parts) | Then(parts=parts):
-            return any(map(_has_tables, parts))
-        case _:
-            return isinstance(event, TableEvent)

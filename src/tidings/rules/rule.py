@@ -1,4 +1,4 @@
-"""A rule that is ready to be judged: its statement, its bound condition, and how it stands."""
+"""A bound rule: its record in the catalog, its statement, and its condition with all names resolved."""
 
 from __future__ import annotations
 
@@ -6,61 +6,52 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from tidings.clock import micros
-from tidings.ir.relation import Column, Relation
+from tidings.ir.relation import Column
+from tidings.lang.sql.rules.condition import CHANGE, BoundCondition
+from tidings.lang.sql.statements.action import Action
 from tidings.lang.sql.statements.event import And, At, Event, Every, Or, Then
-from tidings.lang.sql.statements.rule import Coupling, CreateRule, Options, When
-
-CHANGE = "change"
-"""What a row of ``WHEN CHANGED`` says of itself, after its own columns: ``came``, ``went`` or, by key, ``changed``."""
+from tidings.lang.sql.statements.rule import CreateRule, When
+from tidings.lang.sql.statements.rule_options import Coupling, Options
+from tidings.store.rules.rule_store import RuleRecord
 
 TIMES = (Column("began", "timestamp"), Column("ended", "timestamp"), Column("seconds", "double"))
-"""What is told of an instance that is gone, after its own columns, where instances have a life."""
+"""The columns that are added to the rows of instances that are gone, where instances have a lifecycle."""
 
-
-@dataclass(frozen=True, slots=True)
-class ChangesOf:
-    """What stands in ``CHANGES(…)``: a table, view or query, and the columns by which old and new rows are paired."""
-
-    name: str
-    columns: tuple[Column, ...]
-    key: tuple[str, ...]
-    plan: Relation
-
-    @property
-    def relation(self) -> str:
-        """What the condition calls it."""
-        return f"changes_of_{self.name}"
-
-    @property
-    def side_by_side(self) -> tuple[Column, ...]:
-        """Its columns, old and new."""
-        return tuple(Column(f"{age}_{c.name}", c.type) for age in ("old", "new") for c in self.columns)
+DETACHED: tuple[Coupling, ...] = ("detached", "detached independent")
+"""The couplings of actions that run after the commit."""
 
 
 @dataclass(slots=True)
 class Rule:
-    """A rule and its condition."""
+    """A rule that is ready to be judged.  Only its record changes, when it is judged, enabled or disabled."""
 
-    id: int
+    record: RuleRecord
     statement: CreateRule
-    plan: Relation
+    condition: BoundCondition
     influents: frozenset[str]
-    """The tables the condition depends on, also those of which it looks at the changes."""
-    changes_of: ChangesOf | None
-    """The table or view whose changes the condition looks at, old and new side by side."""
-    activations: str | None
-    """The table of parameters."""
-    created: int
-    until: int
-    """How far it has come, if it is judged after commits."""
-    enabled: bool
-    hears: frozenset[str]
-    """The events among what it waits for, by their own names."""
-    asks: bool
-    """Whether its instances are all rows that hold when an event happens: it waits for signals or the clock alone, and
-    its condition does not read the signals."""
-    timed: bool
+    """The tables the condition depends on, also those whose changes it reads."""
+    event_tables: frozenset[str]
+    """The tables and events that its ON clause names, as they are declared."""
+    evaluates_on_event: bool
+    """Whether it fires for all rows of its condition when its event happens, instead of for those that changed.
+
+    This is so if it waits for signals or the clock alone, and its condition does not read these signals.
+    """
+    reads_clock: bool
     """Whether the condition reads the clock."""
+
+    # from the record
+
+    @property
+    def id(self) -> int:
+        return self.record.id
+
+    @property
+    def cursor(self) -> int:
+        """The instant up to which it has been judged, if it is judged after commits."""
+        return self.record.until
+
+    # from the statement
 
     @property
     def name(self) -> str:
@@ -75,66 +66,75 @@ class Rule:
         return self.statement.when
 
     @property
+    def action(self) -> Action:
+        return self.statement.action
+
+    @property
     def options(self) -> Options:
         return self.statement.options
 
+    # what follows from these
+
     @property
     def order(self) -> tuple[int, int]:
-        """Rules are chosen by priority, the greatest first, then by age."""
+        """Rules are chosen in this order: by priority, the greatest first, then the oldest first."""
         return -self.options.priority, self.id
 
     @property
-    def condition(self) -> Coupling:
-        """When the condition is judged; what waits for the clock is judged after commits."""
-        waits = self.timed or self.lives or is_temporal(self.event)
+    def condition_coupling(self) -> Coupling:
+        """When the condition is judged; one that waits for the clock is judged after commits."""
+        waits = self.reads_clock or self.has_lifecycle or is_temporal(self.event)
         return "detached" if waits else self.options.condition
 
     @property
-    def lives(self) -> bool:
-        """Whether its instances have a life: they begin after a while, are gone after a while, or both are told."""
-        options = self.options
-        return bool(options.hold or options.keep_alive or options.resolved)
-
-    @property
-    def action(self) -> Coupling:
+    def action_coupling(self) -> Coupling:
+        """When the action runs."""
         return self.options.action
 
     @property
+    def has_lifecycle(self) -> bool:
+        """Whether its instances have a lifecycle: options ``for``, ``keep_alive`` or ``resolved``."""
+        return bool(self.options.hold or self.options.keep_alive or self.options.resolved)
+
+    @property
+    def depends_on_time(self) -> bool:
+        """Whether it may fire at instants at which nothing is committed."""
+        return self.reads_clock or self.has_lifecycle or self.evaluates_on_event
+
+    @property
+    def is_nervous(self) -> bool:
+        """Whether it also fires for instances that were true before and are touched."""
+        return self.options.nervous and self.when == "begins"
+
+    @property
     def key(self) -> tuple[str, ...]:
-        """The columns that say which instance a row is, by their own names; none if all do."""
-        names = {f.name.lower(): f.name for f in self.plan.fields}
+        """The columns that identify an instance, as the condition calls them; none if the whole row does."""
+        names = {f.name.lower(): f.name for f in self.condition.plan.fields}
         return tuple(names[k.lower()] for k in self.options.key)
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The columns of the rows it fires for; of changes by key also what was there before."""
-        own = tuple(Column(f.name, f.type) for f in self.plan.fields)
+        """The columns of the rows it fires for; of changes by key also the values before."""
+        columns = self.condition.columns
         if self.when != "changed":
-            return own if self.when == "begins" or not self.lives else (*own, *TIMES)
-        old = tuple(Column(f"old_{c.name}", c.type) for c in own if self.key and c.name not in self.key)
-        return (*own, Column(CHANGE, "string"), *old)
+            return columns if self.when == "begins" or not self.has_lifecycle else (*columns, *TIMES)
+        old = tuple(Column(f"old_{c.name}", c.type) for c in columns if self.key and c.name not in self.key)
+        return (*columns, Column(CHANGE, "string"), *old)
 
     def is_active(self, now: int) -> bool:
-        """Whether it is to be judged at an instant."""
-        return self.enabled and self.is_within(now)
+        """Whether it is judged at an instant: it is enabled, effective and not expired."""
+        return self.record.enabled and self.is_effective(now)
 
-    def is_within(self, instant: int) -> bool:
-        """Whether an instant is one between which it is judged."""
-        return self.begins <= instant and (self.ends is None or instant < self.ends)
-
-    @property
-    def begins(self) -> int:
-        given = self.options.effective
-        return 0 if given is None else micros(datetime.fromisoformat(given))
-
-    @property
-    def ends(self) -> int | None:
-        given = self.options.expires
-        return None if given is None else micros(datetime.fromisoformat(given))
+    def is_effective(self, instant: int) -> bool:
+        """Whether an instant lies between the options ``effective`` and ``expires``."""
+        effective, expires = self.options.effective, self.options.expires
+        if effective is not None and instant < micros(datetime.fromisoformat(effective)):
+            return False
+        return expires is None or instant < micros(datetime.fromisoformat(expires))
 
 
 def is_temporal(event: Event | None) -> bool:
-    """Whether the passing of time is, or is part of, what a rule waits for."""
+    """Whether an event is the passing of time, or has it as a part."""
     match event:
         case Every() | At():
             return True
@@ -145,7 +145,7 @@ def is_temporal(event: Event | None) -> bool:
 
 
 def needs_order(event: Event | None) -> bool:
-    """Whether an event asks in which order things happened in one transaction."""
+    """Whether an event depends on the order of what one transaction did."""
     match event:
         case Then(parts=parts, within=within):
             return within is None or any(map(needs_order, parts))

@@ -1,4 +1,4 @@
-"""Statements about silences: they are made, and ended before their time."""
+"""Runs statements about silences: they begin, and end before their time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import assert_never
 from tidings.errors import UnknownRule, UnknownSilence
 from tidings.lang.sql.statements.silence import SilenceRule, SilenceStatement, UnsilenceRule
 from tidings.rules.registry import RuleRegistry
+from tidings.rules.silence import Silences
 from tidings.store.rules.rule_store import RuleRecord
+from tidings.store.timeline import Timeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,33 +18,35 @@ class SilenceStatements:
     """Runs statements about the silences of one database."""
 
     registry: RuleRegistry
+    silences: Silences
+    timeline: Timeline
 
-    def run(self, read: SilenceStatement) -> None:
-        """Do what a statement about silences says."""
-        store = self.registry.silences.store
-        match read:
+    def run(self, statement: SilenceStatement) -> None:
+        """Run a statement about silences."""
+        store = self.silences.store
+        match statement:
             case SilenceRule():
-                kept = self._named(read.rule, read)
-                self.registry.silences.check(self.registry.ready(kept), read)
-                since = self._instant()
-                store.add(kept.name, read.condition_text, since, since + read.interval, read.comment)
+                record = self._record(statement.rule, statement)
+                self.silences.check(self.registry.bind(record), statement)
+                since = self._now()
+                until = since + statement.interval
+                store.add(record.name, statement.condition_text, since, until, statement.comment)
             case UnsilenceRule(rule=None, number=number):
-                if all(s.id != number for s in store.silences()):
-                    raise UnknownSilence(read.place, number=number)
-                store.end(self._instant(), id=number)
+                if all(silence.id != number for silence in store.silences()):
+                    raise UnknownSilence(statement.place, number=number)
+                store.end(self._now(), id=number)
             case UnsilenceRule(rule=rule):
                 assert rule is not None
-                store.end(self._instant(), rule=self._named(rule, read).name)
+                store.end(self._now(), rule=self._record(rule, statement).name)
             case _:
-                assert_never(read)
+                assert_never(statement)
 
-    def _named(self, name: str, read: SilenceStatement) -> RuleRecord:
+    def _record(self, name: str, statement: SilenceStatement) -> RuleRecord:
         try:
-            return self.registry.named(name)
+            return self.registry.record(name)
         except UnknownRule as unknown:
-            raise UnknownRule(read.place, unknown.hint, name=name) from None
+            raise UnknownRule(statement.place, unknown.hint, name=name) from None
 
-    def _instant(self) -> int:
+    def _now(self) -> int:
         """The present, as an instant after all commits so far and before all that follow."""
-        timeline = self.registry.timeline
-        return timeline.tell(max(timeline.own_instant(), timeline.clock.now()))
+        return self.timeline.tell(max(self.timeline.own_instant(), self.timeline.clock.now()))

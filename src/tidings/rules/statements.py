@@ -1,25 +1,39 @@
-"""Statements about rules and events: they are made, replaced, switched, activated and dropped."""
+"""Runs statements about rules and events: CREATE, DROP, ENABLE, DISABLE, ACTIVATE, DEACTIVATE and SIGNAL."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, assert_never
 
+from tidings.constraints.evaluate import Evaluator
 from tidings.errors import DuplicateRule, InvalidRule, UnknownEvent, UnknownRule
-from tidings.ir.types import is_nested as nested
-from tidings.lang.sql import statement
+from tidings.ir.types import is_nested
 from tidings.lang.sql.instant import at_instant
-from tidings.lang.sql.statements.rule import CreateRule, RuleStatement
-from tidings.rules.agenda import Fired
-from tidings.rules.condition.evaluate import activations_of
+from tidings.lang.sql.rules.condition import activations_of
+from tidings.lang.sql.statements.rule import (
+    ActivateRule,
+    CreateEvent,
+    CreateRule,
+    DropEvent,
+    DropRule,
+    RuleStatement,
+    Signal,
+    SwitchRule,
+)
 from tidings.rules.coupling import RuleHook
+from tidings.rules.dependencies import RuleDependencies
+from tidings.rules.fired import Fired
 from tidings.rules.registry import RuleRegistry
-from tidings.rules.rule import Rule
+from tidings.rules.rule import DETACHED, Rule
+from tidings.rules.transactions import RuleTransactions
 from tidings.store.alter import drop
+from tidings.store.define import define
 from tidings.store.relation.constraints import Constraints
 from tidings.store.relation.table import Table
 from tidings.store.rules.rule_store import RuleRecord
-from tidings.write import statements
+from tidings.store.storage import Storage
+from tidings.store.timeline import Timeline
+from tidings.write import statements as row_statements
 from tidings.write.transaction import Transaction
 from tidings.write.workspace import Workspace
 
@@ -28,147 +42,178 @@ from tidings.write.workspace import Workspace
 class RuleStatements:
     """Runs statements about the rules of one database."""
 
-    registry: RuleRegistry
+    transactions: RuleTransactions
+    dependencies: RuleDependencies
+    evaluator: Evaluator
 
-    def run(self, read: RuleStatement) -> None:
-        """Do what a statement about rules or events says."""
-        match read:
-            case statement.CreateRule():
-                self._create(read)
-            case statement.DropRule():
-                if not (read.if_exists and all(k.name.lower() != read.name.lower() for k in self.registry.kept)):
-                    self._drop(read)
-            case statement.SwitchRule():
-                self._switch(read)
-            case statement.ActivateRule():
-                self._activate(read)
-            case statement.CreateEvent():
-                if not (read.if_absent and self.registry.storage.relations.find(read.name)):
-                    self.registry.storage.define(Table(read.name, read.columns, role="event"))
-                    self.registry.forget()
-            case statement.DropEvent():
-                self._drop_event(read)
-            case statement.Signal():
-                with self.registry.transaction() as workspace:
-                    statements.signal(workspace, read.insert)
+    @property
+    def _registry(self) -> RuleRegistry:
+        return self.transactions.context.registry
+
+    @property
+    def _storage(self) -> Storage:
+        return self.transactions.context.storage
+
+    @property
+    def _timeline(self) -> Timeline:
+        return self.transactions.context.timeline
+
+    def run(self, statement: RuleStatement) -> None:
+        """Run a statement about rules or events."""
+        match statement:
+            case CreateRule():
+                self._create(statement)
+            case DropRule():
+                self._drop(statement)
+            case SwitchRule():
+                self._switch(statement)
+            case ActivateRule():
+                self._activate(statement)
+            case CreateEvent():
+                if not (statement.if_absent and self._storage.relations.find(statement.name)):
+                    self._define_table(Table(statement.name, statement.columns, role="event"))
+            case DropEvent():
+                self._drop_event(statement)
+            case Signal():
+                with self.transactions.begin() as workspace:
+                    row_statements.signal(workspace, statement.insert)
             case _:
-                assert_never(read)
+                assert_never(statement)
 
-    def _create(self, read: CreateRule) -> None:
-        before = next((k for k in self.registry.kept if k.name.lower() == read.name.lower()), None)
-        if before is not None and read.if_absent:
+    # rules
+
+    def _create(self, statement: CreateRule) -> None:
+        registry = self._registry
+        replaced = registry.find(statement.name)
+        if replaced is not None and statement.if_absent:
             return
-        if before is not None and not read.replace:
-            raise DuplicateRule(read.place, name=read.name)
-        id = max((k.id for k in self.registry.kept), default=0) + 1 if before is None else before.id
-        now = self.registry.timeline.time
-        kept = RuleRecord(id, read.name, read.definition, read.options.enabled, now, now)
-        rule = self.registry.bind(kept, read)
-        self._prepare_activations(rule, before)
-        self.registry.store.create(kept)
-        self.registry.reload()
-        if before is not None:
-            self.registry.forget()
-        takes = read.options.initial and rule.changes_of is None
-        if takes and not read.parameters and kept.enabled and not rule.lives:
-            self._take_what_holds(self.registry.ready(self.registry.named(read.name)))
+        if replaced is not None and not statement.replace:
+            raise DuplicateRule(statement.place, name=statement.name)
+        id = max((r.id for r in registry.records), default=0) + 1 if replaced is None else replaced.id
+        now = self._timeline.time
+        record = RuleRecord(id, statement.name, statement.definition, statement.options.enabled, now, now)
+        rule = registry.binder.bind(record, statement)
+        self._prepare_activations(rule, replaced)
+        registry.store.create(record)
+        self.transactions.context.reload()
+        if replaced is not None:
+            registry.compiled.forget()
+        takes_present = statement.options.initial and rule.condition.changes_of is None
+        if takes_present and not statement.parameters and record.enabled and not rule.has_lifecycle:
+            self._fire_for_present_rows(registry.bind(registry.record(statement.name)))
 
-    def _prepare_activations(self, rule: Rule, before: RuleRecord | None) -> None:
-        """Make the table of parameters, unless the rule that is replaced has the same."""
-        relations, name = self.registry.storage.relations, activations_of(rule.name)
-        known = relations.find(name)
-        if isinstance(known, Table) and before is not None and known.columns == rule.statement.parameters:
-            return
-        if isinstance(known, Table) and known.role == "activations":
-            self._drop_table(known)
-        if rule.statement.parameters:
-            exact = [
-                c.name for c in rule.statement.parameters if c.type not in ("float", "double") and not nested(c.type)
-            ]
-            key = tuple(exact) if len(exact) == len(rule.statement.parameters) else ()
-            demands = Constraints(key=key, required=key)
-            self.registry.storage.define(
-                Table(name, rule.statement.parameters, constraints=demands, role="activations")
-            )
-            self.registry.forget()
-
-    def _take_what_holds(self, rule: Rule) -> None:
-        """Let a rule fire for what holds when it is made."""
-        with self.registry.transaction() as workspace:
-            rows = workspace.answer(rule.plan, workspace.now())
-            watching = workspace.hook
-            assert isinstance(watching, RuleHook)
+    def _fire_for_present_rows(self, rule: Rule) -> None:
+        """Let a rule fire for the rows that its condition has when it is created."""
+        with self.transactions.begin() as workspace:
+            rows = workspace.answer(rule.condition.plan, workspace.now())
+            hook = workspace.hook
+            assert isinstance(hook, RuleHook)
             if not rows.num_rows or rule.when != "begins":
                 return
-            if rule.action in ("immediate", "deferred"):
-                watching.agenda.run(rule, rows)
+            if rule.action_coupling in DETACHED:
+                hook.agenda.fired.append(Fired(rule, rows, ran=False))
             else:
-                watching.agenda.fired.append(Fired(rule, rows, ran=False))
+                hook.agenda.run(rule, rows)
 
-    def _drop(self, read: statement.DropRule) -> None:
+    def _drop(self, statement: DropRule) -> None:
+        registry = self._registry
+        if statement.if_exists and registry.find(statement.name) is None:
+            return
         try:
-            kept = self.registry.named(read.name)
+            record = registry.record(statement.name)
         except UnknownRule as unknown:
-            raise UnknownRule(read.place, unknown.hint, name=read.name) from None
-        self.registry.store.drop(kept.id)
-        self.registry.reload()
-        self.registry.forget()
-        table = self.registry.storage.relations.find(activations_of(kept.name))
+            raise UnknownRule(statement.place, unknown.hint, name=statement.name) from None
+        registry.store.drop(record.id)
+        self.transactions.context.reload()
+        registry.compiled.forget()
+        self._drop_activations(record.name)
+
+    def _switch(self, statement: SwitchRule) -> None:
+        registry = self._registry
+        if statement.group:
+            group = statement.name.lower()
+            ids = [rule.id for rule in registry.rules() if (rule.options.group or "").lower() == group]
+            if not ids:
+                raise UnknownRule(statement.place, name=f"in the group {statement.name}")
+        else:
+            ids = [registry.record(statement.name).id]
+        self._set_enabled(ids, statement.on)
+
+    def _set_enabled(self, ids: list[int], on: bool) -> None:
+        self._registry.store.switch(ids, on=on, until=self._timeline.time)
+        self.transactions.context.reload()
+
+    # activations
+
+    def _prepare_activations(self, rule: Rule, replaced: RuleRecord | None) -> None:
+        """Define the table of a rule's activations, unless the rule that is replaced has the same parameters."""
+        name, parameters = activations_of(rule.name), rule.statement.parameters
+        table = self._storage.relations.find(name)
+        if isinstance(table, Table) and replaced is not None and table.columns == parameters:
+            return
+        self._drop_activations(rule.name)
+        if parameters:
+            exact = [c.name for c in parameters if c.type not in ("float", "double") and not is_nested(c.type)]
+            key = tuple(exact) if len(exact) == len(parameters) else ()
+            constraints = Constraints(key=key, required=key)
+            self._define_table(Table(name, parameters, constraints=constraints, role="activations"))
+
+    def _drop_activations(self, rule: str) -> None:
+        """Drop the table of a rule's activations, if it has one."""
+        table = self._storage.relations.find(activations_of(rule))
         if isinstance(table, Table) and table.role == "activations":
             self._drop_table(table)
 
-    def _drop_table(self, table: Table) -> None:
-        with self.registry.timeline.beginning_anew([table.name]):
-            drop(self.registry.storage, [table])
-        self.registry.forget()
-
-    def _drop_event(self, read: statement.DropEvent) -> None:
-        found = self.registry.storage.relations.find(read.name)
-        if found is None and read.if_exists:
-            return
-        if not isinstance(found, Table) or found.role != "event":
-            raise UnknownEvent(read.place, name=read.name)
-        self.registry.require_free(found.name)
-        self.registry.storage.relations.droppable(found.name, "TABLE")
-        self._drop_table(found)
-
-    def _switch(self, read: statement.SwitchRule) -> None:
-        if read.group:
-            grouped = [r.id for r in self.registry.rules() if (r.options.group or "").lower() == read.name.lower()]
-            if not grouped:
-                raise UnknownRule(read.place, name=f"in the group {read.name}")
-        else:
-            grouped = [self.registry.named(read.name).id]
-        self.registry.store.switch(grouped, on=read.on, until=self.registry.timeline.time)
-        self.registry.reload()
-
-    def _activate(self, read: statement.ActivateRule) -> None:
-        kept = self.registry.named(read.name)
-        table = self.registry.storage.relations.find(activations_of(kept.name))
+    def _activate(self, statement: ActivateRule) -> None:
+        record = self._registry.record(statement.name)
+        table = self._storage.relations.find(activations_of(record.name))
         if not isinstance(table, Table):
-            if read.values:
-                raise InvalidRule(read.place, name=kept.name, reason="it has no parameters")
-            self.registry.store.switch([kept.id], on=read.on, until=self.registry.timeline.time)
-            self.registry.reload()
+            if statement.values:
+                raise InvalidRule(statement.place, name=record.name, reason="it has no parameters")
+            self._set_enabled([record.id], statement.on)
             return
-        if len(read.values) != len(table.columns):
-            reason = f"{len(read.values)} values for {len(table.columns)} parameters"
-            raise InvalidRule(read.place, name=kept.name, reason=reason)
-        now = self.registry.timeline.now()
+        if len(statement.values) != len(table.columns):
+            reason = f"{len(statement.values)} values for {len(table.columns)} parameters"
+            raise InvalidRule(statement.place, name=record.name, reason=reason)
+        now = self._timeline.now()
         row: dict[str, Any] = {
-            c.name: self.registry.evaluator.constant(at_instant(value, now), c.type, read.text)
-            for c, value in zip(table.columns, read.values, strict=True)
+            c.name: self.evaluator.constant(at_instant(value, now), c.type, statement.text)
+            for c, value in zip(table.columns, statement.values, strict=True)
         }
-        with self.registry.transaction() as workspace:
-            there = self._is_active(table, row, workspace)
-            if read.on and not there:
+        with self.transactions.begin() as workspace:
+            is_active = _has_row(workspace, table, row)
+            if statement.on and not is_active:
                 Transaction(workspace).insert(table.name, [row])
-            elif not read.on and there:
+            elif not statement.on and is_active:
                 Transaction(workspace).delete(table.name, [row])
 
-    def _is_active(self, table: Table, row: dict[str, Any], workspace: Workspace) -> bool:
-        """Whether there is such an activation; by key one row is looked up, else all are."""
-        if not table.constraints.key:
-            return row in Transaction(workspace).query(table.name).rows()
-        value = tuple(row[k] for k in table.constraints.key)
-        return bool(workspace.parts.enforcer.finder.by_key(table, [value]).get(value))
+    # events
+
+    def _drop_event(self, statement: DropEvent) -> None:
+        event = self._storage.relations.find(statement.name)
+        if event is None and statement.if_exists:
+            return
+        if not isinstance(event, Table) or event.role != "event":
+            raise UnknownEvent(statement.place, name=statement.name)
+        self.dependencies.require_free(event.name)
+        self._storage.relations.droppable(event.name, "TABLE")
+        self._drop_table(event)
+
+    # tables of events and activations
+
+    def _define_table(self, table: Table) -> None:
+        define(self._storage, table)
+        self._registry.compiled.forget()
+
+    def _drop_table(self, table: Table) -> None:
+        with self._timeline.redefining([table.name]):
+            drop(self._storage, [table])
+        self._registry.compiled.forget()
+
+
+def _has_row(workspace: Workspace, table: Table, row: dict[str, Any]) -> bool:
+    """Whether a table has a row; by key one row is looked up, else all are read."""
+    if not table.constraints.key:
+        return row in Transaction(workspace).query(table.name).rows()
+    value = tuple(row[k] for k in table.constraints.key)
+    return bool(workspace.parts.enforcer.finder.by_key(table, [value]).get(value))

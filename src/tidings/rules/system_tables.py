@@ -1,10 +1,11 @@
-"""What rules are there and what they did, as tables: ``tidings.rules``, ``tidings.firings``, ``tidings.silences``.
+"""The system tables of rules: ``tidings.rules``, ``tidings.firings`` and ``tidings.silences``.
 
 They show the catalog as it is now.  They have no history and no changes, so views and rules cannot read them.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -12,12 +13,14 @@ import pyarrow as pa
 from tidings.clock import instant
 from tidings.engine.changes import as_changes
 from tidings.ir.relation import Column
-from tidings.rules.action.run import as_json, does
+from tidings.rules.action.payload import as_json
+from tidings.rules.action.summary import summary
 from tidings.rules.registry import RuleRegistry
 from tidings.rules.rule import Rule
 from tidings.store.relation.net import table_of
 from tidings.store.rules.rule_store import Firing, RuleRecord
-from tidings.store.rules.silences import Silence
+from tidings.store.rules.silences import Silence, SilenceStore
+from tidings.store.timeline import Timeline
 
 RULES, FIRINGS, SILENCES = "tidings.rules", "tidings.firings", "tidings.silences"
 
@@ -42,40 +45,54 @@ TABLES: dict[str, tuple[Column, ...]] = {
 """The columns of the tables."""
 
 
-def entry(registry: RuleRegistry, name: str) -> pa.Table:
-    """The rows of one of the tables, as changes that bring them."""
-    if name == RULES:
-        bound = {r.id: r for r in registry.rules()}
-        troubles = registry.store.troubles() if registry.kept else {}
-        rows = [
-            _rule(registry, kept, bound.get(kept.id), kept.error or troubles.get(kept.name)) for kept in registry.kept
+@dataclass(frozen=True, slots=True)
+class RuleSystemTables:
+    """Gives the rows of the system tables about the rules of one database."""
+
+    registry: RuleRegistry
+    silences: SilenceStore
+    timeline: Timeline
+
+    def changes(self, name: str) -> pa.Table:
+        """The rows of one of the tables, as changes that insert them."""
+        match name:
+            case "tidings.rules":
+                rows = self._rules()
+            case "tidings.silences":
+                now = self.timeline.now()
+                rows = [_silence(silence, now) for silence in self.silences.silences()]
+            case _:
+                rows = [_firing(firing) for firing in self.registry.store.firings()]
+        return as_inserts(TABLES[name], rows)
+
+    def _rules(self) -> list[tuple[Any, ...]]:
+        bound = {rule.id: rule for rule in self.registry.rules()}
+        troubles = self.registry.store.troubles() if self.registry.records else {}
+        return [
+            self._rule(record, bound.get(record.id), record.error or troubles.get(record.name))
+            for record in self.registry.records
         ]
-    elif name == SILENCES:
-        now = registry.timeline.now()
-        rows = [_silence(s, now) for s in registry.silences.store.silences()]
-    else:
-        rows = [_firing(f) for f in registry.store.firings()]
-    return as_rows(TABLES[name], rows)
+
+    def _rule(self, record: RuleRecord, rule: Rule | None, error: str | None) -> tuple[Any, ...]:
+        created = instant(record.created)
+        if rule is None:
+            return (record.name, record.enabled, *[None] * 7, created, error, record.text)
+        options = rule.options
+        activations = None
+        if rule.condition.activations is not None:
+            table = self.registry.binder.relations.table(rule.condition.activations)
+            activations = table.history.size(self.timeline.time)
+        return (
+            *(rule.name, record.enabled, options.priority, "nervous" if options.nervous else "strict"),
+            *(rule.condition_coupling, rule.action_coupling, summary(rule.action), options.group, activations),
+            *(created, error, record.text),
+        )
 
 
-def as_rows(columns: tuple[Column, ...], rows: list[tuple[Any, ...]]) -> pa.Table:
-    """Rows as changes that bring them."""
-    found = table_of(columns, rows)
-    return as_changes(columns, found, [1] * found.num_rows)
-
-
-def _rule(registry: RuleRegistry, kept: RuleRecord, rule: Rule | None, error: str | None) -> tuple[Any, ...]:
-    created = instant(kept.created)
-    if rule is None:
-        return (kept.name, kept.enabled, *[None] * 7, created, error, kept.text)
-    options = rule.options
-    active = None
-    if rule.activations is not None:
-        active = registry.storage.relations.table(rule.activations).size(registry.timeline.time)
-    return (
-        *(rule.name, kept.enabled, options.priority, "nervous" if options.nervous else "strict"),
-        *(rule.condition, rule.action, does(rule), options.group, active, created, error, kept.text),
-    )
+def as_inserts(columns: tuple[Column, ...], rows: list[tuple[Any, ...]]) -> pa.Table:
+    """Rows as changes that insert them."""
+    table = table_of(columns, rows)
+    return as_changes(columns, table, [1] * table.num_rows)
 
 
 def _silence(silence: Silence, now: int) -> tuple[Any, ...]:

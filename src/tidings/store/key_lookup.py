@@ -16,10 +16,10 @@ import pyarrow.compute as pc
 from tidings.delta.key_columns import LISTABLE
 from tidings.engine.arrow import arrow_schema
 from tidings.engine.changes import no_changes, versioned
-from tidings.engine.literals import literals
 from tidings.engine.row_values import row_keys
 from tidings.engine.run import Runner
 from tidings.engine.source import Source
+from tidings.engine.sql.literals import literals
 from tidings.ir.expression import read, show_name
 from tidings.ir.relation import Column, Filter, Relation, Scan, SemiJoin
 from tidings.store.relation.net import Key, Net, Row, table_of, values
@@ -70,7 +70,7 @@ class KeyLookup:
         """The rows of the base that may equal the wanted ones in the columns these have."""
         if table.base is None or not wanted.num_rows:
             return arrow_schema(table.columns).empty_table()
-        snapshot = self.storage.snapshots.get(table.id)
+        snapshot = self.storage.snapshots.files.get(table.id)
         if snapshot is not None and snapshot.key in wanted.column_names:
             sought = wanted.column(snapshot.key)
             if _is_found_by_value(sought):

@@ -1,6 +1,6 @@
 """What the catalog holds, as values: relations, log entries, snapshots, cursors, subscriptions.
 
-Everybody in the store speaks of these; only the journal knows in which tables and columns they are kept.
+The whole store uses these; only ``catalog/`` knows in which tables and columns they are.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True)
 class NamedSubscription:
-    """A named subscription: what it follows, and the instant up to which it has it; None before its snapshot."""
+    """A named subscription: its query, and the instant up to which it was told; None before its snapshot."""
 
     query: str
     position: int | None
@@ -91,23 +91,23 @@ class Batch:
     """Why stored views stay where they are."""
     outdated: list[int] = field(default_factory=list)
     """Stored views whose rows do not count any more."""
-    made: list[Definition] = field(default_factory=list)
-    """Groupings that are kept from now on."""
-    also: list[Callable[[Connection], None]] = field(default_factory=list)
-    """Writes of others that belong to it: what rules did, and what they have to send."""
+    groupings: list[Definition] = field(default_factory=list)
+    """Groupings that are stored from now on."""
+    extra_writes: list[Callable[[Connection], None]] = field(default_factory=list)
+    """Writes to the tables of rules that belong to it: what rules did, and what they have to send."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """What changes when a view is replaced: relations that go, that come, and that are defined otherwise."""
+    """What changes in the catalog when a view is replaced."""
 
-    gone: list[int]
-    made: list[Definition]
+    removed: list[int]
+    added: list[Definition]
     changed: list[Definition]
-    bases: dict[int, list[SnapshotRecord]]
+    snapshots: dict[int, list[SnapshotRecord]]
     """The rows that a stored view begins with, or begins anew with."""
     outdated: list[int]
     """Stored views whose rows do not count any more."""
     name: str
-    began: int | None
+    defined_at: int | None
     """Since when the name means something else, if it does."""

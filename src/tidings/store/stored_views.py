@@ -1,4 +1,4 @@
-"""Keeping stored views: what waves make of them, in memory and in the catalog.
+"""Changing stored views: what waves make of them, in memory and in the journal.
 
 Everything here is part of what is recorded together (:meth:`tidings.store.storage.Storage.together`).
 """
@@ -10,7 +10,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from tidings.store.catalog.definitions import of_kept
+from tidings.store.catalog.definitions import grouping_definition
 from tidings.store.relation.table import Table
 from tidings.store.relation.view import StoredView
 from tidings.store.storage import Storage
@@ -19,7 +19,7 @@ from tidings.store.storage import Storage
 def advance(storage: Storage, view: StoredView, deltas: dict[str, pa.Table], until: int) -> None:
     """Log what a wave made of a stored view, and how far it has come."""
     with storage.together() as pending:
-        pending.undo.append(view.remembered())
+        pending.undo.append(view.undo())
         for name, delta in deltas.items():
             storage.log(view.tables[name], view.tables[name].spanning(delta))
         pending.batch.cursors[view.rows.id] = until
@@ -31,7 +31,7 @@ def fail(storage: Storage, view: StoredView, error: str) -> None:
     """Mark a view as failed, where it stands."""
     if view.error != error:
         with storage.together() as pending:
-            pending.undo.append(view.remembered())
+            pending.undo.append(view.undo())
             pending.batch.failed[view.rows.id] = error
             view.error = error
 
@@ -40,32 +40,31 @@ def outdate(storage: Storage, views: list[StoredView]) -> None:
     """Let the rows of some views not count any more."""
     with storage.together() as pending:
         for view in views:
-            pending.undo.append(view.remembered())
+            pending.undo.append(view.undo())
             pending.batch.outdated.append(view.rows.id)
             view.outdate()
 
 
 def fill(storage: Storage, view: StoredView, rows: dict[str, pa.Table], at: int) -> None:
-    """Let a stored view begin with some rows, at an instant; one that is kept already begins anew."""
+    """Let a stored view begin with some rows, at an instant; one that is defined already begins anew."""
     with storage.together() as pending:
-        pending.undo.append(view.remembered())
-        is_kept = view.rows.id > 0
-        for name, found in rows.items():
+        pending.undo.append(view.undo())
+        is_defined = view.rows.id > 0
+        for name, table_rows in rows.items():
             old = view.tables[name]
-            view.tables[name] = table = loaded(storage, old, found, at)
+            view.tables[name] = table = loaded(storage, old, table_rows, at)
             if old.base is not None:
                 pending.after.append(partial(storage.backend.unload, old.base))
-            if is_kept and not table.id:
-                table.id = storage.next_id()
-                pending.batch.made.append(of_kept(table, view))
+            if is_defined and not table.id:
+                table.id = storage.ids.next()
+                pending.batch.groupings.append(grouping_definition(table, view))
         view.since = view.until = at
         view.error = None
-        if storage.writes and is_kept:
-            tables = [view.rows, *(t for t in view.tables.values() if t is not view.rows)]
-            bases = [storage.written(table, at) for table in tables]
-            pending.batch.refilled[view.rows.id] = bases
+        if is_defined:
+            snapshots = storage.snapshots.write(view.all_tables, at)
+            pending.batch.refilled[view.rows.id] = [s.record for s in snapshots]
             pending.batch.failed.pop(view.rows.id, None)
-            pending.after += [partial(storage.rest_on, t, b) for t, b in zip(tables, bases, strict=True)]
+            pending.after += [partial(storage.snapshots.attach, s.table, s.record) for s in snapshots]
 
 
 def loaded(storage: Storage, old: Table, rows: pa.Table, at: int) -> Table:

@@ -36,14 +36,12 @@ class Timeline:
 
     def begin(self) -> None:
         """Know the last commit, before anything is restored."""
-        if self.storage.journal is not None:
-            self.time = self.before = self.storage.journal.last_commit()
+        self.time = self.before = self.storage.journal.contents.last_commit()
 
     def remember(self) -> None:
         """Know of which instants something was said, once everything is restored."""
-        if self.storage.journal is not None:
-            ends = (v.until for v in self.storage.relations.stored())
-            self.told = max([0, *ends, *self.storage.began.values()])
+        ends = (v.until for v in self.storage.relations.stored())
+        self.told = max([0, *ends, *self.storage.defined_since.values()])
 
     def reach(self, time: int) -> None:
         """Let an instant be that of the last commit."""
@@ -91,12 +89,12 @@ class Timeline:
         return self.told
 
     @contextmanager
-    def beginning_anew(self, names: Iterable[str]) -> Iterator[None]:
+    def redefining(self, names: Iterable[str]) -> Iterator[None]:
         """Let names come to mean something else by the definition or load that is made inside, if it is made.
 
         Positions in their changes are of no use any more.
         """
-        with self.storage.beginning(names, self.own_instant()):
+        with self.storage.redefining(names, self.own_instant()):
             yield
 
     def reads_clock(self, plan: Relation) -> bool:

@@ -1,20 +1,20 @@
-"""Vacuum: removing files that nobody names any more.
+"""Vacuum: removing files of rows that the catalog does not reference.
 
-Three kinds of files are litter: those a crash left before the catalog named them, snapshots that a fold replaced, and
-log files whose entries are forgotten or whose table was dropped.  The catalog keeps a note of every file it ceases to
-name, with the time.
+Three kinds of files are unreferenced: those a crash left before the catalog named them, snapshots that a fold replaced,
+and log files whose entries are forgotten or whose table was dropped.  The catalog keeps a note of every file it ceases
+to reference, with the time.
 
-A reader that was opened while a file was named may still read it, and a fold may be writing one that is not named yet.
-So litter stays for a while: an hour since it ceased to be named, or since it was last written if it never was.  Times
-here are the machine's, since those of files are.
+A reader that was opened while a file was referenced may still read it, and a fold may be writing one that is not
+referenced yet.  So such files stay for a while: an hour since they ceased to be referenced, or since they were last
+written if they never were.  Times here are the machine's, since those of files are.
 
-Only folders that Tidings writes are looked into: ``log`` and ``base``.
+Only folders that Tidings writes are looked into: ``log`` and ``base``.  A database in memory has neither.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -24,10 +24,8 @@ import pyarrow as pa
 from tidings.store.fault_points import point
 from tidings.store.storage import Storage
 
-FOLDERS = ("log", "base")
-
 GRACE = timedelta(hours=1)
-"""How long a file that is not named may still be in use."""
+"""How long an unreferenced file may still be in use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +35,7 @@ class Vacuumed:
     files: tuple[str, ...] = ()
     bytes: int = 0
     waiting: int = 0
-    """Files that nobody names but that may still be in use."""
+    """Unreferenced files that may still be in use."""
 
     def to_arrow(self) -> pa.Table:
         """The numbers, as one row."""
@@ -46,46 +44,45 @@ class Vacuumed:
 
 
 def vacuum(storage: Storage, grace: timedelta = GRACE, folding: frozenset[int] = frozenset()) -> Vacuumed:
-    """Remove litter that is older than a while; what was written for relations that are being folded is none yet."""
+    """Remove unreferenced files after a while; those of relations that are being folded may be referenced soon."""
     storage.require_writer()
-    if storage.journal is None or storage.folder is None:
-        return Vacuumed()
-    root, named, noted = storage.folder, storage.journal.files(), storage.journal.litter()
+    contents = storage.journal.contents
+    referenced, unreferenced = contents.files(), contents.unreferenced_files()
     point("vacuum.begun")
     before = time.time_ns() // 1000 - grace // timedelta(microseconds=1)
-    removed: list[str] = []
+    in_progress = tuple(f"base/{relation}/" for relation in folding)
+    removed: dict[str, Path] = {}
+    remaining: set[str] = set()
     freed = waiting = 0
-    for path in _files(root):
-        name = path.relative_to(root).as_posix()
-        if name in named:
-            continue
-        found = path.stat()
-        written = name not in noted and name.startswith(tuple(f"base/{relation}/" for relation in folding))
-        if written or noted.get(name, found.st_mtime_ns // 1000) > before:
-            waiting += 1
-            continue
-        path.unlink()
-        removed.append(name)
-        freed += found.st_size
-        point("vacuum.removed")
+    for folder in contents.folders():
+        for path in sorted(p for p in folder.rglob("*") if not p.is_dir()):
+            name = path.relative_to(folder.parent).as_posix()
+            remaining.add(name)
+            if name in referenced:
+                continue
+            status = path.stat()
+            is_new = name not in unreferenced and name.startswith(in_progress)
+            if is_new or unreferenced.get(name, status.st_mtime_ns // 1000) > before:
+                waiting += 1
+                continue
+            path.unlink()
+            remaining.remove(name)
+            removed[name] = path
+            freed += status.st_size
+            point("vacuum.removed")
     if not folding:
-        _remove_empty_folders(root, before, {(root / name).parent for name in removed})
-    gone = [name for name in noted if not (root / name).exists()]
+        _remove_empty_folders(contents.folders(), before, {path.parent for path in removed.values()})
+    gone = [name for name in unreferenced if name not in remaining]
     if gone:
-        storage.journal.swept(gone)
+        storage.journal.files_removed(gone)
     point("vacuum.done")
     return Vacuumed(tuple(sorted(removed)), freed, waiting)
 
 
-def _files(root: Path) -> Iterator[Path]:
-    for folder in FOLDERS:
-        yield from sorted(p for p in (root / folder).rglob("*") if not p.is_dir())
-
-
-def _remove_empty_folders(root: Path, before: int, emptied: set[Path]) -> None:
+def _remove_empty_folders(folders: Sequence[Path], before: int, emptied: set[Path]) -> None:
     """Remove folders that have been empty for a while, or since a moment ago by our own doing."""
-    for folder in FOLDERS:
-        for path in sorted((root / folder).rglob("*"), reverse=True):
+    for folder in folders:
+        for path in sorted(folder.rglob("*"), reverse=True):
             old = path in emptied or path.stat().st_mtime_ns // 1000 <= before
             if path.is_dir() and old and not any(path.iterdir()):
                 path.rmdir()

@@ -1,6 +1,6 @@
-"""Planning waves: which strategy a batch is processed by, by which program, and on which engine.
+"""Plans waves: by which strategy a batch is processed, and by which program.
 
-Programs are compiled once and kept, by what changed and by what is at hand.
+Programs are compiled once and remembered, by what changed and by what is stored.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidings.analysis.influents import CLOCK, influents
+from tidings.compiled import CompiledPlans, Identity
 from tidings.delta.cost import Sizes
 from tidings.delta.plan import Program, compile_program
 from tidings.delta.recompute import recompute_program
-from tidings.engine.run import LIST_LIMIT, Runner
+from tidings.engine.run import LIST_LIMIT
 from tidings.engine.source import Source
 from tidings.ir.relation import Aggregate, Filter, Join, Project, Relation, Scan, Union, Unnest, Values
 from tidings.ir.traverse import walk
@@ -24,134 +25,162 @@ from tidings.rewrite.accumulate import grows_only
 from tidings.rewrite.pipeline import normalise
 from tidings.store.relation.relations import Relations
 from tidings.store.storage import Storage
-from tidings.waves.in_process.runner import InProcessRunner
+from tidings.waves.engines import Engines
 from tidings.waves.strategy import Strategy, choose
-from tidings.waves.wave import NOTHING, Given, Wave
+from tidings.waves.wave import Wave, WaveRequest
 
 _GROWING = (Scan, Values, Filter, Project, Join, Union, Unnest)
 """Operators over which more rows below mean more rows above."""
 
 
+@dataclass(frozen=True, slots=True)
+class _BatchChanges:
+    """What changed below a query in a batch."""
+
+    definitions: dict[str, Relation]
+    """The views whose rows are not stored for the whole batch, and the groupings of the query itself."""
+    tables: frozenset[str]
+    """The tables and stored views that changed."""
+    inputs: frozenset[str]
+    """The same for the differential, to which a view with a precomputed delta is like a table."""
+    merged: frozenset[str]
+    """Groupings into which the changes can be merged."""
+    instants: pa.Array
+    """The instants at which something changed, each once."""
+
+
 @dataclass(slots=True)
 class Planner:
-    """Plans waves over a catalog."""
+    """Plans the waves of one database."""
 
     storage: Storage
-    runner: Runner
+    engines: Engines
+    compiled: CompiledPlans
     only: Strategy | None = None
     """The strategy to use whatever the estimates say: a differential or a recompute."""
-    in_process: InProcessRunner | None = None
-    """What runs small waves in this process, if that is wanted."""
-    _programs: dict[tuple[object, ...], Program] = field(default_factory=dict)
-    _held: dict[int, Relation] = field(default_factory=dict)
-    """The plans of programs, which go by their identity and so must not go."""
+    _programs: dict[tuple[object, ...], tuple[Program, Program]] = field(init=False)
+    """For each query and each kind of batch, the differential and the recompute."""
+    _differentials: dict[tuple[object, ...], Program] = field(init=False)
+    """Differentials that are asked for by what changed alone."""
+    _recomputes: dict[tuple[object, ...], Program] = field(init=False)
+
+    def __post_init__(self) -> None:
+        section = self.compiled.section
+        self._programs, self._differentials, self._recomputes = section(), section(), section()
 
     @property
     def relations(self) -> Relations:
         return self.storage.relations
 
-    def forget(self) -> None:
-        """Forget compiled programs: a definition has changed."""
-        self._programs.clear()
-        self._held.clear()
-        if self.in_process is not None:
-            self.in_process.forget()
-
-    def plan(
-        self,
-        name: str,
-        plan: Relation,
-        since: int,
-        until: int,
-        *,
-        net: bool,
-        groupings: Mapping[str, Aggregate] | None = None,
-        given: Given = NOTHING,
-        strict: bool = False,
-    ) -> Wave:
-        """Choose how to process a batch; the stored views it reads are up to date.
-
-        ``strict`` leaves out what only makes a recompute faster: it would be refused.
-
-        ``groupings`` are those of a stored view, whose own rows are at hand as well; for other queries there are none.
-        ``given`` are deltas of views below that have been computed for the same batch.
-        """
-        kept = dict(groupings or {})
+    def plan(self, request: WaveRequest) -> Wave:
+        """Choose how to process a batch; the stored views that the query reads are up to date."""
         begun = perf_counter()
-        definitions = self.relations.definitions(since, until) | kept
-        leaves = {n: d for n, d in definitions.items() if n not in given}
-        tables = influents(plan, definitions)
-        moved = self.changed(tables, since, until)
-        below = influents(plan, leaves)
-        changed = (moved & below) | frozenset(g for g in below if g in given and _size(given[g]))
-        merged = frozenset(g for g, node in kept.items() if self._merges(node, definitions, since, until))
-        instants = _distinct([self.relations.rows(r).instants(since, until) for r in moved - {CLOCK}])
-        stored = groupings is not None and len(instants) == 1
-        key = (name, id(plan), changed, moved, frozenset(definitions), merged, frozenset(given), stored)
-        self._held[id(plan)] = plan
-        if key not in self._programs:
-            names = frozenset(given)
-            self._programs[key] = compile_program(
-                name, plan, changed, definitions, stored=frozenset(kept), merged=merged, precomputed=names
-            )
-            self._programs[*key, "recompute"] = recompute_program(name, plan, moved, definitions, stored=stored)
-        differential, recompute = self._programs[key], self._programs[*key, "recompute"]
-
-        def changed_rows(r: str) -> int:
-            return _size(given[r]) if r in given else self.relations.rows(r).change_count(since, until)
-
-        changes = sum(map(changed_rows, changed - {CLOCK}))
-        in_process = self.in_process is not None and self.in_process.obstacle(differential, changes) is None
-        sizes = Sizes(
-            lambda r: self.relations.rows(r).size(since),
-            changed_rows,
-            len(instants),
-            lambda r, column: None if r in given else self.storage.fanout(self.relations.rows(r), column),
-            fixed_cost=0 if in_process or strict else self.runner.backend.fixed_cost,
-            listed=LIST_LIMIT,
+        batch = self._batch_changes(request)
+        differential, recompute = self._compiled_programs(request, batch)
+        changes = sum(self._changed_rows(request, r) for r in batch.inputs - {CLOCK})
+        choice = choose(
+            differential,
+            None if CLOCK in batch.inputs else recompute,
+            batch.merged,
+            self._sizes(request, batch, in_process=self.engines.obstacle(differential, changes) is None),
+            net=request.net,
+            only=self.only,
         )
-        choice = choose(differential, None if CLOCK in changed else recompute, merged, sizes, net=net, only=self.only)
-        again = choice.strategy is Strategy.RECOMPUTE
-        ends = (until,) if net or not again else tuple(sorted(instants.to_pylist()))
-        program = recompute if again else differential
-        return Wave(choice, program, since, until, ends, changes, perf_counter() - begun, given)
+        program, ends = differential, (request.until,)
+        if choice.strategy is Strategy.RECOMPUTE:
+            program = recompute
+            ends = ends if request.net else tuple(sorted(batch.instants.to_pylist()))
+        seconds = perf_counter() - begun
+        return Wave(choice, program, request.since, request.until, ends, changes, seconds, request.precomputed)
 
-    def program(
+    def differential(
         self, name: str, plan: Relation, changed: frozenset[str], definitions: Mapping[str, Relation]
     ) -> Program:
-        """The differential of a query for some changed tables, compiled once and kept."""
-        key = ("program", name, id(plan), changed, frozenset(definitions))
-        self._held[id(plan)] = plan
-        if key not in self._programs:
-            self._programs[key] = compile_program(name, plan, changed, definitions)
-        return self._programs[key]
+        """The differential of a query for some changed tables, compiled once."""
+        key = (name, Identity(plan), changed, frozenset(definitions))
+        if key not in self._differentials:
+            self._differentials[key] = compile_program(name, plan, changed, definitions)
+        return self._differentials[key]
+
+    def recompute(
+        self, name: str, plan: Relation, changed: frozenset[str], definitions: Mapping[str, Relation], *, stored: bool
+    ) -> Program:
+        """The recompute of a query whose rows are perhaps stored, compiled once."""
+        key = (name, Identity(plan), changed, frozenset(definitions), stored)
+        if key not in self._recomputes:
+            self._recomputes[key] = recompute_program(name, plan, changed, definitions, stored=stored)
+        return self._recomputes[key]
 
     def changed(self, relations: frozenset[str], since: int, until: int) -> frozenset[str]:
         """Those of some relations that changed in a batch; the clock always does."""
         if since >= until:
             return frozenset()
-        return frozenset(r for r in relations if r == CLOCK or self.relations.rows(r).changed(since, until))
+        return frozenset(r for r in relations if r == CLOCK or self.relations.rows(r).history.changed(since, until))
 
-    def _merges(self, groups: Aggregate, definitions: Mapping[str, Relation], since: int, until: int) -> bool:
-        """Whether the changes of a batch can be merged into a kept grouping."""
-        if not grows_only(groups):
+    def _batch_changes(self, request: WaveRequest) -> _BatchChanges:
+        since, until, precomputed = request.since, request.until, request.precomputed
+        groupings = request.groupings or {}
+        definitions = self.relations.definitions(since, until) | dict(groupings)
+        tables = self.changed(influents(request.plan, definitions), since, until)
+        below = influents(request.plan, {n: d for n, d in definitions.items() if n not in precomputed})
+        inputs = (tables & below) | frozenset(r for r in below if r in precomputed and _size(precomputed[r]))
+        merged = frozenset(n for n, node in groupings.items() if self._merges(node, definitions, since, until))
+        instants = _distinct([self.relations.rows(r).history.instants(since, until) for r in tables - {CLOCK}])
+        return _BatchChanges(definitions, tables, inputs, merged, instants)
+
+    def _compiled_programs(self, request: WaveRequest, batch: _BatchChanges) -> tuple[Program, Program]:
+        name, plan, definitions = request.name, request.plan, batch.definitions
+        precomputed = frozenset(request.precomputed)
+        stored = request.groupings is not None and len(batch.instants) == 1
+        changed = (batch.inputs, batch.tables, batch.merged)
+        key = (name, Identity(plan), *changed, frozenset(definitions), precomputed, stored)
+        if key not in self._programs:
+            groupings = frozenset(request.groupings or {})
+            self._programs[key] = (
+                compile_program(
+                    name,
+                    plan,
+                    batch.inputs,
+                    definitions,
+                    stored=groupings,
+                    merged=batch.merged,
+                    precomputed=precomputed,
+                ),
+                recompute_program(name, plan, batch.tables, definitions, stored=stored),
+            )
+        return self._programs[key]
+
+    def _changed_rows(self, request: WaveRequest, relation: str) -> int:
+        """The number of changes of a relation in a batch."""
+        if relation in request.precomputed:
+            return _size(request.precomputed[relation])
+        return self.relations.rows(relation).history.change_count(request.since, request.until)
+
+    def _sizes(self, request: WaveRequest, batch: _BatchChanges, *, in_process: bool) -> Sizes:
+        """What the estimates need to know of the relations of a batch."""
+
+        def fanout(relation: str, column: str) -> float | None:
+            if relation in request.precomputed:
+                return None
+            return self.storage.fanout(self.relations.rows(relation), column)
+
+        return Sizes(
+            lambda relation: self.relations.rows(relation).history.size(request.since),
+            lambda relation: self._changed_rows(request, relation),
+            len(batch.instants),
+            fanout,
+            fixed_cost=0 if in_process or request.strict else self.engines.runner.backend.fixed_cost,
+            listed=LIST_LIMIT,
+        )
+
+    def _merges(self, grouping: Aggregate, definitions: Mapping[str, Relation], since: int, until: int) -> bool:
+        """Whether the changes of a batch can be merged into a stored grouping."""
+        if not grows_only(grouping):
             return True
-        below = normalise(groups.input, definitions)
+        below = normalise(grouping.input, definitions)
         tables = influents(below, definitions)
         growing = all(isinstance(n, _GROWING) for n in walk(below)) and CLOCK not in tables
-        return growing and all(self.relations.rows(t).only_grows(since, until) for t in tables)
-
-    def execution(self, wave: Wave) -> tuple[str, str]:
-        """Where a wave runs, and why there."""
-        engine = self.runner.backend.name
-        if self.in_process is None:
-            return engine, f"execution is {engine}"
-        again = wave.choice.strategy is Strategy.RECOMPUTE
-        program = wave.program
-        against = (
-            self.in_process.recompute_obstacle(program) if again else self.in_process.obstacle(program, wave.changes)
-        )
-        return ("in-process", "small, and the engines agree on it") if against is None else (engine, against)
+        return growing and all(self.relations.rows(t).history.only_grows(since, until) for t in tables)
 
 
 def _distinct(parts: list[pa.Array]) -> pa.Array:
@@ -160,5 +189,5 @@ def _distinct(parts: list[pa.Array]) -> pa.Array:
 
 
 def _size(delta: Source) -> int:
-    """The number of changes that are given; they are in memory."""
+    """The number of changes of a precomputed delta; it is in memory."""
     return int(delta.changes.num_rows) if isinstance(delta.changes, pa.Table) else 0

@@ -1,4 +1,4 @@
-"""What a wave did: where it ran and why, what it read, what it found, and where its time went."""
+"""The record of a wave: where it ran and why, what it read, what came out, and where its time went."""
 
 from __future__ import annotations
 

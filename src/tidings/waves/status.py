@@ -1,4 +1,4 @@
-"""How stored views stand."""
+"""How far the stored views of a database have come."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from tidings.analysis.influents import CLOCK, influents
 from tidings.errors import HistoryGone
 from tidings.store.fold import TableStatus
-from tidings.waves.scheduler import Scheduler
+from tidings.store.relation.relations import Relations
+from tidings.store.relation.view import StoredView
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,7 @@ class ViewStatus:
     lag: int
     """Microseconds from there to the last commit."""
     pending: int | None
-    """Changed rows it has still to take in; None if that is not known."""
+    """Changed rows that it has not taken in yet; None if that is not known."""
     error: str | None
     """What went wrong when it was last tried."""
 
@@ -32,33 +33,38 @@ class ViewStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The state of a database: the last commit, its stored views, and how rows are held."""
+    """The state of a database: the last commit, its stored views, and how rows are stored."""
 
     time: int
     views: tuple[ViewStatus, ...]
     tables: tuple[TableStatus, ...] = ()
-    """Tables, stored views and what is kept for them."""
+    """Tables, stored views and their groupings."""
 
     def view(self, name: str) -> ViewStatus:
         """The state of one view."""
         return next(v for v in self.views if v.name.lower() == name.lower())
 
 
-def status(scheduler: Scheduler, time: int, tables: tuple[TableStatus, ...] = ()) -> Status:
-    """How the stored views stand at the time of the last commit."""
-    return Status(
-        time, tuple(_of(scheduler, name, time) for name in [v.name for v in scheduler.relations.stored()]), tables
+def status(relations: Relations, time: int, tables: tuple[TableStatus, ...] = ()) -> Status:
+    """The state of a database at the time of its last commit."""
+    return Status(time, tuple(_view_status(relations, view, time) for view in relations.stored()), tables)
+
+
+def _view_status(relations: Relations, view: StoredView, time: int) -> ViewStatus:
+    return ViewStatus(
+        view.name,
+        f"{view.refresh} strict" if view.strict else str(view.refresh),
+        None if view.is_outdated else view.until,
+        max(0, time - view.until),
+        None if view.is_outdated else _pending(relations, view, time),
+        view.error,
     )
 
 
-def _of(scheduler: Scheduler, name: str, time: int) -> ViewStatus:
-    view = next(v for v in scheduler.relations.stored() if v.name == name)
-    how = f"{view.refresh} strict" if view.strict else str(view.refresh)
-    if view.is_outdated:
-        return ViewStatus(name, how, None, max(0, time - view.until), None, view.error)
-    below = influents(view.plan, scheduler.relations.definitions()) - {CLOCK}
+def _pending(relations: Relations, view: StoredView, time: int) -> int | None:
+    """The number of changed rows that a view has not taken in yet; None if they are not retained."""
+    below = influents(view.plan, relations.definitions()) - {CLOCK}
     try:
-        pending = sum(scheduler.relations.rows(r).change_count(view.until, max(view.until, time)) for r in below)
+        return sum(relations.rows(r).history.change_count(view.until, max(view.until, time)) for r in below)
     except HistoryGone:
-        return ViewStatus(name, how, view.until, max(0, time - view.until), None, view.error)
-    return ViewStatus(name, how, view.until, max(0, time - view.until), pending, view.error)
+        return None

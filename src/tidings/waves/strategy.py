@@ -1,8 +1,8 @@
-"""Which way a view is brought up to date over a batch, and why.
+"""Chooses the strategy by which a view is brought up to date over a batch, and says why.
 
 - *no-op*: nothing it reads has changed;
 - *restricted differential*: the delta program, whose reads of old states are cut down to the keys that changed;
-- *stored-aggregate merge*: kept groupings are carried on from their old rows and the changes alone;
+- *stored-aggregate merge*: stored groupings are updated from their old rows and the changes alone;
 - *recompute and diff*: both states in full.
 
 The one that reads the fewest rows of states wins, by estimate (:mod:`tidings.delta.cost`); a differential wins a tie.

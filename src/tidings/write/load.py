@@ -16,8 +16,10 @@ import pyarrow as pa
 
 from tidings.analysis.influents import influents
 from tidings.errors import InvalidRow, UnknownColumn, UnsupportedStatement, closest
+from tidings.store.load import load
 from tidings.store.relation.history import entries
-from tidings.store.relation.table import Table, span
+from tidings.store.relation.log import span
+from tidings.store.relation.table import Table
 from tidings.write.commit import Commits
 from tidings.write.hooks import LoadHook
 
@@ -46,7 +48,7 @@ class Loader:
     def _load_first_rows(self, target: Table, data: Any, sorted_by: str | None, hook: LoadHook | None) -> None:
         """Give an empty table its first rows; stored views that read it begin anew."""
         storage, enforcer, timeline = self.commits.storage, self.commits.enforcer, self.commits.timeline
-        if target.base is not None or target.times(-1, timeline.time):
+        if target.base is not None or target.history.times(-1, timeline.time):
             raise InvalidRow(row=1, table=target.name, reason="only a table without rows can be loaded")
         names = [c.name for c in target.columns]
         key = next((n for n in names if n.lower() == (sorted_by or target.key_column).lower()), None)
@@ -64,8 +66,8 @@ class Loader:
             if hook is not None:
                 hook.loaded(target)
 
-        with timeline.beginning_anew([target.name]) if has_readers else nullcontext():
-            storage.load(target, rows, key, readers, check, None if hook is None else hook.record)
+        with timeline.redefining([target.name]) if has_readers else nullcontext():
+            load(storage, target, rows, key, readers, check, None if hook is None else hook.record)
 
     def _load_history(self, data: Mapping[str, Any], late: str, hook: LoadHook | None) -> None:
         """Log rows at the instants they tell, as the transactions they were."""

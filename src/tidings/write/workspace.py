@@ -18,12 +18,14 @@ from tidings.constraints.enforce import Enforcer
 from tidings.engine.changes import as_changes
 from tidings.errors import UnknownEvent, UnknownTransactionState, UnsupportedStatement
 from tidings.ir.relation import Relation
-from tidings.read.answers import Answers
-from tidings.read.bound_plans import Plans
+from tidings.read import in_transaction
+from tidings.read.bound_plans import BoundPlans
+from tidings.result import Result
 from tidings.store.relation.net import Net
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
 from tidings.store.timeline import Timeline
+from tidings.waves.scheduler import Scheduler
 from tidings.write.commit import Commits
 from tidings.write.hooks import TransactionHook
 from tidings.write.table_changes import TableChanges
@@ -37,9 +39,9 @@ class WriteParts:
     """The parts of a database that its transactions work with."""
 
     relations: Relations
-    plans: Plans
-    answers: Answers
+    plans: BoundPlans
     enforcer: Enforcer
+    scheduler: Scheduler
     timeline: Timeline
     commits: Commits
     mutex: RLock
@@ -138,7 +140,15 @@ class Workspace:
         entries = {}
         for name, rows in (instead or {}).items():
             entries[name] = as_changes(self.parts.relations.table(name).columns, rows, [1] * rows.num_rows)
-        return self.parts.answers.in_transaction(plan, now, changes, {**entries, **self.given})
+        timeline, at = self.parts.timeline, self.parts.timeline.time
+        if timeline.reads_clock(plan):
+            timeline.tell(now)
+            at = now
+        return in_transaction.answer(self.parts.scheduler, plan, at, changes, {**entries, **self.given})
+
+    def result(self, plan: Relation) -> Result:
+        """The rows of a query in this transaction, for a user."""
+        return Result(self.answer(plan, self.now()), self.parts.scheduler.storage.backend)
 
     def statement_done(self) -> None:
         """Call the hook after a statement."""

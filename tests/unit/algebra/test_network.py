@@ -65,7 +65,7 @@ def test_without_projections_nothing_needs_filtering(node: SetExpression, facts:
 def test_nothing_is_held_in_the_end(node: SetExpression, facts: Facts) -> None:
     steps = propagate(split("p", node), facts).steps
     assert [s.level for s in steps] == sorted(s.level for s in steps)
-    assert not steps[-1].held
+    assert not steps[-1].unreleased
 
 
 def test_nervous_delta_sets_spoil_the_rollback_above() -> None:
@@ -95,7 +95,7 @@ def test_a_delta_set_is_held_until_its_last_reader_is_done() -> None:
     low = select(relation("Q", "x"), "x < 5")
     facts = Facts.after({"Q": set()}, {"Q": DeltaSet.of(plus={(1,)})})
     steps = propagate(split("p", SetUnion(project(low, "x = x + 1"), low)), facts).steps
-    assert [(s.node, s.edges, set(s.held)) for s in steps] == [
+    assert [(s.node, s.edges, set(s.unreleased)) for s in steps] == [
         ("p.1", ("Q",), {"p.1"}),
         ("p.2", ("p.1",), {"p.1", "p.2"}),
         ("p", ("p.1", "p.2"), set()),

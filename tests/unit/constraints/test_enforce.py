@@ -216,7 +216,7 @@ def test_demands_survive_reopening(tmp_path: Path) -> None:
 def test_demands_that_make_no_sense(shop: Database, text: str, error: type[TidingsError], marked: str | None) -> None:
     with pytest.raises(error) as found:
         shop.sql(text)
-    assert shop._relations.find("t") is None
+    assert shop._parts.relations.find("t") is None
     if marked is not None:
         place = found.value.place
         assert place is not None

@@ -10,7 +10,7 @@ import pytest
 
 import tidings
 from tidings import Database, ManualClock, errors
-from tidings.store.catalog import journal
+from tidings.store.catalog import catalog_journal
 
 
 @pytest.fixture(params=["memory", "folder"])
@@ -58,7 +58,7 @@ def test_a_refused_statement_leaves_positions_valid(db: Database, text: str, err
     with pytest.raises(error):
         db.sql(text)
     assert all(goes_on(db, name, since) for name, since in held.items())
-    assert db._storage.began == {}
+    assert db._parts.storage.defined_since == {}
     db.sql("INSERT INTO t VALUES (2, 2)")
     assert [b.time for b in db.subscribe("t", since=held["t"])] == [db.time]
 
@@ -68,7 +68,7 @@ def test_an_unknown_table_does_not_begin(db: Database) -> None:
         db.sql("ALTER TABLE later ADD COLUMN y INT")
     db.sql("CREATE TABLE later (k INT)")
     assert goes_on(db, "later", position(db, "later"))
-    assert db._storage.began == {}
+    assert db._parts.storage.defined_since == {}
 
 
 ACCEPTED = {
@@ -85,14 +85,14 @@ ACCEPTED = {
 def test_an_accepted_statement_begins_anew(db: Database, text: str, names: set[str]) -> None:
     held = {name: position(db, name) for name in ("t", "v", "m", "other")}
     db.sql(text)
-    assert set(db._storage.began) == names
-    assert len(set(db._storage.began.values())) == 1
-    assert all(db._storage.began[name] > max(held.values()) for name in names)
-    present = {name for name in held if db._relations.find(name) is not None}
+    assert set(db._parts.storage.defined_since) == names
+    assert len(set(db._parts.storage.defined_since.values())) == 1
+    assert all(db._parts.storage.defined_since[name] > max(held.values()) for name in names)
+    present = {name for name in held if db._parts.relations.find(name) is not None}
     touched = {"t", "v", "m"} if "t" in names else names
     assert {name for name in present if not goes_on(db, name, held[name])} == touched & present
-    if db._storage.journal is not None:
-        assert db._storage.journal.began() == db._storage.began
+    if isinstance(db._parts.storage.journal, catalog_journal.CatalogJournal):
+        assert db._parts.storage.journal.contents.defined_since() == db._parts.storage.defined_since
 
 
 @pytest.mark.parametrize(("text", "at"), [("ALTER TABLE t ADD COLUMN y INT", "redefine"), ("DROP VIEW m", "undefine")])
@@ -112,15 +112,15 @@ def test_the_name_begins_with_the_definition_or_not_at_all(
         db.sql("CREATE TABLE t (k INT); CREATE MATERIALIZED VIEW m AS SELECT k FROM t; INSERT INTO t VALUES (1)")
         since = position(db, name)
         with monkeypatch.context() as patch:
-            patch.setattr(journal, "point", cut)
+            patch.setattr(catalog_journal, "point", cut)
             with pytest.raises(KeyboardInterrupt):
                 db.sql(text)
-        assert set(db._storage.began) == ({name} if done else set())
+        assert set(db._parts.storage.defined_since) == ({name} if done else set())
     with opened(path) as db:
-        assert set(db._storage.began) == ({name} if done else set())
-        assert len(db._relations.table("t").columns) == 1 + (done and at == "redefine")
-        assert (db._relations.find("m") is None) == (done and at == "undefine")
-        if db._relations.find(name) is not None:
+        assert set(db._parts.storage.defined_since) == ({name} if done else set())
+        assert len(db._parts.relations.table("t").columns) == 1 + (done and at == "redefine")
+        assert (db._parts.relations.find("m") is None) == (done and at == "undefine")
+        if db._parts.relations.find(name) is not None:
             assert goes_on(db, name, since) is not done
 
 

@@ -220,6 +220,6 @@ def test_drop_with_what_reads_it(shop: Shop) -> None:
             shop.db.query(name)
     assert rows(shop.again(), "v") == [(1,), (2,)]
     shop.db.sql("DROP TABLE t CASCADE; DROP TABLE IF EXISTS t CASCADE")
-    assert [name for name in ("t", "v", "apart") if shop.again()._relations.find(name)] == ["apart"]
+    assert [name for name in ("t", "v", "apart") if shop.again()._parts.relations.find(name)] == ["apart"]
     shop.db.sql("CREATE TABLE t (a STRING); INSERT INTO t VALUES ('new')")
     assert rows(shop.again()) == [("new",)]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from tidings.store.rules.outbox import Message, Outbox
+from tidings.store.rules.messages import Message
+from tidings.store.rules.outbox import Outbox
 
 SECOND = 1_000_000
 

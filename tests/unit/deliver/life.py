@@ -37,13 +37,13 @@ def live(folder: str, catalog: str, receiver: str, secret: str, workers: int, be
     """Commit what has not been committed, and deliver."""
     clock = ManualClock(begin)
     with opened(folder, catalog, clock) as db:
-        if db._relations.find("t") is None:
+        if db._parts.relations.find("t") is None:
             db.sql("CREATE TABLE t (n INT PRIMARY KEY)")
             for mood in MOODS:
                 db.sql(f"CREATE RULE {mood} WHEN SELECT n FROM t DO WEBHOOK '{receiver}/{mood}'")
         policy = RetryPolicy(jitter=0, longest=STEP)
         settings = DeliverySettings([secret], allow=["127.0.0.0/8"], timeout=0.3, workers=workers, policy=policy)
-        deliveries = Deliveries(db._storage.rule_tables, clock, settings)
+        deliveries = Deliveries(db._parts.storage.rule_tables, clock, settings)
         for now in range(begin, begin + STEPS * STEP, STEP):
             clock.set(now)
             number = committed(db) + 1

@@ -5,28 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Barrier, Event
+from threading import Barrier
 
 import pytest
 
 from tests.unit.deliver.help import SECOND, fire
 from tidings.clock import ManualClock
-from tidings.deliver.channel import Arrived, Ended, Failed, Outcome, Refused
+from tidings.deliver.channel import Arrived, Ended, Failed, Refused, SendOutcome
 from tidings.deliver.deliverer import Deliverer
 from tidings.retry_policy import RetryPolicy
 from tidings.store.catalog.session import Session
-from tidings.store.rules.outbox import MemoryCatalog, Message, Outbox, State
+from tidings.store.catalog.transactions import MemoryCatalog
+from tidings.store.rules.messages import Message, MessageState
+from tidings.store.rules.outbox import Outbox
 
 
 @dataclass(slots=True)
 class Told:
     """Answers with what was put in, then that it arrived."""
 
-    answers: list[Outcome | BaseException] = field(default_factory=list)
+    answers: list[SendOutcome | BaseException] = field(default_factory=list)
     seen: list[tuple[int, str]] = field(default_factory=list)
-    at_once: bool = False
+    is_instant: bool = False
 
-    def send(self, message: Message, now: int) -> Outcome:
+    def send(self, message: Message, now: int) -> SendOutcome:
         self.seen.append((now, message.id))
         answer = self.answers.pop(0) if self.answers else Arrived()
         if isinstance(answer, BaseException):
@@ -45,9 +47,9 @@ def outbox() -> Iterator[Outbox]:
 
 
 def made(
-    outbox: Outbox, *answers: Outcome | BaseException, policy: RetryPolicy = PLAIN, at_once: bool = False
+    outbox: Outbox, *answers: SendOutcome | BaseException, policy: RetryPolicy = PLAIN, is_instant: bool = False
 ) -> Deliverer:
-    channel = Told(list(answers), at_once=at_once)
+    channel = Told(list(answers), is_instant=is_instant)
     return Deliverer(outbox, {"webhook": channel}, ManualClock(0), policy, workers=1)
 
 
@@ -57,14 +59,14 @@ def seen(deliverer: Deliverer) -> list[tuple[int, str]]:
     return channel.seen
 
 
-@pytest.mark.parametrize("at_once", [False, True])
-def test_what_is_due_is_delivered_once_and_in_order(outbox: Outbox, at_once: bool) -> None:
+@pytest.mark.parametrize("is_instant", [False, True])
+def test_what_is_due_is_delivered_once_and_in_order(outbox: Outbox, is_instant: bool) -> None:
     ids = fire(outbox, "a", "a", "b")
-    deliverer = made(outbox, at_once=at_once)
+    deliverer = made(outbox, is_instant=is_instant)
     assert deliverer.step(7) == 3
     assert deliverer.step(8) == 0
     assert seen(deliverer) == [(7, id) for id in ids]
-    assert [(e.state, e.settled) for e in outbox.entries()] == [(State.DELIVERED, 7)] * 3
+    assert [(e.state, e.settled) for e in outbox.entries()] == [(MessageState.DELIVERED, 7)] * 3
 
 
 def test_waits_grow_and_the_last_failure_is_a_dead_letter(outbox: Outbox) -> None:
@@ -73,12 +75,12 @@ def test_waits_grow_and_the_last_failure_is_a_dead_letter(outbox: Outbox) -> Non
     for now in range(0, 100 * SECOND, SECOND):
         deliverer.step(now)
     assert seen(deliverer) == [(s * SECOND, id) for s in (0, 5, 20, 65)]
-    (dead,) = outbox.entries(State.DEAD)
+    (dead,) = outbox.entries(MessageState.DEAD)
     assert (dead.attempts, dead.error) == (4, "500")
     assert outbox.redeliver(100 * SECOND, id) == 1
     deliverer.step(100 * SECOND)
     assert seen(deliverer)[-1] == (100 * SECOND, id)
-    assert outbox.counts()[State.DELIVERED] == 1
+    assert outbox.counts()[MessageState.DELIVERED] == 1
 
 
 def test_jitter_is_around_the_plain_wait() -> None:
@@ -106,18 +108,18 @@ def test_a_failure_of_one_message_does_not_hold_up_the_next(outbox: Outbox) -> N
     assert seen(deliverer)[-1] == (0, second)
 
 
-@pytest.mark.parametrize("at_once", [False, True])
-def test_an_unreachable_target_is_tried_once_and_rests(outbox: Outbox, at_once: bool) -> None:
+@pytest.mark.parametrize("is_instant", [False, True])
+def test_an_unreachable_target_is_tried_once_and_rests(outbox: Outbox, is_instant: bool) -> None:
     first, second, other = fire(outbox, "a", "a", "b")
-    deliverer = made(outbox, Failed("no route", unreachable=True), at_once=at_once)
+    deliverer = made(outbox, Failed("no route", unreachable=True), is_instant=is_instant)
     deliverer.step(0)
     assert seen(deliverer) == [(0, first), (0, other)]
     found = outbox.find(second)
     assert found is not None
-    assert (found.state, found.attempts) == (State.WAITING, 0)
+    assert (found.state, found.attempts) == (MessageState.WAITING, 0)
     assert deliverer.step(4 * SECOND) == 0
     assert deliverer.step(5 * SECOND) == 2
-    assert outbox.counts()[State.DELIVERED] == 3
+    assert outbox.counts()[MessageState.DELIVERED] == 3
 
 
 def test_a_pause_the_other_side_wants_is_kept_by_all(outbox: Outbox) -> None:
@@ -151,7 +153,7 @@ def test_a_target_that_ended_gets_nothing_more(outbox: Outbox) -> None:
     fire(outbox, "a", at=1)
     assert deliverer.step(10**15) == 0
     assert len(seen(deliverer)) == 1
-    assert [e.error for e in outbox.entries(State.DISABLED)][:2] == ["410 Gone", "410 Gone"]
+    assert [e.error for e in outbox.entries(MessageState.DISABLED)][:2] == ["410 Gone", "410 Gone"]
     outbox.enable(5, "webhook", "a")
     assert deliverer.step(5) == 3
 
@@ -159,19 +161,22 @@ def test_a_target_that_ended_gets_nothing_more(outbox: Outbox) -> None:
 def test_what_cannot_succeed_is_dead_at_once(outbox: Outbox) -> None:
     fire(outbox, "a", "a")
     made(outbox, Refused("private")).step(0)
-    assert [(e.state, e.error) for e in outbox.entries()] == [(State.DEAD, "private"), (State.DELIVERED, None)]
+    assert [(e.state, e.error) for e in outbox.entries()] == [
+        (MessageState.DEAD, "private"),
+        (MessageState.DELIVERED, None),
+    ]
 
 
 def test_a_channel_that_breaks_is_a_failure_that_shows(outbox: Outbox) -> None:
     fire(outbox, "a")
     made(outbox, ZeroDivisionError("oh")).step(0)
-    assert [(e.state, e.error) for e in outbox.entries()] == [(State.WAITING, "ZeroDivisionError: oh")]
+    assert [(e.state, e.error) for e in outbox.entries()] == [(MessageState.WAITING, "ZeroDivisionError: oh")]
 
 
 def test_messages_of_channels_that_are_not_there_wait(outbox: Outbox) -> None:
     fire(outbox, "a", channel="mail")
     assert made(outbox).step(10**15) == 0
-    assert outbox.counts()[State.WAITING] == 1
+    assert outbox.counts()[MessageState.WAITING] == 1
 
 
 def test_a_message_that_ends_the_process_again_and_again_is_given_up(outbox: Outbox) -> None:
@@ -182,7 +187,7 @@ def test_a_message_that_ends_the_process_again_and_again_is_given_up(outbox: Out
     deliverer = made(outbox, policy=RetryPolicy(attempts=3))
     deliverer.step(0)
     assert seen(deliverer) == []
-    assert outbox.counts()[State.DEAD] == 1
+    assert outbox.counts()[MessageState.DEAD] == 1
 
 
 def test_a_step_that_was_broken_off_leaves_nothing_behind(outbox: Outbox) -> None:
@@ -191,7 +196,7 @@ def test_a_step_that_was_broken_off_leaves_nothing_behind(outbox: Outbox) -> Non
     with pytest.raises(KeyboardInterrupt):
         deliverer.step(0)
     assert deliverer.step(0) == 2
-    assert outbox.counts()[State.DELIVERED] == 2
+    assert outbox.counts()[MessageState.DELIVERED] == 2
 
 
 @dataclass(slots=True)
@@ -199,9 +204,9 @@ class Together:
     """Comes back when so many targets are being served at once."""
 
     barrier: Barrier
-    at_once: bool = False
+    is_instant: bool = False
 
-    def send(self, message: Message, now: int) -> Outcome:
+    def send(self, message: Message, now: int) -> SendOutcome:
         self.barrier.wait(20)
         return Arrived()
 
@@ -209,62 +214,7 @@ class Together:
 def test_targets_do_not_wait_for_each_other(outbox: Outbox) -> None:
     fire(outbox, "a", "b", "c")
     Deliverer(outbox, {"webhook": Together(Barrier(3))}, ManualClock(0)).step()
-    assert outbox.counts()[State.DELIVERED] == 3
-
-
-@dataclass(slots=True)
-class Ringing:
-    """Says that something came, and waits until it may go on."""
-
-    came: Event = field(default_factory=Event)
-    go_on: Event = field(default_factory=Event)
-    at_once: bool = False
-
-    def send(self, message: Message, now: int) -> Outcome:
-        self.came.set()
-        assert self.go_on.wait(20)
-        return Arrived()
-
-
-def test_a_thread_delivers_and_stops(tmp_path: Path) -> None:
-    session = Session(f"sqlite:///{tmp_path}/catalog.sqlite")
-    outbox, channel = Outbox(session), Ringing()
-    with Deliverer(outbox, {"webhook": channel}, ManualClock(0), poll=20) as deliverer:
-        deliverer.start()
-        fire(outbox, "a", "a")
-        deliverer.wake()
-        assert channel.came.wait(20)
-        fire(outbox, "a")  # the catalog can be written while a message is under way
-        deliverer._stopping.set()
-        channel.go_on.set()
-    assert [e.state for e in outbox.entries()] == [State.DELIVERED, State.WAITING, State.WAITING]
-    assert outbox.recover() == 0
-    session.close()
-
-
-def test_a_thread_ends_when_another_process_is_the_writer(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/catalog.sqlite"
-    stale = Session(url)
-    fire(Outbox(stale), "a")
-    fresh = Session(url)
-    deliverer = Deliverer(Outbox(stale), {"webhook": Told()}, ManualClock(0))
-    deliverer.start()
-    assert deliverer._thread is not None
-    deliverer._thread.join(20)
-    assert not deliverer._thread.is_alive()
-    assert deliverer.error is not None
-    assert Outbox(fresh).counts()[State.WAITING] == 1
-    stale.close()
-    fresh.close()
-
-
-def test_one_that_was_stopped_can_still_be_asked_and_started_again(outbox: Outbox) -> None:
-    deliverer = made(outbox)
-    for _ in range(2):
-        deliverer.start()
-        deliverer.stop()
-    fire(outbox, "a")
-    assert deliverer.step(0) == 1
+    assert outbox.counts()[MessageState.DELIVERED] == 3
 
 
 def test_what_was_delivered_is_forgotten_after_a_while_and_what_was_not_is_not(outbox: Outbox) -> None:
@@ -273,9 +223,14 @@ def test_what_was_delivered_is_forgotten_after_a_while_and_what_was_not_is_not(o
         outbox, Refused("no"), Failed("busy", not_before=1), policy=RetryPolicy(kept=100 * SECOND, jitter=0)
     )
     deliverer.step(0)
-    assert outbox.counts() == {State.WAITING: 1, State.DELIVERED: 1, State.DEAD: 1, State.DISABLED: 0}
+    assert outbox.counts() == {
+        MessageState.WAITING: 1,
+        MessageState.DELIVERED: 1,
+        MessageState.DEAD: 1,
+        MessageState.DISABLED: 0,
+    }
     deliverer.step(3599 * SECOND)
-    assert outbox.counts()[State.DELIVERED] == 2
+    assert outbox.counts()[MessageState.DELIVERED] == 2
     deliverer.step(3600 * SECOND)
-    assert [e.state for e in outbox.entries()] == [State.DEAD, State.DELIVERED]
+    assert [e.state for e in outbox.entries()] == [MessageState.DEAD, MessageState.DELIVERED]
     assert outbox.endpoints() == []

@@ -15,8 +15,9 @@ from tidings import Database, ManualClock
 from tidings.deliver.deliveries import COLUMNS, Deliveries, DeliverySettings, rows
 from tidings.deliver.signature import new_secret
 from tidings.retry_policy import RetryPolicy
+from tidings.store.catalog.transactions import MemoryCatalog
 from tidings.store.relation.net import table_of
-from tidings.store.rules.outbox import MemoryCatalog, State
+from tidings.store.rules.messages import MessageState
 
 
 @pytest.fixture
@@ -105,7 +106,7 @@ def low(db: Database, item: int) -> None:
 def test_rules_tell(kept: bool, tmp_path: Path) -> None:
     path = tmp_path / "db" if kept else None
     with tidings.open(path, engine="duckdb", clock=ManualClock(0)) as db:
-        deliveries = Deliveries(db._storage.rule_tables, ManualClock(10), DeliverySettings(files=tmp_path))
+        deliveries = Deliveries(db._parts.storage.rule_tables, ManualClock(10), DeliverySettings(files=tmp_path))
         listener = deliveries.listen("buyers")
         db.sql(RULES)
         low(db, 1)
@@ -118,7 +119,7 @@ def test_rules_tell(kept: bool, tmp_path: Path) -> None:
             ("noted", 1),
             ("noted", 2),
         ]
-        assert {e.state for e in deliveries.entries()} == {State.DELIVERED}
+        assert {e.state for e in deliveries.entries()} == {MessageState.DELIVERED}
         deliveries.close()
 
 
@@ -127,7 +128,7 @@ def test_what_was_not_delivered_is_when_the_database_is_opened_again(tmp_path: P
         db.sql(RULES)
         low(db, 1)
     with tidings.open(tmp_path / "db", engine="duckdb", clock=ManualClock(0)) as db:
-        deliveries = Deliveries(db._storage.rule_tables, ManualClock(10), DeliverySettings(files=tmp_path))
+        deliveries = Deliveries(db._parts.storage.rule_tables, ManualClock(10), DeliverySettings(files=tmp_path))
         assert deliveries.step() == 2
         assert len((tmp_path / "low.jsonl").read_text().splitlines()) == 1
         deliveries.close()
@@ -139,12 +140,12 @@ def test_a_transaction_that_is_rolled_back_tells_nothing(tmp_path: Path) -> None
         tx = db.transaction()
         tx.insert("quantity", [(1, 5)])
         tx.rollback()
-        assert Deliveries(db._storage.rule_tables).entries() == []
+        assert Deliveries(db._parts.storage.rule_tables).entries() == []
 
 
 def test_commits_and_deliveries_go_on_side_by_side(tmp_path: Path) -> None:
     with tidings.open(tmp_path / "db", engine="duckdb", clock=ManualClock(0)) as db:
-        deliveries = Deliveries(db._storage.rule_tables, settings=DeliverySettings(files=tmp_path))
+        deliveries = Deliveries(db._parts.storage.rule_tables, settings=DeliverySettings(files=tmp_path))
         listener = deliveries.listen("buyers")
         db.sql(RULES)
         deliveries.start()
@@ -154,9 +155,9 @@ def test_commits_and_deliveries_go_on_side_by_side(tmp_path: Path) -> None:
         heard = [listener.get(20) for _ in range(40)]
         deliveries.close()
         assert [n.payload["data"]["rows"][0]["item"] for n in heard if n] == list(range(40))
-        assert deliveries.deliverer.error is None
-        deliveries = Deliveries(db._storage.rule_tables, settings=DeliverySettings(files=tmp_path))
+        assert deliveries.error is None
+        deliveries = Deliveries(db._parts.storage.rule_tables, settings=DeliverySettings(files=tmp_path))
         deliveries.step()
         lines = (tmp_path / "low.jsonl").read_text().splitlines()
         assert [json.loads(line)["data"]["rows"][0]["item"] for line in lines] == list(range(40))
-        assert {(e.state, e.attempts) for e in deliveries.entries()} == {(State.DELIVERED, 1)}
+        assert {(e.state, e.attempts) for e in deliveries.entries()} == {(MessageState.DELIVERED, 1)}

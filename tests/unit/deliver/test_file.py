@@ -12,7 +12,7 @@ import pytest
 
 from tidings.deliver.channel import Arrived, Failed, Refused
 from tidings.deliver.file import FileChannel
-from tidings.store.rules.outbox import Message
+from tidings.store.rules.messages import Message
 
 
 def message(number: int = 1, target: str = "out.jsonl") -> Message:

@@ -16,8 +16,8 @@ import pytest
 
 from tests.unit.deliver import certificate
 from tidings.deliver.channel import Arrived, Failed, Refused
-from tidings.deliver.mail import Mail
-from tidings.store.rules.outbox import Message
+from tidings.deliver.mail import Mail, MailChannel
+from tidings.store.rules.messages import Message
 
 
 @dataclass(slots=True)
@@ -80,8 +80,9 @@ def serving(server: Server) -> Iterator[Server]:
         thread.join()
 
 
-def mail(server: Server, **options: object) -> Mail:
-    return Mail("127.0.0.1", "tidings@shop.test", server.port, timeout=20, **options)  # type: ignore[arg-type]
+def mail(server: Server, **options: object) -> MailChannel:
+    settings = Mail("127.0.0.1", "tidings@shop.test", server.port, timeout=20, **options)  # type: ignore[arg-type]
+    return MailChannel(settings)
 
 
 def message(target: str = "buyer@shop.test", rule: str = "low stock") -> Message:
@@ -149,7 +150,7 @@ def test_nobody_there() -> None:
 def test_starttls_and_a_password(tmp_path: Path) -> None:
     theirs, ours = certificate.made(tmp_path, "localhost")
     with serving(Server(tls=theirs)) as server:
-        channel = Mail("localhost", "a@shop.test", server.port, True, "me", "secret", tls=ours)
+        channel = MailChannel(Mail("localhost", "a@shop.test", server.port, True, "me", "secret", tls=ours))
         assert channel.send(message(), 0) == Arrived()
     assert server.commands[:2] == ["EHLO", "STARTTLS"]
     assert all(c.startswith("secure") or "\0" in c for c in server.commands[2:])

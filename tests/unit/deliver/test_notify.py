@@ -6,7 +6,7 @@ from threading import Thread
 
 from tidings.deliver.channel import Arrived
 from tidings.deliver.notify import Notify
-from tidings.store.rules.outbox import Message
+from tidings.store.rules.messages import Message
 
 
 def message(number: int, channel: str = "buyers") -> Message:
@@ -52,7 +52,7 @@ def test_a_closed_listener_hears_nothing_and_is_let_go() -> None:
     with hub.listen("buyers") as listener:
         pass
     hub.send(message(1), 0)
-    listener.tell(None)  # type: ignore[arg-type]
+    listener.put(None)  # type: ignore[arg-type]
     assert list(listener) == []
     assert hub._listeners == {}
 

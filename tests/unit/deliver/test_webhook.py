@@ -20,7 +20,7 @@ from tidings.deliver.address import is_allowed, read_url
 from tidings.deliver.channel import Arrived, Ended, Failed, Refused
 from tidings.deliver.signature import InvalidSecret, new_secret, verifies
 from tidings.deliver.webhook import Webhook
-from tidings.store.rules.outbox import Message
+from tidings.store.rules.messages import Message
 
 SECRET = new_secret()
 HERE = [ip_network("127.0.0.0/8")]

@@ -17,6 +17,7 @@ from tidings.ir.relation import Aggregate, Relation, Scan, Version
 from tidings.ir.traverse import walk
 from tidings.rewrite.accumulate import accumulate
 from tidings.waves.strategy import Strategy
+from tidings.waves.wave import WaveRequest
 
 Rows = Sequence[tuple[Any, ...]]
 
@@ -80,8 +81,10 @@ class Kept:
 
     def changes(self, since: int = 0) -> list[tuple[tuple[Any, ...], int, int]]:
         """The changes of one wave, which are also those of the query alone."""
-        (view,) = self.db._relations.stored()
-        wave = self.db._scheduler.plan("kept", view.over, view.until, self.db.time, net=False, groupings=view.groupings)
+        (view,) = self.db._parts.relations.stored()
+        wave = self.db._parts.scheduler.plan(
+            WaveRequest("kept", view.over, view.until, self.db.time, groupings=view.groupings)
+        )
         assert wave.choice.strategy is Strategy.MERGE
         assert not [r for r in readings(wave.program) if r.relation == "t"]
         found = self._told("kept", since)

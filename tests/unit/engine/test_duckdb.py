@@ -98,7 +98,7 @@ class Stumbling:
 
 
 def test_joins_stay_in_order_where_reordering_fails(engine: DuckDB, monkeypatch: pytest.MonkeyPatch) -> None:
-    inner = engine._connection
-    monkeypatch.setattr(engine, "_connection", Stumbling(inner))
+    inner = engine._connection.inner
+    monkeypatch.setattr(engine._connection, "inner", Stumbling(inner))
     assert engine.fetch("SELECT 1 AS x").to_pylist() == [{"x": 1}]
     assert inner.execute("SELECT current_setting('disabled_optimizers')").fetchall() == [("",)]

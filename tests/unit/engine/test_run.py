@@ -76,6 +76,6 @@ def test_time_passes_where_nothing_changes(db: tidings.Database) -> None:
     db.sql("CREATE MATERIALIZED VIEW late AS SELECT COUNT(*) AS n FROM tasks WHERE due < now()")
     db.sql("INSERT INTO tasks VALUES (1, TIMESTAMP'1970-01-01 00:00:10')")
     db.sql("INSERT INTO tasks VALUES (2, TIMESTAMP'1970-01-01 00:00:20'); DELETE FROM tasks WHERE task = 2")
-    db._clock.set(15_000_000)  # type: ignore[attr-defined]
+    db._parts.clock.set(15_000_000)  # type: ignore[attr-defined]
     db.advance()
     assert db.query("late").rows() == [{"n": 1}]

@@ -291,7 +291,7 @@ def test_a_quiet_subscription_moves_on_too(db: Database) -> None:
     list(db.subscribe("t", name="quiet"))
     db.sql("INSERT INTO texts VALUES ('x')")
     list(db.subscribe("t", name="quiet"))
-    assert db._storage.subscriptions()["quiet"].position == db.time
+    assert db._parts.storage.subscriptions()["quiet"].position == db.time
 
 
 def test_a_name_may_be_put_elsewhere(db: Database) -> None:

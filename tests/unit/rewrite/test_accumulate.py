@@ -189,4 +189,4 @@ def test_wide_sums_are_split_only_where_they_are_kept() -> None:
         """)
     assert isinstance(wide, Aggregate)
     assert accumulate(wide) is None
-    assert accumulate(wide, kept=True) is not None
+    assert accumulate(wide, stored=True) is not None

@@ -16,9 +16,14 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def db(clock: ManualClock) -> Iterator[Database]:
+def cascade() -> int:
+    return 64
+
+
+@pytest.fixture
+def db(clock: ManualClock, cascade: int) -> Iterator[Database]:
     """Stock with limits, orders, and a log; two items are there."""
-    with tidings.open(engine="duckdb", clock=clock) as database:
+    with tidings.open(engine="duckdb", clock=clock, cascade=cascade) as database:
         database.sql("""
             CREATE TABLE stock (item INT PRIMARY KEY, qty INT);
             CREATE TABLE lim (item INT PRIMARY KEY, least INT);

@@ -86,7 +86,7 @@ def test_detached_actions_trigger_rules_in_turn(db: Database) -> None:
 def test_what_is_sent_is_in_the_outbox(db: Database) -> None:
     db.sql(f"CREATE RULE tell {LOW} DO NOTIFY 'buyers'")
     db.sql("UPDATE stock SET qty = 5 WHERE item = 1")
-    (entry,) = Outbox(db._storage.rule_tables).entries()
+    (entry,) = Outbox(db._parts.storage.rule_tables).entries()
     assert (entry.message.channel, entry.message.target, entry.message.rule) == ("notify", "buyers", "tell")
     assert '"rows": [{"item": 1}]' in entry.message.payload
     assert states(db) == [("tell", "sent")]
@@ -147,8 +147,8 @@ def test_condition_and_action_in_one_transaction_after_the_commit(db: Database, 
     assert db.query("SELECT error FROM tidings.rules").rows() == [{"error": None}]
 
 
+@pytest.mark.parametrize("cascade", [5])
 def test_what_triggers_itself_after_commits_ends(db: Database) -> None:
-    db._registry.bound = 5
     for name, action in (("one", "detached"), ("other", "immediate")):
         db.sql(f"""
             CREATE TABLE {name}s (n INT);
@@ -264,7 +264,7 @@ def test_payloads_are_valid_json(db: Database) -> None:
     at = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
     with db.transaction() as tx:
         tx.insert("reading", [(float("inf"), Decimal("1.50"), at, b"\x01\xff", [float("nan"), -float("inf"), 0.5])])
-    (entry,) = Outbox(db._storage.rule_tables).entries()
+    (entry,) = Outbox(db._parts.storage.rule_tables).entries()
 
     def refuse(text: str) -> None:
         raise AssertionError(f"{text} is no JSON")
@@ -290,7 +290,7 @@ def test_firings_are_kept_as_long_as_changes(db: Database, clock: ManualClock) -
     db.sql("UPDATE stock SET qty = 5 WHERE item = 2")
     clock.advance(timedelta(days=2))
     db.advance()
-    assert [f.id for f in db._registry.store.firings()] == [2]
+    assert [f.id for f in db._parts.registry.store.firings()] == [2]
 
 
 def test_backtest(db: Database) -> None:
@@ -299,7 +299,7 @@ def test_backtest(db: Database) -> None:
     since = db.time
     for qty in (5, 4, 100, 3):
         db.sql(f"UPDATE stock SET qty = {qty} WHERE item = 1")
-    expected = [(f.time, f.rows.to_pylist()) for f in db._registry.store.firings()]
+    expected = [(f.time, f.rows.to_pylist()) for f in db._parts.registry.store.firings()]
     assert len(expected) == 2
     for rule in ("there", f"CREATE RULE proposed {LOW} DO CALL nobody(item)"):
         assert [(found.time, found.rows) for found in db.backtest(rule, since)] == expected

@@ -11,7 +11,7 @@ import pytest
 import tidings
 from tests.postgresql import schema, server
 from tidings.deliver.deliveries import DeliverySettings
-from tidings.store.rules.outbox import State
+from tidings.store.rules.messages import MessageState
 
 COMMITS, WRITERS = 20, 2
 
@@ -57,12 +57,12 @@ def test_all_is_committed_and_delivered(kind: str, request: pytest.FixtureReques
             told = [heard.get(30) for _ in range(COMMITS * WRITERS)]
         assert sorted(n.payload["data"]["rows"][0]["n"] for n in told if n) == list(range(COMMITS * WRITERS))
         db.deliveries.close()
-        assert db.deliveries.deliverer.error is None
+        assert db.deliveries.error is None
         db.deliveries.step()
-        assert db.deliveries.outbox.counts()[State.DELIVERED] == 2 * COMMITS * WRITERS
+        assert db.deliveries.outbox.counts()[MessageState.DELIVERED] == 2 * COMMITS * WRITERS
         assert {e.attempts for e in db.deliveries.entries()} == {1}
-        revision = db._storage.journal.session.revision()  # type: ignore[union-attr]
+        revision = db._parts.storage.journal.contents.revision()
         db.sql("INSERT INTO t VALUES (-1)")
-        assert db._storage.journal.session.revision() == revision + 1  # type: ignore[union-attr]
+        assert db._parts.storage.journal.contents.revision() == revision + 1
     lines = (tmp_path / "out" / "seen.jsonl").read_text().splitlines()
     assert len(lines) == COMMITS * WRITERS

@@ -1,146 +1,81 @@
-"""Rules are made, replaced, switched, activated and dropped."""
+"""The registry knows the records of rules, and binds a rule once for as long as definitions stay."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.unit.rules.test_agenda import LOW, NOW, fired, rows
-from tidings import Database, ManualClock
-from tidings.errors import (
-    AmbiguousColumn,
-    DuplicateRule,
-    InvalidRule,
-    InvalidSyntax,
-    UnknownColumn,
-    UnknownRelation,
-    UnknownRule,
-    UnsupportedStatement,
-)
+from tests.unit.rules.test_agenda import LOW, NOW
+from tidings import Database
+from tidings.errors import UnknownRule
+from tidings.rules.registry import RuleRegistry
 
-SEEN = f"DO INSERT INTO log SELECT 'seen', item FROM condition {NOW}"
+ORDER = f"DO INSERT INTO orders SELECT item, 1 FROM condition {NOW}"
 
 
-def test_from_its_creation_on(db: Database) -> None:
+@pytest.fixture
+def registry(db: Database) -> RuleRegistry:
+    db.sql(f"CREATE RULE a {LOW} {ORDER}; CREATE RULE b ON INSERT INTO log WHEN SELECT item FROM lim {ORDER}")
+    return db._parts.registry
+
+
+def test_records_by_name(registry: RuleRegistry) -> None:
+    assert [(r.id, r.name, r.enabled) for r in registry.records] == [(1, "a", True), (2, "b", True)]
+    assert registry.record("B").id == 2
+    assert registry.find("c") is None
+    with pytest.raises(UnknownRule) as refused:
+        registry.record("bb")
+    assert refused.value.hint is not None
+
+
+def test_rules_that_a_table_touches(db: Database, registry: RuleRegistry) -> None:
+    assert [r.name for r in registry.touching(["stock"])] == ["a"]
+    assert [r.name for r in registry.touching(["lim"])] == ["a", "b"]
+    assert [r.name for r in registry.touching(["log"])] == ["b"]
+    assert registry.touching(["orders"]) == []
+    db.sql("DISABLE RULE a")
+    assert registry.touching(["stock"]) == []
+
+
+def test_a_rule_is_bound_once_until_a_definition_changes(db: Database, registry: RuleRegistry) -> None:
+    first = registry.bind(registry.record("a"))
+    db.sql("DISABLE RULE a")
+    again = registry.bind(registry.record("a"))
+    assert again is first
+    assert not again.record.enabled
+    db.sql("CREATE TABLE other (n INT)")
+    assert registry.bind(registry.record("a")) is not first
+
+
+def test_errors_are_recorded_and_cleared(db: Database, registry: RuleRegistry) -> None:
+    registry.set_error(1, ValueError("no luck"))
+    assert registry.failing() == {1}
+    assert db.query("SELECT error FROM tidings.rules WHERE name = 'a'").rows() == [{"error": "ValueError: no luck"}]
+    registry.set_error(1, None)
+    assert registry.failing() == set()
+
+
+def test_a_rule_that_cannot_be_bound_is_left_out_and_marked(db: Database, registry: RuleRegistry) -> None:
+    db._parts.storage.relations.remove(db._parts.storage.relations.table("log"))
+    db._parts.registry.compiled.forget()
+    assert [r.name for r in registry.rules()] == ["a"]
+    assert registry.failing() == {2}
+
+
+def test_a_rule_by_its_name_or_from_a_text(db: Database, registry: RuleRegistry) -> None:
+    assert registry.find_or_propose("A").id == 1
+    text = f"CREATE RULE c {LOW} {ORDER}"
+    proposed = registry.find_or_propose(text)
+    assert (proposed.id, proposed.name) == (0, "c")
+    assert registry.find_or_propose(text) is proposed
+    assert registry.find("c") is None
+    with pytest.raises(UnknownRule):
+        registry.find_or_propose("SELECT 1")
+
+
+def test_the_cursor_moves(db: Database) -> None:
+    db.sql(f"CREATE RULE late {LOW} DO NOTIFY 'x' WITH (condition = 'detached')")
+    (rule,) = db._parts.registry.rules()
     db.sql("UPDATE stock SET qty = 5 WHERE item = 1")
-    db.sql(f"CREATE RULE late {LOW} {SEEN}")
-    db.sql("UPDATE stock SET qty = 5 WHERE item = 2")
-    assert rows(db, "log") == [("seen", 2)]
-
-
-def test_initial_takes_what_holds(db: Database) -> None:
-    db.sql("UPDATE stock SET qty = 5 WHERE item = 1")
-    db.sql(f"CREATE RULE late {LOW} {SEEN.replace('WITH (', 'WITH (initial, ')}")
-    assert rows(db, "log") == [("seen", 1)]
-    db.sql(f"CREATE RULE later {LOW} DO INSERT INTO orders SELECT item, 1 FROM condition WITH (initial = true)")
+    before = rule.cursor
     db.advance()
-    assert rows(db, "orders") == [(1, 1)]
-
-
-def test_replace_and_drop(db: Database) -> None:
-    db.sql(f"CREATE RULE a {LOW} {SEEN}")
-    with pytest.raises(DuplicateRule):
-        db.sql(f"CREATE RULE A {LOW} {SEEN}")
-    db.sql(f"CREATE RULE IF NOT EXISTS a {LOW} {SEEN}")
-    db.sql(f"CREATE OR REPLACE RULE a {LOW} DO INSERT INTO orders SELECT item, 1 FROM condition {NOW}")
-    db.sql("UPDATE stock SET qty = 5 WHERE item = 1")
-    assert (rows(db, "log"), rows(db, "orders")) == ([], [(1, 1)])
-    db.sql("DROP RULE a; DROP RULE IF EXISTS a")
-    db.sql("UPDATE stock SET qty = 5 WHERE item = 2")
-    assert len(fired(db)) == 1
-    with pytest.raises(UnknownRule):
-        db.sql("DROP RULE a")
-
-
-def test_switches_and_groups(db: Database) -> None:
-    for name in ("a", "b"):
-        db.sql(f"CREATE RULE {name} {LOW} {SEEN.replace('WITH (', 'WITH (group = night, ')}")
-    db.sql("DISABLE GROUP night; UPDATE stock SET qty = 5 WHERE item = 1; ENABLE RULE b")
-    db.sql("UPDATE stock SET qty = 5 WHERE item = 2")
-    assert fired(db) == [("b", 1)]
-    with pytest.raises(UnknownRule):
-        db.sql("ENABLE GROUP day")
-
-
-def test_effective_and_expires(db: Database, clock: ManualClock) -> None:
-    times = "effective = '1970-01-01 00:00:10', expires = '1970-01-01 00:00:20'"
-    db.sql(f"CREATE RULE a {LOW} {SEEN.replace('WITH (', f'WITH ({times}, ')}")
-    for item, second in ((3, 5), (4, 15), (5, 25)):
-        clock.set(second * 1_000_000)
-        db.sql(f"INSERT INTO lim VALUES ({item}, 10); INSERT INTO stock VALUES ({item}, 1)")
-    assert rows(db, "log") == [("seen", 4)]
-
-
-def test_activations_are_rows(db: Database) -> None:
-    db.sql(f"CREATE RULE watch (i INT, least INT) WHEN SELECT item FROM stock WHERE item = i AND qty < least {SEEN}")
-    db.sql("UPDATE stock SET qty = 50")
-    assert fired(db) == []
-    db.sql("ACTIVATE RULE watch(1, 60); ACTIVATE RULE watch(2, 20); ACTIVATE RULE watch(2, 20)")
-    assert fired(db) == []
-    assert rows(db, "activations_of_watch") == [(1, 60), (2, 20)]
-    assert db.query("SELECT activations FROM tidings.rules").rows() == [{"activations": 2}]
-    db.sql("UPDATE stock SET qty = 10")
-    assert rows(db, "log") == [("seen", 2)]
-    db.sql("DEACTIVATE RULE watch(2, 20); UPDATE stock SET qty = 100; UPDATE stock SET qty = 10")
-    assert rows(db, "log") == [("seen", 1), ("seen", 2)]
-    db.sql("DROP RULE watch")
-    with pytest.raises(UnknownRelation):
-        db.query("SELECT * FROM activations_of_watch")
-
-
-def test_activations_that_take_what_holds(db: Database) -> None:
-    with_initial = SEEN.replace("WITH (", "WITH (initial, ")
-    db.sql(
-        f"CREATE RULE watch (i INT) WHEN SELECT item FROM stock WHERE item = i {with_initial}; ACTIVATE RULE watch(2)"
-    )
-    assert rows(db, "log") == [("seen", 2)]
-
-
-def test_one_query_for_all_activations(db: Database) -> None:
-    db.sql(f"CREATE RULE watch (i INT) WHEN SELECT item FROM stock WHERE item = i AND qty < 50 {SEEN}")
-    with db.transaction() as tx:
-        tx.insert("activations_of_watch", [(n,) for n in range(1000)])
-    db.sql("UPDATE stock SET qty = 5")
-    assert fired(db) == [("watch", 2)]
-
-
-def test_a_rule_says_which_activation_it_fires_for(db: Database) -> None:
-    db.sql(f"""
-        CREATE RULE watch (least INT) WHEN SELECT item FROM stock WHERE qty < least
-          DO INSERT INTO orders SELECT item, least FROM condition {NOW};
-        ACTIVATE RULE watch(10); ACTIVATE RULE watch(20); UPDATE stock SET qty = 5 WHERE item = 1
-    """)
-    assert rows(db, "orders") == [(1, 10), (1, 20)]
-
-
-@pytest.mark.parametrize(
-    ("text", "error", "shown"),
-    [
-        ("CREATE RULE a WHEN SELECT colour FROM stock DO RAISE 'x'", UnknownColumn, "colour"),
-        ("CREATE RULE a WHEN SELECT item FROM nothing DO RAISE 'x'", UnknownRelation, "nothing"),
-        ("CREATE RULE a (item INT) WHEN SELECT qty FROM stock WHERE item = 3 DO RAISE 'x'", AmbiguousColumn, "item"),
-        ("CREATE RULE a (i INT) WHEN SELECT count(*) AS n FROM stock WHERE item = i DO RAISE 'x'", InvalidRule, None),
-        ("CREATE RULE a WHEN SELECT item FROM stock DO INSERT INTO nothing SELECT 1", UnknownRelation, None),
-        ("CREATE RULE a WHEN SELECT item FROM stock DO CALL p(colour)", UnknownColumn, "colour"),
-        ("CREATE RULE a WHEN SELECT old.colour FROM CHANGES(stock) DO RAISE 'x'", UnknownColumn, "old.colour"),
-        ("CREATE RULE a WHEN SELECT old.item FROM CHANGES(nothing) DO RAISE 'x'", UnknownRelation, "nothing"),
-        ("CREATE RULE a WHEN SELECT old.item FROM CHANGES(low, colour) DO RAISE 'x'", UnknownColumn, "colour"),
-        ("CREATE RULE a WHEN SELECT item FROM stock DO RAISE 'x' WITH (key = colour)", UnknownColumn, "a"),
-        ("CREATE RULE a WHEN SELECT id FROM tidings.firings DO RAISE 'x'", InvalidRule, "a"),
-        ("CREATE VIEW v AS SELECT id FROM tidings.firings", UnsupportedStatement, None),
-        ("CREATE RULE a WHEN SELECT item FROM stock WHERE DO RAISE 'x'", InvalidSyntax, None),
-        ("CREATE RULE a WHEN SELECT item FROM stock", InvalidSyntax, None),
-        ("CREATE RULE a WHEN SELECT item FROM stock DO SELECT 1", InvalidSyntax, "SELECT"),
-        ("CREATE RULE a ON UPDATE stock WHEN SELECT item FROM stock DO RAISE 'x'", InvalidSyntax, "UPDATE"),
-        ("CREATE RULE a WHEN SELECT item FROM stock DO RAISE 'x' AND MORE", InvalidSyntax, "AND"),
-    ],
-)
-def test_what_is_refused_and_where(db: Database, text: str, error: type[Exception], shown: str | None) -> None:
-    before = "CREATE VIEW before AS SELECT item FROM stock;\n  "
-    with pytest.raises(error) as refused:
-        db.sql(before + text)
-    if shown is not None:
-        at = refused.value.place  # type: ignore[attr-defined]
-        assert at is not None
-        assert at.text[at.start : at.end] == shown
-        assert at.text == before + text
-    assert db.query("SELECT name FROM tidings.rules").rows() == []
+    assert rule.cursor == db._parts.registry.record("late").until == db.time > before

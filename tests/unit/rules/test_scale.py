@@ -52,13 +52,13 @@ def shop(request: pytest.FixtureRequest) -> Iterator[Database]:
 def asked(shop: Database, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The queries that the engine is given."""
     texts: list[str] = []
-    fetch = shop._backend.fetch
+    fetch = shop._parts.backend.fetch
 
     def noted(text: str, *more: Any, **named: Any) -> Any:
         texts.append(text)
         return fetch(text, *more, **named)
 
-    monkeypatch.setattr(shop._backend, "fetch", noted)
+    monkeypatch.setattr(shop._parts.backend, "fetch", noted)
     return texts
 
 
@@ -76,13 +76,13 @@ def write_rules(db: Database, count: int) -> None:
 def test_rules_of_twenty_shapes_are_twenty_queries(shop: Database, asked: list[str]) -> None:
     count = 60
     write_rules(shop, count)
-    assert len({id(s) for s in shop._registry.shapes().values()}) == 20
+    assert len({id(s) for s in shop._parts.registry.shapes().values()}) == 20
     asked.clear()
     with shop.transaction() as tx:
         tx.insert("stock", [(1, "item 3", 4), (3, "item 9", 30)])
     assert len(asked) == 20
     together = sorted(fired(shop))
-    shop._registry._shapes = {}
+    shop._parts.registry._shapes = {}
     asked.clear()
     with shop.transaction() as tx:
         tx.insert("stock", [(1, "item 3", 4), (3, "item 9", 30)])

@@ -25,7 +25,7 @@ from tidings.errors import (
 
 def states(db: Database) -> list[tuple[str, list[Any]]]:
     """How firings stand, and their items."""
-    return [(f.state, f.rows.column("item").to_pylist()) for f in db._registry.store.firings()]
+    return [(f.state, f.rows.column("item").to_pylist()) for f in db._parts.registry.store.firings()]
 
 
 def silences(db: Database) -> list[tuple[Any, ...]]:

@@ -16,6 +16,7 @@ from tidings.engine.backend import Backend
 from tidings.engine.duckdb import DuckDB
 from tidings.errors import EngineFailed
 from tidings.store.fold import FoldPolicy
+from tidings.store.relation.log_range import LogRange
 from tidings.store.relation.table import Table
 
 
@@ -28,13 +29,13 @@ def path(tmp_path: Path) -> Path:
 def db(path: Path) -> Iterator[Database]:
     """A table in a folder that is folded when three rows are logged."""
     with tidings.open(path, engine="duckdb", clock=ManualClock(1)) as database:
-        database._folding.policy = FoldPolicy(2, 0.0)
+        database._parts.folding.policy = FoldPolicy(2, 0.0)
         database.sql("CREATE TABLE t (x INT, s STRING)")
         yield database
 
 
 def table(db: Database) -> Table:
-    return db._relations.table("t")
+    return db._parts.relations.table("t")
 
 
 def put(db: Database, *values: int) -> None:
@@ -49,11 +50,11 @@ def numbers(db: Database) -> list[int]:
 def test_a_log_that_has_grown_is_folded(db: Database) -> None:
     put(db, 1)
     put(db, 2)
-    assert not db._folding.running
+    assert not db._parts.folding.running
     put(db, 3)
-    assert db._folding.running == {table(db).id}
-    db._folding._settle()
-    assert (table(db).since_base(), table(db).base_size, table(db).base_time) == (0, 3, 3)
+    assert db._parts.folding.running == {table(db).id}
+    db._parts.folding._settle()
+    assert (table(db).history.since_base(), table(db).base_size, table(db).base_time) == (0, 3, 3)
     assert numbers(db) == [1, 2, 3]
 
 
@@ -94,9 +95,9 @@ def test_commits_go_on_while_a_fold_is_under_way(db: Database, slow: Slow) -> No
     assert numbers(db) == [2, 3, 4]
     assert table(db).base is None
     slow.go.set()
-    db._folding._settle()
+    db._parts.folding._settle()
     assert slow.thread == "tidings-fold"
-    assert (table(db).base_time, table(db).base_size, table(db).since_base()) == (1, 3, 2)
+    assert (table(db).base_time, table(db).base_size, table(db).history.since_base()) == (1, 3, 2)
     assert numbers(db) == [2, 3, 4]
     assert [(c.row["x"], c.time, c.weight) for c in db.changes("t", per_commit=True).rows()] == [
         (1, 1, 1),
@@ -113,7 +114,7 @@ def test_closing_waits_and_adopts(db: Database, slow: Slow, path: Path) -> None:
     slow.go.set()
     db.close()
     with tidings.open(path, engine="duckdb") as again:
-        assert (table(again).base_size, table(again).since_base()) == (3, 0)
+        assert (table(again).base_size, table(again).history.since_base()) == (3, 0)
 
 
 def test_closing_begins_nothing(db: Database, slow: Slow, path: Path) -> None:
@@ -126,26 +127,26 @@ def test_closing_begins_nothing(db: Database, slow: Slow, path: Path) -> None:
     db.close()
     with tidings.open(path, engine="duckdb") as again:
         assert table(again).base_size == 3
-        assert again._relations.table("u").since_base() in (0, 5)
+        assert again._parts.relations.table("u").history.since_base() in (0, 5)
         assert len(again.query("u")) == 5
 
 
 def test_rows_with_maps_and_repeated_rows(path: Path) -> None:
     with tidings.open(path, engine="duckdb", clock=ManualClock(1)) as db:
         db.sql("CREATE TABLE m (x INT, m MAP<STRING, INT>); CREATE TABLE t (x INT, s STRING)")
-        db._folding.policy = FoldPolicy(0, 0.0)
+        db._parts.folding.policy = FoldPolicy(0, 0.0)
         for change in (1, -1, 3, -1, 2):
             with db.transaction() as tx:
                 act = tx.insert if change > 0 else tx.delete
                 act("t", [(1, "a")] * abs(change) + [(None, None)] * abs(change))
                 act("m", [{"x": 1, "m": [("k", 1)]}] * abs(change))
-            db._folding._settle()
+            db._parts.folding._settle()
         assert sorted(map(str, db.query("t").rows())) == sorted(
             map(str, [{"x": 1, "s": "a"}] * 4 + [{"x": None, "s": None}] * 4)
         )
         assert db.query("m").rows() == [{"x": 1, "m": [("k", 1)]}] * 4
-        assert not db._folding.failures
-        assert table(db).since_base() == 0
+        assert not db._parts.folding.failures
+        assert table(db).history.since_base() == 0
 
 
 def test_a_dropped_table_has_no_use_for_its_fold(db: Database, slow: Slow, path: Path) -> None:
@@ -153,8 +154,8 @@ def test_a_dropped_table_has_no_use_for_its_fold(db: Database, slow: Slow, path:
     db.sql("DROP TABLE t; CREATE TABLE t (x INT, s STRING)")
     put(db, 9)
     slow.go.set()
-    db._folding._settle()
-    assert not db._folding.failures
+    db._parts.folding._settle()
+    assert not db._parts.folding.failures
     assert numbers(db) == [9]
     assert list((path / "base").rglob("*.parquet")) == []
 
@@ -163,11 +164,11 @@ def test_a_view_that_began_anew_has_no_use_for_its_fold(db: Database, slow: Slow
     db.sql("CREATE MATERIALIZED VIEW v AS SELECT x FROM t")
     put(db, 1, 2, 3)
     db.advance()
-    db._scheduler.fill(db._relations.stored()[0], db.time)
+    db._parts.scheduler.fill(db._parts.relations.stored()[0], db.time)
     slow.go.set()
-    db._folding._settle()
+    db._parts.folding._settle()
     assert sorted(r["x"] for r in db.query("v").rows()) == [1, 2, 3]
-    assert not db._folding.failures
+    assert not db._parts.folding.failures
 
 
 class Broken(DuckDB):
@@ -183,16 +184,16 @@ def test_a_fold_that_fails_is_told_and_tried_again_later(
     monkeypatch.setattr(DuckDB, "sibling", lambda self: Broken())
     with caplog.at_level(logging.WARNING):
         put(db, 1, 2, 3)
-        db._folding._settle()
+        db._parts.folding._settle()
     assert "t could not be folded" in caplog.text
     (status,) = db.status().tables
     assert "the disk is full" in (status.error or "")
     put(db, 4)
-    assert not db._folding.running, "not again at once"
+    assert not db._parts.folding.running, "not again at once"
     assert numbers(db) == [1, 2, 3, 4]
     put(db, 5, 6)
-    assert db._folding.running
-    db._folding._settle()
+    assert db._parts.folding.running
+    db._parts.folding._settle()
     assert db.fold() == 1
     (status,) = db.status().tables
     assert (status.error, status.logged, status.rows) == (None, 0, 6)
@@ -200,9 +201,9 @@ def test_a_fold_that_fails_is_told_and_tried_again_later(
 
 def test_rows_of_folded_entries_are_let_go(db: Database) -> None:
     put(db, 1, 2, 3)
-    db._folding._settle()
-    log = table(db)._log
-    assert log.at_hand((0, 0), log.end) is None
+    db._parts.folding._settle()
+    log = table(db).entry_log
+    assert LogRange(log, (0, 0), log.end).rows_in_memory() is None
     assert sorted(r["x"] for r in db.query("t", as_of=0).rows()) == []
     assert len(db.changes("t")) == 3
 
@@ -215,17 +216,15 @@ def test_a_log_of_many_entries_becomes_one(path: Path, at_once: bool) -> None:
         with tidings.open(path, engine="duckdb", read_only=True) as reader:
             for number in range(1, 21):
                 if number == 20 and not at_once:
-                    db._folding.policy = FoldPolicy(2, 0.0)
+                    db._parts.folding.policy = FoldPolicy(2, 0.0)
                 clock.set(number)
                 put(db, number)
                 if number == 10:
                     assert numbers(reader) == list(range(1, 11))
-            db.fold() if at_once else db._folding._settle()
+            db.fold() if at_once else db._parts.folding._settle()
             assert numbers(reader) == list(range(1, 21))
             assert [len(reader.query("t", as_of=n)) for n in range(21)] == list(range(21))
-        journal = db._storage.journal
-        assert journal is not None
-        (facts,) = journal.logged(table(db).id)
+        (facts,) = db._parts.storage.journal.contents.log_facts(table(db).id)
         assert (facts.first, facts.last, facts.rows, facts.growth, facts.loses) == (1, 20, 20, 20, False)
         put(db, 21)
     with tidings.open(path, engine="duckdb", clock=clock) as db:
@@ -242,22 +241,22 @@ def test_rows_come_from_the_catalog_after_opening(path: Path) -> None:
         with db.transaction() as tx:
             tx.delete("t", [(2, "2")])
     with tidings.open(path, engine="duckdb", clock=ManualClock(1)) as db:
-        db._folding.policy = FoldPolicy(2, 0.0)
+        db._parts.folding.policy = FoldPolicy(2, 0.0)
         assert numbers(db) == [1, 3]
-        db._folding._settle()
-        assert (table(db).base_size, table(db).since_base()) == (2, 0)
+        db._parts.folding._settle()
+        assert (table(db).base_size, table(db).history.since_base()) == (2, 0)
 
 
 def test_in_memory_folds_are_at_once() -> None:
     with tidings.open(engine="duckdb", clock=ManualClock(1)) as db:
-        db._folding.policy = FoldPolicy(2, 0.0)
+        db._parts.folding.policy = FoldPolicy(2, 0.0)
         db.sql("CREATE TABLE t (x INT, s STRING)")
         put(db, 1, 2, 3)
         put(db, 4)
-        assert (table(db).base_size, table(db).since_base()) == (3, 1)
-        db._folding.policy = FoldPolicy(2, 0.0, in_memory=2)
+        assert (table(db).base_size, table(db).history.since_base()) == (3, 1)
+        db._parts.folding.policy = FoldPolicy(2, 0.0, in_memory=2)
         put(db, 5, 6, 7)
-        assert table(db).since_base() == 4
+        assert table(db).history.since_base() == 4
         assert db.fold() == 1
         assert (table(db).base_size, numbers(db)) == (7, [1, 2, 3, 4, 5, 6, 7])
         assert sorted(r["x"] for r in db.query("t", as_of=1).rows()) == [1, 2, 3]
@@ -308,13 +307,13 @@ def test_sorted_by_lasts(path: Path) -> None:
         put(db, 0)
     with tidings.open(path, engine="duckdb", clock=ManualClock(1)) as db:
         db.fold()
-        (file,) = db._storage.snapshots[table(db).id].base.files
+        (file,) = db._parts.storage.snapshots.files[table(db).id].record.files
         assert (file.low, file.high) == ("0", "c")
 
 
 def test_a_sibling_reads_the_same_files(db: Database) -> None:
     put(db, 1, 2, 3)
-    db._folding._settle()
-    sibling: Backend = db._backend.sibling()
-    db._storage.snapshots[table(db).id].load_into(sibling, "copy")
+    db._parts.folding._settle()
+    sibling: Backend = db._parts.backend.sibling()
+    db._parts.storage.snapshots.files[table(db).id].load_into(sibling, "copy")
     sibling.close()

@@ -83,9 +83,9 @@ def test_few_row_groups_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     with tidings.open(tmp_path / "db", engine="duckdb", clock=ManualClock(1000)) as db:
         db.sql("CREATE TABLE t (k BIGINT PRIMARY KEY, v INT)")
         db.load("t", rows)
-        snapshot = db._storage.snapshots[db._relations.table("t").id]
+        snapshot = db._parts.storage.snapshots.files[db._parts.relations.table("t").id]
         read: set[int] = set()
-        opened = snapshot._opened(snapshot.base.files[0])
+        opened = snapshot._opened(snapshot.record.files[0])
         original = RowGroups._read
 
         def counted(self: RowGroups, group: int, names: list[str]) -> Any:

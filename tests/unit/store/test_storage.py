@@ -13,6 +13,7 @@ import pytest
 import tidings
 from tidings import Database, ManualClock, errors
 from tidings.store.catalog import schema
+from tidings.store.catalog.catalog_journal import CatalogJournal
 
 HOUR = 3_600_000_000
 
@@ -77,9 +78,7 @@ def test_files_are_below_the_folder_and_nowhere_else(path: Path) -> None:
         many(db, 10_000)
         db.fold()
         assert {p.name for p in path.iterdir()} >= {"catalog.sqlite", "lock", "log", "base"}
-        journal = db._storage.journal
-        assert journal is not None
-        assert journal.files() == {
+        assert db._parts.storage.journal.contents.files() == {
             p.relative_to(path).as_posix() for d in ("log", "base") for p in (path / d).rglob("*.parquet")
         }
 
@@ -122,8 +121,10 @@ def test_a_catalog_that_is_none(path: Path) -> None:
 
 def test_a_writer_that_is_no_longer_the_writer(made: Path) -> None:
     with opened(made) as stale:
-        assert stale._storage.lock is not None
-        stale._storage.lock.release()
+        journal = stale._parts.storage.journal
+        assert isinstance(journal, CatalogJournal)
+        assert journal.lock is not None
+        journal.lock.release()
         with opened(made) as present:
             with pytest.raises(errors.StaleWriter):
                 put(stale, 9)
@@ -202,7 +203,7 @@ def test_a_damaged_log_file_is_named(path: Path, harm: Callable[[Path], None]) -
 def test_a_damaged_snapshot_file_is_named(path: Path, harm: Callable[[Path], None]) -> None:
     with opened(path) as db:
         db.sql("CREATE TABLE t (x INT); CREATE TABLE u (x INT); INSERT INTO u VALUES (1); INSERT INTO t VALUES (1)")
-        db._storage.fold(db._relations.table("t"))
+        db._parts.storage.snapshots.fold(db._parts.relations.table("t"), merge=False)
     file = only_file(path, "base")
     harm(file)
     with opened(path) as db:

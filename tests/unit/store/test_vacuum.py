@@ -40,8 +40,7 @@ def files(path: Path) -> set[str]:
 
 
 def named(db: Database) -> set[str]:
-    assert db._storage.journal is not None
-    return db._storage.journal.files()
+    return db._parts.storage.journal.contents.files()
 
 
 def test_replaced_snapshots_and_forgotten_logs(db: Database, path: Path) -> None:

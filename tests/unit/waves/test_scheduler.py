@@ -1,4 +1,4 @@
-"""Stored views follow what they read: in order, when they are read, and after something went wrong."""
+"""Waves over stored views: what they read, up to which instant, and what they tell of the past."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import tidings
-from tidings import Database, ManualClock, errors
+from tidings import Database, ManualClock
 from tidings.store.relation.view import StoredView
 
 SECOND = 1_000_000
@@ -28,7 +28,7 @@ def db(clock: ManualClock) -> Iterator[Database]:
 
 
 def view(db: Database, name: str) -> StoredView:
-    return next(v for v in db._relations.stored() if v.name == name)
+    return next(v for v in db._parts.relations.stored() if v.name == name)
 
 
 def rows(db: Database, text: str, as_of: int | None = None) -> list[tuple[Any, ...]]:
@@ -97,37 +97,6 @@ def test_an_instant_in_the_future_is_not_reached(db: Database) -> None:
     assert told(db, "per_k") == told(db, PER_K)
 
 
-def test_a_name_is_free_again_after_drop(db: Database) -> None:
-    db.sql(f"CREATE MATERIALIZED VIEW per_k AS {PER_K}; INSERT INTO t VALUES (1, 2)")
-    db.advance()
-    db.sql("DROP VIEW per_k; CREATE MATERIALIZED VIEW per_k AS SELECT k FROM t")
-    assert rows(db, "per_k") == [(1,)]
-    db.sql("DROP MATERIALIZED VIEW per_k")
-    with pytest.raises(errors.TidingsError):
-        db.query("SELECT * FROM per_k")
-
-
-def test_what_is_read_cannot_be_dropped(db: Database) -> None:
-    db.sql("CREATE MATERIALIZED VIEW a AS SELECT k FROM t; CREATE MATERIALIZED VIEW b AS SELECT k FROM a")
-    for statement in ("DROP TABLE t", "DROP VIEW a"):
-        with pytest.raises(errors.DependentObjects):
-            db.sql(statement)
-
-
-def test_if_not_exists(db: Database) -> None:
-    db.sql("CREATE MATERIALIZED VIEW a AS SELECT k FROM t")
-    db.sql("CREATE MATERIALIZED VIEW IF NOT EXISTS a AS SELECT x FROM t")
-    assert [c.name for c in view(db, "a").columns] == ["k"]
-    with pytest.raises(errors.DuplicateRelation):
-        db.sql("CREATE MATERIALIZED VIEW a AS SELECT x FROM t")
-
-
-def test_a_list_of_columns(db: Database) -> None:
-    db.sql(f"CREATE MATERIALIZED VIEW per_k (place, pieces, total) AS {PER_K}; INSERT INTO t VALUES (1, 2)")
-    assert db.query("per_k").rows()[0].keys() == {"place", "pieces", "total"}
-    assert view(db, "per_k").groupings
-
-
 def test_two_levels_of_groups(db: Database) -> None:
     query = f"SELECT n, count(*) AS groups FROM ({PER_K}) AS g GROUP BY n"
     db.sql(f"CREATE MATERIALIZED VIEW by_size AS {query}")
@@ -162,81 +131,6 @@ def test_a_strict_view_goes_on_where_it_need_not_recompute(db: Database) -> None
     assert rows(db, "per_k") == [(1, 1, 2)]
 
 
-CAST = "SELECT CAST(s AS INT) AS n FROM texts"
-
-
-def insert(db: Database, *texts: str) -> int:
-    with db.transaction() as tx:
-        tx.insert("texts", [(s,) for s in texts])
-    return db.time
-
-
-def remove(db: Database, *texts: str) -> int:
-    with db.transaction() as tx:
-        tx.delete("texts", [(s,) for s in texts])
-    return db.time
-
-
-def test_a_wave_that_fails_leaves_a_view_where_it_was(db: Database) -> None:
-    db.sql(f"CREATE MATERIALIZED VIEW numbers AS {CAST}")
-    good = insert(db, "1")
-    db.advance()
-    insert(db, "x")
-    for _ in range(2):
-        with pytest.raises(errors.EngineFailed):
-            db.query("numbers")
-        assert (view(db, "numbers").since, view(db, "numbers").until) == (0, good)
-    assert rows(db, "numbers", as_of=good) == [(1,)]
-
-
-def test_after_a_repair_a_view_goes_on(db: Database) -> None:
-    db.sql(
-        f"CREATE MATERIALIZED VIEW numbers AS {CAST}; CREATE MATERIALIZED VIEW total AS SELECT sum(n) AS n FROM numbers"
-    )
-    good = insert(db, "1")
-    db.advance()
-    insert(db, "x")
-    db.advance()
-    status = db.status().view("numbers")
-    assert (status.failed, status.position, status.pending) == (True, good, 1)
-    assert "x" in str(status.error)
-    assert db.status().view("total").failed
-    repaired = remove(db, "x")
-    assert (rows(db, "numbers"), rows(db, "total")) == ([(1,)], [(1,)])
-    insert(db, "2")
-    assert told(db, "numbers", repaired) == [("(2,)", db.time, 1)]
-    assert told(db, "numbers", 0, good) == [("(1,)", good, 1)]
-    assert rows(db, "total") == [(3,)]
-    assert not any(v.failed for v in db.status().views)
-    with pytest.raises(errors.EngineFailed):
-        db.changes("numbers", 0)
-
-
-def test_one_that_fails_does_not_hold_up_others(db: Database) -> None:
-    db.sql(f"CREATE MATERIALIZED VIEW numbers AS {CAST}; CREATE MATERIALIZED VIEW per_k AS {PER_K}")
-    insert(db, "x")
-    db.advance()
-    assert view(db, "per_k").until == db.time
-    assert [v.failed for v in db.status().views] == [True, False]
-
-
-def test_a_strict_view_does_not_begin_anew(db: Database) -> None:
-    db.sql(f"CREATE MATERIALIZED VIEW numbers WITH (refresh = 'incremental strict') AS {CAST}")
-    insert(db, "x")
-    remove(db, "x")
-    with pytest.raises(errors.EngineFailed):
-        db.query("numbers")
-
-
-def test_a_view_without_an_answer_is_not_stored(db: Database) -> None:
-    insert(db, "x")
-    with pytest.raises(errors.EngineFailed):
-        db.sql(f"CREATE MATERIALIZED VIEW numbers AS {CAST}")
-    remove(db, "x")
-    db.sql(f"CREATE MATERIALIZED VIEW numbers AS {CAST}")
-    assert rows(db, "numbers") == []
-
-
 def test_rows_loaded_below_a_stored_view(db: Database) -> None:
     db.sql(
         f"CREATE MATERIALIZED VIEW per_k AS {PER_K}; CREATE MATERIALIZED VIEW total AS SELECT sum(s) AS s FROM per_k"
@@ -256,8 +150,3 @@ def test_many_instants_since_a_table_was_made_are_no_reason_to_recompute(db: Dat
         db.sql(f"INSERT INTO t VALUES ({n}, 1), (0, 1)")
     assert "stored-aggregate merge" in db.explain("per_k", 0)
     assert told(db, "per_k") == told(db, PER_K)
-
-
-def test_a_name_with_a_number_sign_is_a_name(db: Database) -> None:
-    db.sql(f"CREATE MATERIALIZED VIEW per_k AS {PER_K}; CREATE TABLE `per_k#` (a INT); INSERT INTO `per_k#` VALUES (1)")
-    assert rows(db, "SELECT a FROM `per_k#`") == [(1,)]

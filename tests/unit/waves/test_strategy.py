@@ -98,7 +98,7 @@ def test_a_strict_stored_view_stays_where_it_is(db: tidings.Database) -> None:
     db.sql("CREATE MATERIALIZED VIEW top WITH (refresh = 'incremental strict') AS SELECT x FROM t ORDER BY x LIMIT 3")
     changed(db)
     assert db.advance() == db.time
-    db._scheduler.planner.only = Strategy.RECOMPUTE
+    db._parts.scheduler.planner.only = Strategy.RECOMPUTE
     changed(db)
     with pytest.raises(errors.RecomputeRefused):
         db.query("top")
@@ -106,4 +106,4 @@ def test_a_strict_stored_view_stays_where_it_is(db: tidings.Database) -> None:
 
 def test_an_unknown_strategy_is_refused() -> None:
     with pytest.raises(errors.UnknownStrategy):
-        tidings.open(engine="duckdb", strategy="fast")
+        tidings.open(engine="duckdb", strategy="fast")  # type: ignore[arg-type]

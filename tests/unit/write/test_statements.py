@@ -132,7 +132,7 @@ def test_update_to_the_same_is_no_change(shop: Database) -> None:
 
 
 def test_now_is_the_statement_s_instant(shop: Database) -> None:
-    shop._clock.set(5_000_000)  # type: ignore[attr-defined]
+    shop._parts.clock.set(5_000_000)  # type: ignore[attr-defined]
     shop.sql("UPDATE stock SET seen = now() WHERE item < 3")
     assert {r["seen"] for r in shop.query("SELECT seen FROM stock WHERE item < 3").rows()} == {
         datetime(1970, 1, 1, 0, 0, 5, tzinfo=UTC)
@@ -154,7 +154,7 @@ def test_defaults_that_move(shop: Database) -> None:
         "CREATE TABLE d (a INT, at TIMESTAMP DEFAULT now(), day DATE DEFAULT current_date(), u STRING DEFAULT 'ä')"
     )
     for second in (2, 3):
-        shop._clock.set(second * 1_000_000)  # type: ignore[attr-defined]
+        shop._parts.clock.set(second * 1_000_000)  # type: ignore[attr-defined]
         shop.sql(f"INSERT INTO d (a) VALUES ({second})")
     found = shop.query("SELECT a, second(at) AS s, u FROM d").rows()
     assert sorted((r["a"], r["s"], r["u"]) for r in found) == [(2, 2, "ä"), (3, 3, "ä")]

@@ -50,17 +50,17 @@ def crossing(node: During, rows: Versioned) -> Versioned:
     near = exp.or_(*(_inside(i, types) for i in node.instants), copy=False)
     moments = _moments(node, rows.over(Filter(rows.plan, (exp.Paren(this=near),))), node.instants)
     at = column(_alias(node), _AT)
-    kept = Filter(moments, (exp.GT(this=at, expression=SINCE.copy()), exp.LTE(this=at, expression=UNTIL.copy())))
-    return _weighed(node, kept, _difference(node, at))
+    crossed = Filter(moments, (exp.GT(this=at, expression=SINCE.copy()), exp.LTE(this=at, expression=UNTIL.copy())))
+    return _weighed(node, crossed, _difference(node, at))
 
 
 def changed(node: During, rows: Versioned) -> Versioned:
     """Changed rows: at their own instants, and at those that follow in the batch."""
     at, arrival = column(_alias(node), _AT), column(_alias(node), TIME)
     moments = _moments(node, rows, (arrival, *node.instants))
-    kept = Filter(moments, (exp.GTE(this=at, expression=arrival), exp.LTE(this=at, expression=UNTIL.copy())))
+    later = Filter(moments, (exp.GTE(this=at, expression=arrival), exp.LTE(this=at, expression=UNTIL.copy())))
     first = exp.EQ(this=at, expression=arrival)
-    return _weighed(node, kept, exp.If(this=first, true=_holds(node, at), false=_difference(node, at)))
+    return _weighed(node, later, exp.If(this=first, true=_holds(node, at), false=_difference(node, at)))
 
 
 def _inside(instant: Expression, types: dict[tuple[str, str], str]) -> Expression:

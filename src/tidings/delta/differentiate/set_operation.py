@@ -18,8 +18,8 @@ def lift(node: SetOperation) -> Lifted:
     def apply(inputs: list[Relation], versions: Relation) -> Relation:
         sides = []
         for scan, rows in zip((left, right), inputs, strict=True):
-            own = (*(column(scan.alias, c.name) for c in scan.columns), *(column(scan.alias, c.name) for c in VERSION))
-            items = (Item(c.name, c.type, e) for c, e in zip(columns, own, strict=True))
+            row = (*(column(scan.alias, c.name) for c in scan.columns), *(column(scan.alias, c.name) for c in VERSION))
+            items = (Item(c.name, c.type, e) for c, e in zip(columns, row, strict=True))
             sides.append(Project(rows, f"{scan.alias}_side", tuple(items)))
         return replace(node, left=sides[0], right=sides[1], columns=columns)
 

@@ -39,14 +39,18 @@ def _pairs(node: OuterJoin | SemiJoin, left: Scan, right: Scan) -> list[tuple[Ex
         sides = equality(condition)
         if sides is None:
             continue
-        one, other = sides[:2]
-        if ref(one) in of and ref(one)[0] == right.alias:  # type: ignore[index]
-            one, other = other, one
-        first, second = ref(one), ref(other)
+        left_side, right_side = sides[:2]
+        if ref(left_side) in of and ref(left_side)[0] == right.alias:  # type: ignore[index]
+            left_side, right_side = right_side, left_side
+        first, second = ref(left_side), ref(right_side)
         if first is None or second is None or first[0] != left.alias or second[0] != right.alias:
             continue
         if types.comparable_as_keys(of[first], of[second]):
-            pairs.append((one, other, of[first]) if of[first] == of[second] else (_wide(one), _wide(other), "bigint"))
+            pairs.append(
+                (left_side, right_side, of[first])
+                if of[first] == of[second]
+                else (_wide(left_side), _wide(right_side), "bigint")
+            )
     return pairs
 
 

@@ -53,16 +53,16 @@ class Context:
     def place(self, node: Expression) -> Place | None:
         return place(self.text, node)
 
-    def alias(self, wanted: str) -> str:
+    def alias(self, preferred: str) -> str:
         """An alias no other node of the plan has."""
-        name = self.fresh(wanted)
+        name = self.fresh(preferred)
         self.used.add(name.lower())
         return name
 
-    def fresh(self, wanted: str) -> str:
+    def fresh(self, preferred: str) -> str:
         """A name that is free, not yet taken."""
-        taken = (f"{wanted}_{n}" for n in range(2, len(self.used) + 3))
-        return wanted if wanted.lower() not in self.used else next(n for n in taken if n.lower() not in self.used)
+        taken = (f"{preferred}_{n}" for n in range(2, len(self.used) + 3))
+        return preferred if preferred.lower() not in self.used else next(n for n in taken if n.lower() not in self.used)
 
     def analyze(self, query: exp.Query, node: Expression) -> tuple[Column, ...]:
         """The analyzer's word on a query; ``node`` is what it stands for in the text."""

@@ -39,5 +39,5 @@ def at_instant(node: Expression, now: int) -> Expression:
         value = cast(exp.Literal.string(moment), type)
         value.meta.update(mention.meta)
         mention.replace(value)
-    own: Expression = whole.expressions[0].pop()
-    return own
+    result: Expression = whole.expressions[0].pop()
+    return result

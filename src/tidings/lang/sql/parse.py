@@ -95,7 +95,7 @@ def after_as(statement: str) -> str:
 
 
 def place(text: str, node: Expression) -> Place | None:
-    """The stretch of text a tree was read from, as far as its tokens tell."""
+    """The part of the text a tree was read from, as far as its tokens tell."""
     marks = [n.meta for n in node.walk() if "start" in n.meta]
     if marks:
         return Place(text, min(m["start"] for m in marks), max(m["end"] for m in marks) + 1)
@@ -114,6 +114,6 @@ def _unclosed(text: str) -> int:
         r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|--[^\n]*|/\*.*?\*/|(?!/\*)[^'\"`]", re.DOTALL
     )
     at = 0
-    while (found := token.match(text, at)) is not None:
-        at = found.end()
+    while (closed := token.match(text, at)) is not None:
+        at = closed.end()
     return min(at, len(text) - 1)

@@ -1,4 +1,4 @@
-"""Gathering: instances that are told together, in one message.
+"""Message groups: instances that are sent together, in one message.
 
     instances    × × ×      ×  ×    ×
     messages     ├────▶ 1   ├────▶        2
@@ -16,75 +16,69 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from tidings.clock import instant
 from tidings.errors import InvalidRule, UnknownColumn, closest
-from tidings.lang.sql.statements.rule import Send
-from tidings.rules.action.run import as_json
+from tidings.lang.sql.statements.action import Send
+from tidings.rules.action.payload import as_json, envelope
 from tidings.rules.rule import Rule
-from tidings.store.rules.message_groups import Compose, Gathered, Pace
-from tidings.store.rules.outbox import Message
+from tidings.store.rules.message_groups import Gathered, Pace
+from tidings.store.rules.messages import Message
 
 
 def check(rule: Rule) -> None:
-    """Refuse to gather what is not sent, and by columns that are not there."""
+    """Refuse groups of a rule that sends nothing, and groups by columns that are not there."""
     gather = rule.options.gather
     if gather is None:
         return
-    if not isinstance(rule.statement.action, Send):
+    if not isinstance(rule.action, Send):
         reason = "what is gathered is sent: by NOTIFY, WEBHOOK, FILE or MAIL"
         raise InvalidRule(rule.statement.place, name=rule.name, reason=reason)
-    names = [f.name for f in rule.plan.fields]
-    for wanted in gather.by:
-        if wanted.lower() not in {n.lower() for n in names}:
-            raise UnknownColumn(rule.statement.place, closest(wanted, names), name=wanted)
+    names = [f.name for f in rule.condition.plan.fields]
+    for column in gather.by:
+        if column.lower() not in {n.lower() for n in names}:
+            raise UnknownColumn(rule.statement.place, closest(column, names), name=column)
 
 
-def gathers(rule: Rule) -> bool:
-    """Whether what a rule has to tell is gathered."""
+def is_grouped(rule: Rule) -> bool:
+    """Whether a rule sends a message per group."""
     return rule.options.gather is not None
 
 
 def pace(rule: Rule) -> Pace:
-    """When messages of a rule's groups are due; one that does not gather any more tells what is left at once."""
+    """When the messages of a rule's groups are due; one without groups sends what is left of them at once."""
     gather = rule.options.gather
     return Pace(0, 0) if gather is None else Pace(gather.wait, gather.interval)
 
 
-def parted(rule: Rule, firing: int, time: int, gone: bool, rows: pa.Table) -> list[Gathered]:
+def by_group(rule: Rule, firing: int, time: int, gone: bool, rows: pa.Table) -> list[Gathered]:
     """The rows of a firing by group, each in the order of the rows."""
     gather = rule.options.gather
     assert gather is not None
-    names = {f.name.lower(): f.name for f in rule.plan.fields}
+    names = {f.name.lower(): f.name for f in rule.condition.plan.fields}
     columns = [names[c.lower()] for c in gather.by]
     places: dict[str, list[int]] = {}
     values = rows.select(columns).to_pylist() if columns else [{}] * rows.num_rows
     for place, row in enumerate(values):
         places.setdefault(as_json(row), []).append(place)
     return [
-        Gathered(rule.name, key, firing, time, gone, rows.take(pa.array(some, pa.int64())))
-        for key, some in places.items()
+        Gathered(rule.name, key, firing, time, gone, rows.take(pa.array(group_places, pa.int64())))
+        for key, group_places in places.items()
     ]
 
 
 @dataclass(frozen=True, slots=True)
-class Composer:
+class MessageComposer:
     """Writes the messages of a rule's groups."""
 
     rule: Rule
 
-    def __call__(self, key: str, due: int, told: Sequence[Gathered]) -> Message:
-        action, when = self.rule.statement.action, self.rule.when
+    def __call__(self, key: str, due: int, gathered: Sequence[Gathered]) -> Message:
+        """The message of a group, from its key, the instant it is due, and what was gathered."""
+        rule, action = self.rule, self.rule.action
         assert isinstance(action, Send)
-        data = {"rule": self.rule.name, "when": when, "group": json.loads(key)}
-        data["firings"] = list(dict.fromkeys(g.firing for g in told))
-        data["rows"] = [row for g in told if not g.gone for row in g.rows.to_pylist()]
-        if self.rule.options.resolved:
-            data["gone"] = [row for g in told if g.gone for row in g.rows.to_pylist()]
-        whole = {"type": f"rule.{self.rule.name}", "timestamp": instant(due).isoformat(), "data": data}
-        text = as_json(whole)
-        return Message(self.rule.name, told[0].firing, action.channel, action.target, text, due)
-
-
-def composed(rule: Rule) -> Compose:
-    """How the messages of a rule's groups are written."""
-    return Composer(rule)
+        data = {"rule": rule.name, "when": rule.when, "group": json.loads(key)}
+        data["firings"] = list(dict.fromkeys(g.firing for g in gathered))
+        data["rows"] = [row for g in gathered if not g.gone for row in g.rows.to_pylist()]
+        if rule.options.resolved:
+            data["gone"] = [row for g in gathered if g.gone for row in g.rows.to_pylist()]
+        text = envelope(rule, due, data)
+        return Message(rule.name, gathered[0].firing, action.channel, action.target, text, due)

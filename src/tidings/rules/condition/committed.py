@@ -1,10 +1,10 @@
-"""Conditions judged over what is committed, each transaction alone.
+"""Judges conditions over what is committed, each transaction alone.
 
-One wave tells the changes of a condition at every instant of a batch.  Where a transaction has to be looked at by
-itself it is made a stretch of its own again, from the log, and judged as if it were open: for ``CHANGES``, for nervous
-rules, and where activations came or went.
+One wave gives the changes of a condition at every instant of a batch.  Where a transaction has to be judged by itself,
+its changes are read from the log as a slice, and judged as if it were open: for ``CHANGES``, for nervous rules, and
+where activations were inserted or deleted.
 
-A signal is gone at the instant after its transaction.  Nobody does anything then, so no rule is judged.
+A signal is gone at the instant after its transaction.  Nothing was done then, so no rule is judged.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from tidings.ir.expression import TIME, WEIGHT
 from tidings.ir.relation import Version
 from tidings.read import in_transaction
-from tidings.rules.condition.evaluate import Judge, instances, told
+from tidings.rules.condition.evaluate import ConditionDelta, firing_rows, instances
 from tidings.rules.condition.transaction_slice import NetEntries, TransactionSlice
 from tidings.rules.event.occurrence import instants
 from tidings.rules.rule import Rule
@@ -26,76 +26,78 @@ from tidings.store.relation.table import Table
 from tidings.waves.scheduler import Scheduler
 
 
-def fired(scheduler: Scheduler, rule: Rule, since: int, until: int) -> Iterator[tuple[int, pa.Table]]:
-    """For what a rule fires in ``(since, until]``, by instant, in order."""
-    relations, event = scheduler.relations, rule.event
-    happened = None if event is None else instants(event, relations, since, until, rule.created)
-    if rule.asks:
-        for at in happened or ():
-            yield at, in_transaction.answer(scheduler, rule.plan, at)
+def firing_rows_by_instant(scheduler: Scheduler, rule: Rule, since: int, until: int) -> Iterator[tuple[int, pa.Table]]:
+    """The rows that a rule fires for in ``(since, until]``, by instant, in order."""
+    relations = scheduler.relations
+    events = None if rule.event is None else instants(rule.event, relations, since, until, rule.record.created)
+    if rule.evaluates_on_event:
+        for at in events or ():
+            yield at, in_transaction.answer(scheduler, rule.condition.plan, at)
         return
-    if happened is not None and not happened:
+    if events is not None and not events:
         return
-    alone = _alone(rule, relations, since, until)
-    found: dict[int, pa.Table] = {}
-    if rule.changes_of is None:
-        found = by_instant(scheduler.delta(rule.name, rule.plan, since, until, net=False))
-    wanted = (found.keys() | alone) - _ends(rule, relations, since, until)
-    for at in sorted(wanted if happened is None else wanted.intersection(happened)):
+    alone = _judged_alone(rule, relations, since, until)
+    deltas: dict[int, pa.Table] = {}
+    if rule.condition.changes_of is None:
+        deltas = by_instant(scheduler.delta(rule.name, rule.condition.plan, since, until, net=False))
+    candidates = (deltas.keys() | alone) - _signal_ends(rule, relations, since, until)
+    for at in sorted(candidates if events is None else candidates.intersection(events)):
         if at in alone:
-            yield at, instances(scheduler, rule, _logged(rule, relations, at), judging(scheduler))
+            yield at, instances(scheduler, rule, _logged_slice(rule, relations, at), condition_delta(scheduler))
         else:
-            yield at, told(rule, found[at])
+            yield at, firing_rows(rule, deltas[at])
 
 
 def by_instant(delta: pa.Table) -> dict[int, pa.Table]:
-    """Changes by the instants they are of."""
+    """Changes by their instants."""
     ordered = delta.take(pc.sort_indices(delta, [(TIME, "ascending")]))
     times = ordered.column(TIME).to_pylist()
     starts = [n for n, time in enumerate(times) if not n or times[n - 1] != time]
     ends = [*starts[1:], len(times)]
-    return {times[a]: ordered.slice(a, b - a) for a, b in zip(starts, ends[: len(starts)], strict=True)}
+    return {times[start]: ordered.slice(start, end - start) for start, end in zip(starts, ends, strict=False)}
 
 
-def _alone(rule: Rule, relations: Relations, since: int, until: int) -> set[int]:
-    """The instants at which a transaction has to be looked at by itself."""
-    if rule.changes_of is not None or (rule.options.nervous and rule.when == "begins"):
-        return {t for table in _tables(rule, relations) for t in table.times(since, until)}
-    if rule.activations is not None and not rule.options.initial:
-        return set(relations.table(rule.activations).times(since, until))
+def condition_delta(scheduler: Scheduler) -> ConditionDelta:
+    """Computes the changes of conditions over slices of what is committed."""
+
+    def delta(
+        rule: Rule, tx_slice: TransactionSlice, before: NetEntries, changes: NetEntries, only_inserted: bool
+    ) -> pa.Table:
+        return in_transaction.delta(scheduler, rule.name, rule.condition.plan, tx_slice.at, before, changes)
+
+    return delta
+
+
+def _judged_alone(rule: Rule, relations: Relations, since: int, until: int) -> set[int]:
+    """The instants whose transactions have to be judged by themselves."""
+    if rule.condition.changes_of is not None or rule.is_nervous:
+        return {time for table in _tables(rule, relations) for time in table.history.times(since, until)}
+    if rule.condition.activations is not None and not rule.options.initial:
+        return set(relations.table(rule.condition.activations).history.times(since, until))
     return set()
 
 
-def _ends(rule: Rule, relations: Relations, since: int, until: int) -> set[int]:
+def _signal_ends(rule: Rule, relations: Relations, since: int, until: int) -> set[int]:
     """The instants at which signals are gone."""
     signals = [table for table in _tables(rule, relations) if table.role == "event"]
-    return {t for table in signals for t in table.times(since, until) if not _came(table, t)}
+    return {time for table in signals for time in table.history.times(since, until) if not _has_inserts(table, time)}
 
 
-def _came(table: Table, at: int) -> bool:
-    return bool(pc.any(pc.greater(_entry(table, at).column(WEIGHT), 0)).as_py())
+def _has_inserts(table: Table, at: int) -> bool:
+    return bool(pc.any(pc.greater(_log_entry(table, at).column(WEIGHT), 0)).as_py())
 
 
 def _tables(rule: Rule, relations: Relations) -> list[Table]:
     return [relations.table(name) for name in rule.influents]
 
 
-def _entry(table: Table, at: int) -> pa.Table:
-    found = table.source(Version.DELTA, at - 1, at).changes
-    assert isinstance(found, pa.Table)
-    return found
+def _log_entry(table: Table, at: int) -> pa.Table:
+    changes = table.source(Version.DELTA, at - 1, at).changes
+    assert isinstance(changes, pa.Table)
+    return changes
 
 
-def _logged(rule: Rule, relations: Relations, at: int) -> TransactionSlice:
-    """A transaction that is committed, as a stretch."""
-    changes: NetEntries = {t.name: entry for t in _tables(rule, relations) if (entry := _entry(t, at)).num_rows}
-    return TransactionSlice((), 0, 0, at - 1, {}, changes)
-
-
-def judging(scheduler: Scheduler) -> Judge:
-    """Judges a stretch of what is committed."""
-
-    def judge(rule: Rule, tx_slice: TransactionSlice, before: NetEntries, changes: NetEntries, came: bool) -> pa.Table:
-        return in_transaction.delta(scheduler, rule.name, rule.plan, tx_slice.at, before, changes)
-
-    return judge
+def _logged_slice(rule: Rule, relations: Relations, at: int) -> TransactionSlice:
+    """A committed transaction as a slice."""
+    entries = {t.name: entry for t in _tables(rule, relations) if (entry := _log_entry(t, at)).num_rows}
+    return TransactionSlice.of_entries(at - 1, {}, entries)

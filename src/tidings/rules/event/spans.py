@@ -1,6 +1,6 @@
 """Composed events: from when to when they happened.
 
-What is composed takes a *span*, from the moment its first part began to the moment its last part ended:
+A composed event takes a *span*, from the moment its first part began to the moment its last part ended:
 
 =========  =======================================================================================
 a OR b     a span of either
@@ -9,11 +9,11 @@ a THEN b   from the beginning of a to the end of b, where a had ended before b b
 =========  =======================================================================================
 
 The parts of an AND or THEN end in one transaction, or with ``WITHIN`` the whole span is no longer than that.  Parts may
-be composed themselves.  A moment is an instant and, in the transaction that is open, a place in what it has done; what
-an earlier transaction did was done at one moment.
+be composed themselves.  A moment is an instant and, in the open transaction, a place in what it has done; everything
+that an earlier transaction did was done at one moment.
 
-Of the spans with one end the one that began last is kept: whatever is composed of another one is composed of it too.
-So there are no more spans than moments, and each composition takes a pass over them.
+Of the spans with the same end only the one that began last matters: whatever can be composed with another one can be
+composed with it too.  So there are no more spans than moments, and each composition takes one pass over them.
 """
 
 from __future__ import annotations
@@ -31,44 +31,63 @@ Moment: TypeAlias = tuple[int, int]
 Spans: TypeAlias = dict[Moment, Moment]
 """The last beginning of each end."""
 
-Plain: TypeAlias = TableEvent | SignalEvent | Every | At
+SimpleEvent: TypeAlias = TableEvent | SignalEvent | Every | At
 """Events that are not composed."""
 
-Find: TypeAlias = Callable[[Plain, bool], Iterable[Moment]]
-"""The moments at which an event happened; what the open transaction did is one moment, or several, step by step."""
+FindMoments: TypeAlias = Callable[[SimpleEvent, bool], Iterable[Moment]]
+"""Finds the moments at which a simple event happened.
+
+If the second argument is true, each statement of the open transaction is a moment of its own; else the slice that is
+judged is one moment, and what was done before it is another.
+"""
 
 
-def spans(event: Event, find: Find, stepwise: bool = False) -> Spans:
-    """The spans of an event; only the parts of a THEN are looked for step by step."""
+def spans(event: Event, moments: FindMoments, by_statement: bool = False) -> Spans:
+    """The spans of an event; only the parts of a THEN are looked for statement by statement."""
     match event:
         case TableEvent() | SignalEvent() | Every() | At():
-            return {moment: moment for moment in find(event, stepwise)}
+            return {moment: moment for moment in moments(event, by_statement)}
         case Or(parts=parts):
-            found: Spans = {}
-            for one in parts:
-                for end, begin in spans(one, find, stepwise).items():
-                    found[end] = max(begin, found.get(end, begin))
-            return found
+            return _either([spans(part, moments, by_statement) for part in parts])
         case And(parts=parts, within=within):
-            several = [_Sorted(spans(one, find, stepwise)) for one in parts]
-            found = {}
-            for end in {end for one in several for end in one.ends}:
-                begins = [one.last(end, alone=within is None) for one in several]
-                known = [begin for begin in begins if begin is not None]
-                if len(known) == len(begins):
-                    found[end] = min(known)
-            return _short(found, within)
+            return _short(_both([spans(part, moments, by_statement) for part in parts], within), within)
         case Then(parts=parts, within=within):
-            found = spans(parts[0], find, True)
-            for one in parts[1:]:
-                before, found = _Sorted(found), {}
-                for end, begin in spans(one, find, True).items():
-                    first = before.last(begin, alone=within is None, earlier=True, of=end[0])
-                    if first is not None:
-                        found[end] = first
-            return _short(found, within)
+            return _short(_in_order([spans(part, moments, True) for part in parts], within), within)
         case _:
             assert_never(event)
+
+
+def _either(parts: list[Spans]) -> Spans:
+    """The spans of an OR: those of each part."""
+    latest: Spans = {}
+    for part in parts:
+        for end, begin in part.items():
+            latest[end] = max(begin, latest.get(end, begin))
+    return latest
+
+
+def _both(parts: list[Spans], within: int | None) -> Spans:
+    """The spans of an AND: at each end of a part, the latest spans of all parts that have ended by then."""
+    ordered = [_OrderedSpans(part) for part in parts]
+    composed: Spans = {}
+    for end in {end for part in ordered for end in part.ends}:
+        begins = [part.latest_begin(end, same_transaction=within is None) for part in ordered]
+        known = [begin for begin in begins if begin is not None]
+        if len(known) == len(begins):
+            composed[end] = min(known)
+    return composed
+
+
+def _in_order(parts: list[Spans], within: int | None) -> Spans:
+    """The spans of a THEN: each part begins after the one before it has ended."""
+    composed, *later = parts
+    for part in later:
+        before, composed = _OrderedSpans(composed), {}
+        for end, begin in part.items():
+            first = before.latest_begin(begin, same_transaction=within is None, earlier=True, transaction=end[0])
+            if first is not None:
+                composed[end] = first
+    return composed
 
 
 def reach(event: Event) -> int:
@@ -84,25 +103,32 @@ def reach(event: Event) -> int:
             assert_never(event)
 
 
-def _short(found: Spans, within: int | None) -> Spans:
-    return {e: b for e, b in found.items() if e[0] - b[0] <= within} if within is not None else found
+def _short(composed: Spans, within: int | None) -> Spans:
+    """The spans that are no longer than some microseconds, if there is a limit."""
+    if within is None:
+        return composed
+    return {end: begin for end, begin in composed.items() if end[0] - begin[0] <= within}
 
 
-class _Sorted:
-    """Spans by their ends, with the last beginning up to each."""
+class _OrderedSpans:
+    """Spans in the order of their ends."""
 
-    def __init__(self, found: Spans) -> None:
-        self.ends = sorted(found)
-        self._begins = [found[end] for end in self.ends]
-        self._last = list(accumulate(self._begins, max))
+    def __init__(self, unordered: Spans) -> None:
+        self.ends = sorted(unordered)
+        self._begins = [unordered[end] for end in self.ends]
+        self._latest = list(accumulate(self._begins, max))
+        """The latest beginning among the spans up to each end."""
 
-    def last(self, until: Moment, *, alone: bool, earlier: bool = False, of: int | None = None) -> Moment | None:
-        """The last beginning of a span that ends by a moment, or ``earlier``; ``alone`` if in the same transaction.
+    def latest_begin(
+        self, until: Moment, *, same_transaction: bool, earlier: bool = False, transaction: int | None = None
+    ) -> Moment | None:
+        """The latest beginning of a span that ends by a moment, or ``earlier`` than it.
 
-        The transaction is that of the moment, unless it is the one ``of`` an instant.
+        ``same_transaction`` if only spans that end in one transaction count: that of the moment, unless another
+        ``transaction`` is given by its instant.
         """
         place = bisect_left(self.ends, until) if earlier else bisect_right(self.ends, until)
-        if not alone:
-            return self._last[place - 1] if place else None
-        first = bisect_left(self.ends, (until[0] if of is None else of, -1))
+        if not same_transaction:
+            return self._latest[place - 1] if place else None
+        first = bisect_left(self.ends, (until[0] if transaction is None else transaction, -1))
         return max(self._begins[first:place], default=None)

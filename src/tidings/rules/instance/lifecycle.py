@@ -1,20 +1,20 @@
-"""The life of an instance: when it counts as begun, and when as gone.
+"""The lifecycle of an instance: when it counts as begun, and when as gone.
 
     holds     ┌──┐     ┌──────────────┐  ┌─────┐
               │  │     │              │  │     │
     ──────────┘  └─────┘              └──┘     └───────────────▶ time
               nothing  ├─for─▶ begins             ├─keep_alive─▶ gone
 
-- *pending*: it holds, but not yet for as long as ``for`` asks.  If it ceases, nothing was.
-- *alive*: that it begins has been told.
-- *lingering*: it holds no more, but not for as long as ``keep_alive`` asks.  If it holds again, nothing was.
+- *pending*: it holds, but not yet for as long as ``for`` asks.  If it ceases, nothing happened.
+- *alive*: it has begun, and the rule has fired for that.
+- *lingering*: it does not hold, but not yet for as long as ``keep_alive`` asks.  If it holds again, nothing happened.
 
 Both intervals are nothing unless they are given, and then an instance begins and goes at once.  Where something happens
 at the very instant at which an instance is due, that counts first: what ceases just then has not held for long enough,
 and what comes back just then was never gone.
 
-Time is the instants of commits and deadlines, not when somebody looks: :func:`lived` gives the same whether a history
-is judged at once or bit by bit.
+Time is the instants of commits and deadlines, not when somebody looks: :func:`run_lifecycles` gives the same whether a
+history is judged at once or bit by bit.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ import pyarrow as pa
 
 from tidings.store.rules.instances import Instance
 
-Counts = Callable[[int], bool]
-"""Whether what happens at an instant counts."""
+CountsAt = Callable[[int], bool]
+"""Whether a beginning, or an end, at an instant counts."""
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """What a life is measured by, in microseconds."""
+class LifecycleIntervals:
+    """How long an instance has to hold, and may cease, in microseconds."""
 
     hold: int = 0
-    """An instance counts once it has held for so long."""
-    keep: int = 0
+    """An instance begins once it has held for so long."""
+    keep_alive: int = 0
     """It is gone once it has not held for so long."""
 
 
@@ -52,8 +52,8 @@ class InstanceChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """An instance began, or is gone; ``at`` is when that is told."""
+class Transition:
+    """At an instant, an instance began, or is gone."""
 
     at: int
     gone: bool
@@ -61,67 +61,73 @@ class Told:
 
 
 @dataclass(slots=True)
-class _Life:
-    """One instance through a batch."""
+class _Lifecycle:
+    """One instance through a batch of changes."""
 
-    span: Span
-    one: Instance | None
-    told: list[Told] = field(default_factory=list)
+    intervals: LifecycleIntervals
+    instance: Instance | None
+    transitions: list[Transition] = field(init=False, default_factory=list)
 
-    def until(self, instant: int) -> None:
-        """Let time pass, up to and with an instant."""
-        while self.one is not None and self.one.due is not None and self.one.due <= instant:
-            at, one = self.one.due, replace(self.one, due=None)
-            match one.phase:
+    def pass_time(self, until: int) -> None:
+        """Let time pass, up to and including an instant."""
+        while self.instance is not None and self.instance.due is not None and self.instance.due <= until:
+            at, instance = self.instance.due, replace(self.instance, due=None)
+            match instance.phase:
                 case "pending":
-                    self.one = replace(one, phase="alive")
-                    self.told.append(Told(at, False, self.one))
+                    self.instance = replace(instance, phase="alive")
+                    self.transitions.append(Transition(at, False, self.instance))
                 case "lingering":
-                    self.one = None
-                    self.told.append(Told(at, True, one))
+                    self.instance = None
+                    self.transitions.append(Transition(at, True, instance))
                 case "alive":
                     raise AssertionError("what is alive waits for nothing")
                 case _:
-                    assert_never(one.phase)
+                    assert_never(instance.phase)
 
-    def change(self, change: InstanceChange, begins: bool, ends: bool) -> None:
-        """Let rows come or go; whether a beginning or an end at that instant counts."""
-        self.until(change.at - 1)
-        one = self.one
-        if one is None:
+    def change(self, change: InstanceChange, begin_counts: bool, end_counts: bool) -> None:
+        """Let rows come or go; the flags say whether a beginning or an end at that instant counts."""
+        self.pass_time(change.at - 1)
+        before = self.instance
+        if before is None:
             if change.count > 0:
-                self.one = self._begun(change, begins)
+                self.instance = self._begun(change, begin_counts)
             return
-        now = replace(one, count=max(0, one.count + change.count), row=change.row)
-        if now.count and one.count:
-            self.one = now
-        elif now.count:
-            self.one = replace(now, phase="alive", ended=None, due=None)
-        elif one.count:
-            self.one = self._ended(now, change.at) if ends and one.phase == "alive" else None
+        after = replace(before, count=max(0, before.count + change.count), row=change.row)
+        if after.count and before.count:
+            self.instance = after
+        elif after.count:
+            self.instance = replace(after, phase="alive", ended=None, due=None)
+        elif before.count:
+            self.instance = self._ended(after, change.at) if end_counts and before.phase == "alive" else None
 
     def _begun(self, change: InstanceChange, counts: bool) -> Instance:
-        first = Instance(change.key, "alive", change.count, change.row, change.at, quiet=not counts)
-        return replace(first, phase="pending", due=change.at + self.span.hold) if counts else first
+        instance = Instance(change.key, "alive", change.count, change.row, change.at, quiet=not counts)
+        return replace(instance, phase="pending", due=change.at + self.intervals.hold) if counts else instance
 
-    def _ended(self, one: Instance, at: int) -> Instance:
-        return replace(one, phase="lingering", ended=at, due=at + self.span.keep)
+    def _ended(self, instance: Instance, at: int) -> Instance:
+        return replace(instance, phase="lingering", ended=at, due=at + self.intervals.keep_alive)
 
 
-def lived(
-    known: Iterable[Instance], changes: Iterable[InstanceChange], until: int, span: Span, begins: Counts, ends: Counts
-) -> tuple[list[Told], Mapping[str, Instance | None]]:
-    """What is to be told up to an instant, in order, and what became of the instances that something happened to.
+def run_lifecycles(
+    known: Iterable[Instance],
+    changes: Iterable[InstanceChange],
+    until: int,
+    intervals: LifecycleIntervals,
+    begin_counts: CountsAt,
+    end_counts: CountsAt,
+) -> tuple[list[Transition], Mapping[str, Instance | None]]:
+    """Run instances through changes, up to an instant.
 
-    ``changes`` are in the order of time, one per key and instant.
+    Returns the transitions, in order, and the new state of the instances that something happened to: None for those
+    that are over.  ``changes`` are in the order of time, one per key and instant.
     """
-    before = {one.key: one for one in known}
-    lives = {key: _Life(span, one) for key, one in before.items()}
+    before = {instance.key: instance for instance in known}
+    lifecycles = {key: _Lifecycle(intervals, instance) for key, instance in before.items()}
     for change in changes:
-        life = lives.setdefault(change.key, _Life(span, None))
-        life.change(change, begins(change.at), ends(change.at))
-    for life in lives.values():
-        life.until(until)
-    became = {key: life.one for key, life in lives.items() if life.one is not before.get(key)}
-    told = sorted((t for life in lives.values() for t in life.told), key=lambda t: (t.at, t.gone))
-    return told, became
+        lifecycle = lifecycles.setdefault(change.key, _Lifecycle(intervals, None))
+        lifecycle.change(change, begin_counts(change.at), end_counts(change.at))
+    for lifecycle in lifecycles.values():
+        lifecycle.pass_time(until)
+    updates = {key: each.instance for key, each in lifecycles.items() if each.instance is not before.get(key)}
+    transitions = [transition for each in lifecycles.values() for transition in each.transitions]
+    return sorted(transitions, key=lambda t: (t.at, t.gone)), updates

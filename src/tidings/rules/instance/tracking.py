@@ -1,12 +1,12 @@
-"""Following instances: the side of :mod:`tidings.rules.instance.lifecycle` that reads the database.
+"""Tracks the instances of rules whose instances have a lifecycle: the side of it that reads the database.
 
-What a rule's condition did since it was last judged is one wave.  The instances that it touches are looked up in the
-catalog, together with those that are due; what becomes of them is recorded with what the rule fires for and with how
-far it has come.
+The changes of a rule's condition since it was last judged are one wave.  The instances that these touch are looked up
+in the catalog, together with those that are due; their new states are recorded with what the rule fires for and with
+its cursor.
 
-A rule that begins to be followed, when it was made or enabled again, takes stock first: what holds then is an instance
-that has begun before, which is not told, unless the rule takes what holds already (``initial``).  Of instances that
-were told and do not hold any more, it is told that they are gone.
+When tracking starts, because the rule was created or enabled again, all instances are looked at first.  Those that hold
+already count as begun before and the rule does not fire for them, unless it takes what holds already (``initial``).
+Instances that had begun and do not hold any more are gone.
 """
 
 from __future__ import annotations
@@ -17,107 +17,110 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidings.engine.arrow import arrow_schema
+from tidings.engine.changes import without_version
 from tidings.engine.row_values import row_keys
 from tidings.errors import InvalidRule
 from tidings.ir.expression import TIME, WEIGHT
-from tidings.ir.relation import Column
-from tidings.lang.sql.statements.rule import Send
+from tidings.lang.sql.statements.action import Send
 from tidings.read import in_transaction
-from tidings.rules.agenda import Fired
 from tidings.rules.event.occurrence import instants
-from tidings.rules.instance.lifecycle import Counts, InstanceChange, Span, Told, lived
+from tidings.rules.fired import Fired
+from tidings.rules.instance.lifecycle import CountsAt, InstanceChange, LifecycleIntervals, Transition, run_lifecycles
 from tidings.rules.rule import TIMES, Rule
-from tidings.rules.silence import Silences, parts
+from tidings.rules.silence import Silences, split_by_mask
 from tidings.store.rules import instances
 from tidings.store.rules.instances import Instance, digest
 from tidings.store.storage import Storage
 from tidings.waves.scheduler import Scheduler
 
-Became = dict[str, Instance | None]
+InstanceUpdates = dict[str, Instance | None]
+"""New states of instances by key; None for those that are over."""
 
 
 def check(rule: Rule) -> None:
-    """Refuse lives that cannot be led."""
-    read, options = rule.statement, rule.options
+    """Refuse options of the lifecycle that do not go with the rest of the rule."""
+    options = rule.options
 
     def refuse(reason: str) -> None:
-        raise InvalidRule(read.place, name=rule.name, reason=reason)
+        raise InvalidRule(rule.statement.place, name=rule.name, reason=reason)
 
-    if options.resolved and (read.when != "begins" or not isinstance(read.action, Send)):
+    if options.resolved and (rule.when != "begins" or not isinstance(rule.action, Send)):
         refuse("resolved is for a rule that sends what begins; use WHEN GONE for others")
-    if not rule.lives:
+    if not rule.has_lifecycle:
         return
-    if read.when == "changed":
+    if rule.when == "changed":
         refuse("for, keep_alive and resolved are of instances that begin and are gone, not of their values")
-    if rule.asks or rule.changes_of is not None:
+    if rule.evaluates_on_event or rule.condition.changes_of is not None:
         refuse("it takes what is there at an instant, which neither stays nor goes")
-    taken = {f.name.lower() for f in rule.plan.fields} & {c.name for c in TIMES}
-    if taken and (options.resolved or read.when == "gone"):
+    taken = {f.name.lower() for f in rule.condition.plan.fields} & {c.name for c in TIMES}
+    if taken and (options.resolved or rule.when == "gone"):
         refuse(f"the rows of what is gone have a column {min(taken)} already")
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
-    """What a rule fires for, by instant and in order, and what became of its instances."""
+class TrackedFirings:
+    """What a rule fires for, by instant and in order, and the new states of its instances."""
 
     fired: list[tuple[int, Fired]]
-    became: Became
+    instances: InstanceUpdates
 
 
 @dataclass(frozen=True, slots=True)
 class InstanceTracker:
-    """Follows the instances of rules."""
+    """Tracks the instances of the rules of one database."""
 
     storage: Storage
     scheduler: Scheduler
 
-    def judged(self, rule: Rule, until: int, silences: Silences) -> Followed:
-        """Follow a rule from where it has come to, up to an instant."""
-        changes = self._changes(rule, rule.until, until)
+    def track(self, rule: Rule, until: int, silences: Silences) -> TrackedFirings:
+        """Track the instances of a rule from its cursor up to an instant."""
+        changes = self._changes(rule, rule.cursor, until)
         with self.storage.rule_tables.reading() as connection:
-            is_followed = instances.is_followed(connection, rule.id)
-            if is_followed:
-                known = instances.concerned(connection, rule.id, (c.key for c in changes), until)
+            is_tracked = instances.is_followed(connection, rule.id)
+            if is_tracked:
+                stored = instances.concerned(connection, rule.id, (c.key for c in changes), until)
             else:
-                known = instances.every(connection, rule.id)
-        known, others = _fitting(rule, known)
-        stock = others if is_followed else others | self._stock(rule, known)
-        present = known if is_followed else [one for one in stock.values() if one is not None]
-        told, became = self._lived(rule, present, changes, rule.until, until)
-        return _fired(rule, told, stock | became, silences)
+                stored = instances.every(connection, rule.id)
+        known, outdated = _without_outdated(rule, stored)
+        updates = outdated if is_tracked else outdated | self._all_instances(rule, known)
+        present = known if is_tracked else [instance for instance in updates.values() if instance is not None]
+        transitions, later_updates = self._run_lifecycles(rule, present, changes, rule.cursor, until)
+        return _fired(rule, transitions, updates | later_updates, silences)
 
-    def replayed(self, rule: Rule, since: int, until: int) -> list[tuple[int, Fired]]:
-        """What a rule would have fired for, had it been followed from an instant on."""
-        held = [one for one in self._stock(replace(rule, until=since), []).values() if one is not None]
-        told, became = self._lived(rule, held, self._changes(rule, since, until), since, until)
-        found = _together(rule, told, became)
-        return [(at, Fired(rule, _rows(some), ran=False, gone=gone)) for (at, gone), some in found.items()]
+    def replay(self, rule: Rule, since: int, until: int) -> list[tuple[int, Fired]]:
+        """What a rule would have fired for, had it been tracked from an instant on."""
+        rule_then = replace(rule, record=replace(rule.record, until=since))
+        present = [instance for instance in self._all_instances(rule_then, []).values() if instance is not None]
+        changes = self._changes(rule, since, until)
+        transitions, updates = self._run_lifecycles(rule, present, changes, since, until)
+        firing = _firing_transitions(rule, transitions, updates)
+        return [(at, Fired(rule, _rows(batch), ran=False, gone=gone)) for (at, gone), batch in firing.items()]
 
-    def _lived(
+    def _run_lifecycles(
         self, rule: Rule, known: list[Instance], changes: list[InstanceChange], since: int, until: int
-    ) -> tuple[list[Told], Became]:
-        relations, event, options = self.scheduler.relations, rule.event, rule.options
-        silent = set[int]()
-        if rule.activations is not None and not options.initial:
-            silent = set(relations.table(rule.activations).times(since, until))
-        heard = None if event is None else set(instants(event, relations, since, until, rule.created))
+    ) -> tuple[list[Transition], InstanceUpdates]:
+        relations, options = self.scheduler.relations, rule.options
+        activated = set[int]()
+        if rule.condition.activations is not None and not options.initial:
+            activated = set(relations.table(rule.condition.activations).history.times(since, until))
+        events = None if rule.event is None else set(instants(rule.event, relations, since, until, rule.record.created))
 
-        def alike(at: int) -> bool:
-            return at not in silent
+        def is_change(at: int) -> bool:
+            return at not in activated
 
-        def awaited(at: int) -> bool:
-            return at not in silent and (heard is None or at in heard)
+        def is_event(at: int) -> bool:
+            return at not in activated and (events is None or at in events)
 
-        counts: tuple[Counts, Counts] = (alike, awaited) if rule.when == "gone" else (awaited, alike)
-        told, became = lived(known, changes, until, Span(options.hold, options.keep_alive), *counts)
-        return told, dict(became)
+        counts: tuple[CountsAt, CountsAt] = (is_change, is_event) if rule.when == "gone" else (is_event, is_change)
+        intervals = LifecycleIntervals(options.hold, options.keep_alive)
+        transitions, updates = run_lifecycles(known, changes, until, intervals, *counts)
+        return transitions, dict(updates)
 
     def _changes(self, rule: Rule, since: int, until: int) -> list[InstanceChange]:
         """How many rows of each instance came or went at each instant, in order."""
-        delta = self.scheduler.delta(rule.name, rule.plan, since, until, net=False)
-        order = pc.sort_indices(delta, [(TIME, "ascending"), (WEIGHT, "ascending")])
-        delta = delta.take(order)
-        rows, times = delta.drop_columns([TIME, WEIGHT]), delta.column(TIME).to_pylist()
+        delta = self.scheduler.delta(rule.name, rule.condition.plan, since, until, net=False)
+        delta = delta.take(pc.sort_indices(delta, [(TIME, "ascending"), (WEIGHT, "ascending")]))
+        rows, times = without_version(delta), delta.column(TIME).to_pylist()
         counts: dict[tuple[int, str], int] = {}
         places: dict[tuple[int, str], int] = {}
         weights = delta.column(WEIGHT).to_pylist()
@@ -126,106 +129,111 @@ class InstanceTracker:
             places[at, key] = place
         return [InstanceChange(key, at, n, rows.slice(places[at, key], 1)) for (at, key), n in counts.items()]
 
-    def _stock(self, rule: Rule, known: list[Instance]) -> Became:
-        """The instances there are where a rule has come to, from those that were known."""
-        rows = in_transaction.answer(self.scheduler, rule.plan, rule.until)
+    def _all_instances(self, rule: Rule, known: list[Instance]) -> InstanceUpdates:
+        """The state of every instance at the cursor of a rule, from those that were known."""
+        rows = in_transaction.answer(self.scheduler, rule.condition.plan, rule.cursor)
         counts: dict[str, int] = {}
         places: dict[str, int] = {}
         for place, key in enumerate(_keys(rule, rows)):
             counts[key] = counts.get(key, 0) + 1
             places[key] = place
-        found: Became = {one.key: _away(one, rule) for one in known if one.key not in counts}
-        before = {one.key: one for one in known}
+        updates: InstanceUpdates = {old.key: _ceased(old, rule) for old in known if old.key not in counts}
+        by_key = {old.key: old for old in known}
         for key, count in counts.items():
-            row, old = rows.slice(places[key], 1), before.get(key)
-            found[key] = _found(key, count, row, rule) if old is None else _still(replace(old, count=count, row=row))
-        return found
+            row, old = rows.slice(places[key], 1), by_key.get(key)
+            if old is None:
+                updates[key] = _first_seen(key, count, row, rule)
+            else:
+                updates[key] = _still_holding(replace(old, count=count, row=row))
+        return updates
 
 
-def _fitting(rule: Rule, known: list[Instance]) -> tuple[list[Instance], Became]:
-    """The instances whose rows are still those of the rule; a view below it may have been replaced."""
-    own = arrow_schema(Column(f.name, f.type) for f in rule.plan.fields)
-    others: Became = {one.key: None for one in known if not one.row.schema.equals(own)}
-    return [one for one in known if one.key not in others], others
+def _without_outdated(rule: Rule, stored: list[Instance]) -> tuple[list[Instance], InstanceUpdates]:
+    """The instances whose rows have the columns of the rule; the others are over: a view below was replaced."""
+    schema = arrow_schema(rule.condition.columns)
+    outdated: InstanceUpdates = {old.key: None for old in stored if not old.row.schema.equals(schema)}
+    return [old for old in stored if old.key not in outdated], outdated
 
 
-def _found(key: str, count: int, row: pa.Table, rule: Rule) -> Instance:
-    """An instance that was there before anybody looked."""
+def _first_seen(key: str, count: int, row: pa.Table, rule: Rule) -> Instance:
+    """An instance that holds when tracking starts, and was not known."""
     if rule.options.initial:
-        return Instance(key, "pending", count, row, rule.until, due=rule.until + rule.options.hold)
+        return Instance(key, "pending", count, row, rule.cursor, due=rule.cursor + rule.options.hold)
     return Instance(key, "alive", count, row, None, quiet=True)
 
 
-def _still(one: Instance) -> Instance:
-    """An instance that was known, and holds."""
-    return replace(one, phase="alive", ended=None, due=None) if one.phase == "lingering" else one
+def _still_holding(instance: Instance) -> Instance:
+    """An instance that was known, and holds when tracking starts."""
+    return replace(instance, phase="alive", ended=None, due=None) if instance.phase == "lingering" else instance
 
 
-def _away(one: Instance, rule: Rule) -> Instance | None:
-    """What an instance is that does not hold any more, though nobody saw it cease."""
-    if one.phase == "lingering":
-        return one
-    if one.phase == "pending" or one.quiet:
+def _ceased(instance: Instance, rule: Rule) -> Instance | None:
+    """An instance that was known, and does not hold when tracking starts."""
+    if instance.phase == "lingering":
+        return instance
+    if instance.phase == "pending" or instance.quiet:
         return None
-    due = rule.until + rule.options.keep_alive
-    return replace(one, phase="lingering", count=0, ended=rule.until, due=due)
+    due = rule.cursor + rule.options.keep_alive
+    return replace(instance, phase="lingering", count=0, ended=rule.cursor, due=due)
 
 
 def _keys(rule: Rule, rows: pa.Table) -> list[str]:
-    """What the instances of rows are known by; instants as numbers, which are written alike everywhere."""
-    own = rows.select(list(rule.key)) if rule.key else rows
-    columns = [c.cast(pa.int64()) if pa.types.is_timestamp(c.type) else c for c in own.columns]
+    """The keys of the instances of rows; instants as numbers, which have the same text everywhere."""
+    identifying = rows.select(list(rule.key)) if rule.key else rows
+    columns = [c.cast(pa.int64()) if pa.types.is_timestamp(c.type) else c for c in identifying.columns]
     return [digest(key) for key in row_keys(pa.table(columns, names=[str(n) for n in range(len(columns))]))]
 
 
-def _together(rule: Rule, told: list[Told], became: Became) -> dict[tuple[int, bool], list[Told]]:
-    """What a rule fires for, of what is told: by instant, beginnings before ends.
+def _firing_transitions(
+    rule: Rule, transitions: list[Transition], updates: InstanceUpdates
+) -> dict[tuple[int, bool], list[Transition]]:
+    """The transitions a rule fires for, by instant, beginnings before ends.
 
-    What begins while the rule is not effective is quiet from then on.
+    The end of an instance that began while the rule was not effective does not count; ``updates`` remember this.
     """
-    found: dict[tuple[int, bool], list[Told]] = {}
-    unheard: dict[str, bool] = {}
-    for one in told:
-        key = one.instance.key
-        if not one.gone:
-            unheard[key] = not rule.is_within(one.at)
-        wanted = one.gone if rule.when == "gone" else not one.gone or rule.options.resolved
-        unknown = rule.when != "gone" and (one.instance.quiet or unheard.get(key, False))
-        if wanted and not unknown and rule.is_within(one.at):
-            found.setdefault((one.at, one.gone), []).append(one)
-    for key in (k for k, is_unheard in unheard.items() if is_unheard):
-        one_left = became.get(key)
-        became[key] = None if one_left is None else replace(one_left, quiet=True)
-    return found
+    firing: dict[tuple[int, bool], list[Transition]] = {}
+    ineffective: dict[str, bool] = {}
+    for transition in transitions:
+        at, gone, instance = transition.at, transition.gone, transition.instance
+        if not gone:
+            ineffective[instance.key] = not rule.is_effective(at)
+        is_wanted = gone if rule.when == "gone" else not gone or rule.options.resolved
+        began_quietly = rule.when != "gone" and (instance.quiet or ineffective.get(instance.key, False))
+        if is_wanted and not began_quietly and rule.is_effective(at):
+            firing.setdefault((at, gone), []).append(transition)
+    for key in (key for key, is_ineffective in ineffective.items() if is_ineffective):
+        remaining = updates.get(key)
+        updates[key] = None if remaining is None else replace(remaining, quiet=True)
+    return firing
 
 
-def _fired(rule: Rule, told: list[Told], became: Became, silences: Silences) -> Followed:
-    """The firings, those that are silenced apart: also where it is told that what began in silence is gone."""
+def _fired(rule: Rule, transitions: list[Transition], updates: InstanceUpdates, silences: Silences) -> TrackedFirings:
+    """The firings; silenced rows are firings of their own, also the ends of instances that began in silence."""
     fired: list[tuple[int, Fired]] = []
     muted: dict[str, bool] = {}
-    for (at, gone), some in _together(rule, told, became).items():
-        rows = _rows(some)
+    for (at, gone), batch in _firing_transitions(rule, transitions, updates).items():
+        rows = _rows(batch)
         mask = silences.mask(rule, rows, at)
         if gone and rule.when != "gone":
-            mask = [m or muted.get(t.instance.key, t.instance.muted) for m, t in zip(mask, some, strict=True)]
+            began_muted = [muted.get(t.instance.key, t.instance.muted) for t in batch]
+            mask = [now or then for now, then in zip(mask, began_muted, strict=True)]
         else:
-            muted |= {t.instance.key: m for m, t in zip(mask, some, strict=True)}
-        fired += [(at, part) for part in parts(Fired(rule, rows, ran=False, gone=gone), mask)]
+            muted |= {t.instance.key: is_muted for is_muted, t in zip(mask, batch, strict=True)}
+        fired += [(at, part) for part in split_by_mask(Fired(rule, rows, ran=False, gone=gone), mask)]
     for key, is_muted in muted.items():
-        one = became.get(key)
-        if one is not None:
-            became[key] = replace(one, muted=is_muted)
-    return Followed(fired, became)
+        instance = updates.get(key)
+        if instance is not None:
+            updates[key] = replace(instance, muted=is_muted)
+    return TrackedFirings(fired, updates)
 
 
-def _rows(told: list[Told]) -> pa.Table:
-    """The rows of instances; of those that are gone also since when and until when they were there."""
-    rows = pa.concat_tables([t.instance.row for t in told]).combine_chunks()
-    if not told[0].gone:
+def _rows(transitions: list[Transition]) -> pa.Table:
+    """The rows of instances; of those that are gone also since when and until when they held."""
+    rows = pa.concat_tables([t.instance.row for t in transitions]).combine_chunks()
+    if not transitions[0].gone:
         return rows
-    ends = [(t.instance.began, t.instance.ended) for t in told]
-    seconds = [None if a is None or b is None else (b - a) / 1_000_000 for a, b in ends]
-    values = [[a for a, _ in ends], [b for _, b in ends], seconds]
-    for field, some in zip(arrow_schema(TIMES), values, strict=True):
-        rows = rows.append_column(field, pa.array(some, field.type))
+    began, ended = [t.instance.began for t in transitions], [t.instance.ended for t in transitions]
+    seconds = [None if a is None or b is None else (b - a) / 1_000_000 for a, b in zip(began, ended, strict=True)]
+    for field, values in zip(arrow_schema(TIMES), [began, ended, seconds], strict=True):
+        rows = rows.append_column(field, pa.array(values, field.type))
     return rows

@@ -26,7 +26,7 @@ class Pending:
     @property
     def is_empty(self) -> bool:
         batch = self.batch
-        parts = (batch.entries, batch.cursors, batch.refilled, batch.failed, batch.outdated, batch.also)
+        parts = (batch.entries, batch.cursors, batch.refilled, batch.failed, batch.outdated, batch.extra_writes)
         return batch.committed is None and not any(parts)
 
     def roll_back(self) -> None:

@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 
 from tidings.errors import DatabaseLocked
-from tidings.store.write_failures import refused
+from tidings.store.write_failures import write_failure
 
 
 class WriterLock:
@@ -28,7 +28,7 @@ class WriterLock:
             self._lock(self._file)
         except OSError as error:
             self.release()
-            raise refused(error, self._path) from None
+            raise write_failure(error, self._path) from None
         except DatabaseLocked:
             self.release()
             raise

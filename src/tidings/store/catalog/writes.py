@@ -1,7 +1,7 @@
 """Single writes to the tables of the catalog, out of which the journal makes transactions.
 
 Each function is a few statements on the connection of a transaction that somebody else begins and ends.  A file that is
-not named any more is noted as litter in the same transaction.
+not referenced any more is noted as such in the same transaction.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from tidings.store.records import Definition, NamedSubscription, SnapshotRecord
 # relations
 
 
-def define(connection: Connection, made: Definition) -> None:
+def define(connection: Connection, definition: Definition) -> None:
     """Add a relation."""
-    facts = {"kind": made.kind, "definition": json.dumps(made.definition), "created": made.created}
-    connection.execute(insert(schema.relation).values(id=made.id, name=made.name, **facts))
+    values = {"kind": definition.kind, "definition": json.dumps(definition.definition), "created": definition.created}
+    connection.execute(insert(schema.relation).values(id=definition.id, name=definition.name, **values))
 
 
-def redefine(connection: Connection, changed: Definition) -> None:
+def redefine(connection: Connection, definition: Definition) -> None:
     """Give a relation another definition."""
     connection.execute(
         update(schema.relation)
-        .where(schema.relation.c.id == changed.id)
-        .values(name=changed.name, definition=json.dumps(changed.definition))
+        .where(schema.relation.c.id == definition.id)
+        .values(name=definition.name, definition=json.dumps(definition.definition))
     )
 
 
@@ -44,8 +44,8 @@ def undefine(connection: Connection, relations: list[int]) -> None:
     connection.execute(delete(schema.relation).where(schema.relation.c.id.in_(relations)))
 
 
-def begin(connection: Connection, names: list[str], time: int) -> None:
-    """Note that names mean something else from an instant on."""
+def change_names(connection: Connection, names: list[str], time: int) -> None:
+    """Record that names mean something else from an instant on."""
     connection.execute(delete(schema.began).where(schema.began.c.name.in_(names)))
     for name in names:
         connection.execute(insert(schema.began).values(name=name, time=time))
@@ -57,7 +57,7 @@ def begin(connection: Connection, names: list[str], time: int) -> None:
 def drop_entries(connection: Connection, which: ColumnElement[bool]) -> None:
     """Forget log entries."""
     files = select(schema.entry.c.file).where(which, schema.entry.c.file.is_not(None))
-    _litter(connection, connection.execute(files).scalars().all())
+    _unreference(connection, connection.execute(files).scalars().all())
     connection.execute(delete(schema.entry).where(which))
 
 
@@ -73,26 +73,26 @@ def merge_entries(connection: Connection, relation: int, merged: dict[str, Any])
 # snapshots
 
 
-def set_base(connection: Connection, base: SnapshotRecord) -> None:
+def set_snapshot(connection: Connection, snapshot: SnapshotRecord) -> None:
     """Give a relation its snapshot, in the place of the one it had."""
-    _drop_files(connection, schema.base_file.c.relation == base.relation)
-    connection.execute(delete(schema.base).where(schema.base.c.relation == base.relation))
-    values = {"relation": base.relation, "time": base.time, "rows": base.rows, "folder": base.folder}
-    connection.execute(insert(schema.base).values(**values, forgotten=base.forgotten, sorted_by=base.sorted_by))
-    for f in base.files:
+    _drop_files(connection, schema.base_file.c.relation == snapshot.relation)
+    connection.execute(delete(schema.base).where(schema.base.c.relation == snapshot.relation))
+    values = {"relation": snapshot.relation, "time": snapshot.time, "rows": snapshot.rows, "folder": snapshot.folder}
+    connection.execute(insert(schema.base).values(**values, forgotten=snapshot.forgotten, sorted_by=snapshot.sorted_by))
+    for f in snapshot.files:
         bounds = json.dumps([f.low, f.high])
-        facts = {"relation": base.relation, "file": f.path, "rows": f.rows, "bytes": f.bytes, "bounds": bounds}
+        facts = {"relation": snapshot.relation, "file": f.path, "rows": f.rows, "bytes": f.bytes, "bounds": bounds}
         connection.execute(insert(schema.base_file).values(**facts))
 
 
 def _drop_files(connection: Connection, which: ColumnElement[bool]) -> None:
     files = select(schema.base_file.c.file).where(which)
-    _litter(connection, connection.execute(files).scalars().all())
+    _unreference(connection, connection.execute(files).scalars().all())
     connection.execute(delete(schema.base_file).where(which))
 
 
-def _litter(connection: Connection, files: Iterable[str | None]) -> None:
-    """Note that files are not named any more, from now on."""
+def _unreference(connection: Connection, files: Iterable[str | None]) -> None:
+    """Note that files are not referenced any more, from now on."""
     rows = [{"file": f, "since": time.time_ns() // 1000} for f in files]
     if rows:
         connection.execute(insert(schema.litter), rows)
@@ -117,21 +117,21 @@ def outdate(connection: Connection, views: Iterable[int]) -> None:
     connection.execute(update(cursor).where(cursor.c.relation.in_(list(views))).values(since=cursor.c.until + 1))
 
 
-def refill(connection: Connection, view: int, bases: list[SnapshotRecord]) -> None:
+def refill(connection: Connection, view: int, snapshots: list[SnapshotRecord]) -> None:
     """Let a stored view begin anew with other rows; what was logged of it before does not count any more."""
-    for base in bases:
-        drop_entries(connection, schema.entry.c.relation == base.relation)
-        set_base(connection, base)
-    set_cursor(connection, view, since=bases[0].time, until=bases[0].time, error=None)
+    for snapshot in snapshots:
+        drop_entries(connection, schema.entry.c.relation == snapshot.relation)
+        set_snapshot(connection, snapshot)
+    set_cursor(connection, view, since=snapshots[0].time, until=snapshots[0].time, error=None)
     point("refill.written")
 
 
 # subscriptions
 
 
-def subscribe(connection: Connection, name: str, named: NamedSubscription | None) -> None:
+def subscribe(connection: Connection, name: str, subscription: NamedSubscription | None) -> None:
     """Make a named subscription, or move it, or with None remove it."""
     connection.execute(delete(schema.subscription).where(schema.subscription.c.name == name))
-    if named is not None:
-        values = {"name": name, "query": named.query, "position": named.position}
+    if subscription is not None:
+        values = {"name": name, "query": subscription.query, "position": subscription.position}
         connection.execute(insert(schema.subscription).values(**values))

@@ -19,7 +19,7 @@ from tidings.store.catalog import schema
 from tidings.store.fault_points import point
 from tidings.store.files import pack, unpack
 from tidings.store.rules import outbox
-from tidings.store.rules.outbox import Message
+from tidings.store.rules.messages import Message
 
 TOLD = "group.told"
 """A point to die at: a group's message is written, and what it tells is not gathered any more."""

@@ -1,4 +1,4 @@
-"""The outbox: what is to be delivered to the world outside, kept in the catalog until it was.
+"""The outbox: messages that are to be delivered to the world outside, in the catalog until they were.
 
 A message is added on the connection of the transaction that records the firing behind it (:func:`add`), so there are
 both or neither: it is recorded exactly once.  Delivering cannot be part of that transaction, so it takes three steps:
@@ -8,14 +8,15 @@ both or neither: it is recorded exactly once.  Delivering cannot be part of that
 3. :meth:`Outbox.acknowledge` records what came of it.
 
 A process that dies between 2 and 3 leaves a claim.  There is one writer, so a claim that is there when a writer begins
-is of a dead one, and :meth:`Outbox.recover` gives it up: the message is sent again, under the same id.  Hence *at least
-once*, and a receiver that knows ids takes each once.
+is of a dead one, and :meth:`Outbox.recover` releases it: the message is sent once more, under the same id.  Hence *at
+least once*, and a receiver that remembers ids takes each once.
 
-An action of a rule that failed after the commit is a message too, on the channel :data:`ACTION`: it was tried once, and
-is tried again by whoever runs actions, like one that did not arrive.
+An action of a rule that failed after the commit is a message too, on the channel
+:data:`tidings.store.rules.messages.ACTION`: it was tried once, and is retried by whoever runs actions, like a message
+that did not arrive.
 
-A target that is gone is disabled with all that waits for it; one that wants to be left alone for a while rests.  Both
-outlive the process.
+A target that is gone is disabled with all that waits for it; one that asks for a pause rests.  Both outlive the
+process.
 
 Cost: claiming ranks what is due by target, so that no target keeps the others waiting; that reads the index of all due
 messages.  An idle look is one query and writes nothing.
@@ -23,23 +24,16 @@ messages.  An idle look is one query and writes nothing.
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
-from enum import StrEnum
-from threading import RLock
-from typing import Any, Protocol, assert_never
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, assert_never
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Engine,
     Row,
-    StaticPool,
     and_,
     case,
-    create_engine,
     delete,
     exists,
     func,
@@ -50,110 +44,22 @@ from sqlalchemy import (
 )
 
 from tidings.store.catalog import schema
+from tidings.store.catalog.transactions import CatalogTransactions
 from tidings.store.fault_points import point
+from tidings.store.rules.messages import (
+    Delivered,
+    Endpoint,
+    GivenUp,
+    Gone,
+    Later,
+    Message,
+    MessageState,
+    OutboxEntry,
+    Verdict,
+)
 
 ADDED, CLAIMED, ACKNOWLEDGED, RECORDED = "outbox.added", "outbox.claimed", "outbox.acknowledged", "outbox.recorded"
 """Points to die at: a message is written, one is claimed, the outcome is written, the outcome is there for good."""
-
-
-ACTION = "action"
-"""The channel of actions that failed; nobody delivers it."""
-
-
-class State(StrEnum):
-    """How a message stands."""
-
-    WAITING = "waiting"
-    DELIVERED = "delivered"
-    DEAD = "dead"
-    """Given up: too many attempts, or one that can never succeed."""
-    DISABLED = "disabled"
-    """Its target wants nothing any more."""
-
-
-def new_id() -> str:
-    """An id that no other message has."""
-    return f"msg_{uuid.uuid4().hex}"
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """What a firing has to tell, to whom, and by which channel; ``payload`` is JSON."""
-
-    rule: str
-    firing: int
-    channel: str
-    target: str
-    payload: str
-    created: int
-    id: str = field(default_factory=new_id)
-
-
-@dataclass(frozen=True, slots=True)
-class OutboxEntry:
-    """A message in the outbox, and what became of it."""
-
-    number: int
-    message: Message
-    state: State
-    attempts: int
-    due: int
-    """When the next attempt may be made."""
-    settled: int | None
-    """When it was delivered or given up."""
-    error: str | None
-    """What was wrong with the last attempt."""
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """A target with a history: disabled since an instant, or resting until one."""
-
-    channel: str
-    target: str
-    disabled: int | None
-    rests: int
-    error: str | None
-
-
-# what came of an attempt
-
-
-@dataclass(frozen=True, slots=True)
-class Delivered:
-    """It arrived."""
-
-    entry: OutboxEntry
-
-
-@dataclass(frozen=True, slots=True)
-class Later:
-    """It did not arrive; it is tried again when it is due.  Its target gets nothing else before ``rests``."""
-
-    entry: OutboxEntry
-    due: int
-    error: str
-    rests: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class GivenUp:
-    """It did not arrive, and is not tried again by itself."""
-
-    entry: OutboxEntry
-    error: str
-    rests: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Gone:
-    """Its target is there no more, or wants nothing any more."""
-
-    entry: OutboxEntry
-    error: str
-
-
-Verdict = Delivered | Later | GivenUp | Gone
 
 
 def add(connection: Connection, messages: Sequence[Message]) -> None:
@@ -176,7 +82,7 @@ def _row(message: Message, is_disabled: bool) -> dict[str, Any]:
         "target": message.target,
         "payload": message.payload,
         "created": message.created,
-        "state": State.DISABLED if is_disabled else State.WAITING,
+        "state": MessageState.DISABLED if is_disabled else MessageState.WAITING,
         "attempts": 0,
         "due": message.created,
         "settled": message.created if is_disabled else None,
@@ -185,9 +91,9 @@ def _row(message: Message, is_disabled: bool) -> dict[str, Any]:
 
 
 def postpone(connection: Connection, message: Message, due: int | None, error: str) -> None:
-    """Add what was tried once and failed; it is due again at an instant, or dead if there is none."""
+    """Add what was tried once and failed; it is due once more at an instant, or dead if there is none."""
     tried = {"attempts": 1, "error": error}
-    tried |= {"state": State.DEAD, "settled": message.created} if due is None else {"due": due}
+    tried |= {"state": MessageState.DEAD, "settled": message.created} if due is None else {"due": due}
     connection.execute(insert(schema.outbox), [_row(message, False) | tried])
 
 
@@ -198,39 +104,8 @@ def acknowledge(connection: Connection, now: int, verdicts: Sequence[Verdict]) -
     point(ACKNOWLEDGED)
 
 
-class CatalogTransactions(Protocol):
-    """Where transactions come from: :class:`tidings.store.relations.session.Session`, or :class:`MemoryCatalog`."""
-
-    def writing(self) -> AbstractContextManager[Connection]: ...
-
-    def reading(self) -> AbstractContextManager[Connection]: ...
-
-
-@dataclass(slots=True)
-class MemoryCatalog:
-    """An outbox's tables in memory, for a database that has no catalog."""
-
-    _engine: Engine = field(init=False)
-    _mutex: RLock = field(default_factory=RLock)
-
-    def __post_init__(self) -> None:
-        self._engine = create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
-        schema.metadata.create_all(self._engine, [schema.outbox, schema.endpoint])
-
-    @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        with self._mutex, self._engine.begin() as connection:
-            yield connection
-
-    def reading(self) -> AbstractContextManager[Connection]:
-        return self.writing()
-
-    def close(self) -> None:
-        self._engine.dispose()
-
-
 _OUT, _END = schema.outbox, schema.endpoint
-_WAITS = _OUT.c.state == State.WAITING
+_WAITS = _OUT.c.state == MessageState.WAITING
 _FREE = _OUT.c.claimed.is_(None)
 
 
@@ -238,11 +113,11 @@ _FREE = _OUT.c.claimed.is_(None)
 class Outbox:
     """The messages of one database."""
 
-    relations: CatalogTransactions
+    catalog: CatalogTransactions
 
     def add(self, messages: Sequence[Message]) -> None:
         """Add messages in a transaction of their own."""
-        with self.relations.writing() as connection:
+        with self.catalog.writing() as connection:
             add(connection, messages)
 
     # delivering
@@ -255,10 +130,10 @@ class Outbox:
         stale = and_(_WAITS, _OUT.c.claimed.is_not(None))
         if channels:
             stale = and_(stale, _OUT.c.channel.in_(channels))
-        with self.relations.reading() as connection:
+        with self.catalog.reading() as connection:
             if connection.execute(select(_OUT.c.number).where(stale).limit(1)).first() is None:
                 return 0
-        with self.relations.writing() as connection:
+        with self.catalog.writing() as connection:
             return connection.execute(update(_OUT).where(stale).values(claimed=None)).rowcount
 
     def claim(self, now: int, channels: Sequence[str], limit: int = 256, each: int = 32) -> list[OutboxEntry]:
@@ -271,12 +146,12 @@ class Outbox:
             .where(_WAITS, _FREE, _OUT.c.due <= now, _OUT.c.channel.in_(channels), ~_held_back(now))
             .subquery()
         )
-        wanted = select(ranked.c.number).where(ranked.c.n <= each).order_by(ranked.c.number).limit(limit)
-        with self.relations.reading() as connection:
-            if connection.execute(wanted.limit(1)).first() is None:
+        query = select(ranked.c.number).where(ranked.c.n <= each).order_by(ranked.c.number).limit(limit)
+        with self.catalog.reading() as connection:
+            if connection.execute(query.limit(1)).first() is None:
                 return []
-        with self.relations.writing() as connection:
-            these = _OUT.c.number.in_(list(connection.execute(wanted).scalars()))
+        with self.catalog.writing() as connection:
+            these = _OUT.c.number.in_(list(connection.execute(query).scalars()))
             connection.execute(update(_OUT).where(these).values(claimed=now, attempts=_OUT.c.attempts + 1))
             found = connection.execute(select(_OUT).where(these).order_by(_OUT.c.number)).all()
         point(CLAIMED)
@@ -286,7 +161,7 @@ class Outbox:
         """Record what came of attempts, all in one transaction."""
         if not verdicts:
             return
-        with self.relations.writing() as connection:
+        with self.catalog.writing() as connection:
             acknowledge(connection, now, verdicts)
         point(RECORDED)
 
@@ -295,45 +170,45 @@ class Outbox:
         if not entries:
             return
         these = and_(_OUT.c.number.in_([e.number for e in entries]), _OUT.c.claimed.is_not(None))
-        with self.relations.writing() as connection:
+        with self.catalog.writing() as connection:
             connection.execute(update(_OUT).where(these).values(claimed=None, attempts=_OUT.c.attempts - 1))
 
     def next_due(self, channels: Sequence[str]) -> int | None:
         """When there will be something to do; None if nothing waits."""
         at = case((_END.c.rests > _OUT.c.due, _END.c.rests), else_=_OUT.c.due)
-        wanted = select(func.min(at)).select_from(_OUT.outerjoin(_END, _same_target()))
-        wanted = wanted.where(_WAITS, _FREE, _OUT.c.channel.in_(channels), _END.c.disabled.is_(None))
-        with self.relations.reading() as connection:
-            return connection.execute(wanted).scalar()
+        query = select(func.min(at)).select_from(_OUT.outerjoin(_END, _same_target()))
+        query = query.where(_WAITS, _FREE, _OUT.c.channel.in_(channels), _END.c.disabled.is_(None))
+        with self.catalog.reading() as connection:
+            return connection.execute(query).scalar()
 
     # looking
 
     def entries(
-        self, *states: State, first: int = 0, last: int | None = None, limit: int | None = None
+        self, *states: MessageState, first: int = 0, last: int | None = None, limit: int | None = None
     ) -> list[OutboxEntry]:
         """Messages in the order they were added: in some states or in any, of a range of numbers."""
-        wanted = select(_OUT).where(_within(first, last)).order_by(_OUT.c.number).limit(limit)
+        query = select(_OUT).where(_in_range(first, last)).order_by(_OUT.c.number).limit(limit)
         if states:
-            wanted = wanted.where(_OUT.c.state.in_(states))
-        with self.relations.reading() as connection:
-            return [_entry(r) for r in connection.execute(wanted).all()]
+            query = query.where(_OUT.c.state.in_(states))
+        with self.catalog.reading() as connection:
+            return [_entry(r) for r in connection.execute(query).all()]
 
     def find(self, id: str) -> OutboxEntry | None:
         """The message of an id."""
-        with self.relations.reading() as connection:
+        with self.catalog.reading() as connection:
             found = connection.execute(select(_OUT).where(_OUT.c.id == id)).first()
         return None if found is None else _entry(found)
 
-    def counts(self) -> dict[State, int]:
+    def counts(self) -> dict[MessageState, int]:
         """How many messages are in each state."""
-        wanted = select(_OUT.c.state, func.count()).group_by(_OUT.c.state)
-        with self.relations.reading() as connection:
-            found = {State(state): int(number) for state, number in connection.execute(wanted).all()}
-        return {state: found.get(state, 0) for state in State}
+        query = select(_OUT.c.state, func.count()).group_by(_OUT.c.state)
+        with self.catalog.reading() as connection:
+            found = {MessageState(state): int(number) for state, number in connection.execute(query).all()}
+        return {state: found.get(state, 0) for state in MessageState}
 
     def endpoints(self) -> list[Endpoint]:
         """The targets that are disabled or have had to rest."""
-        with self.relations.reading() as connection:
+        with self.catalog.reading() as connection:
             found = connection.execute(select(_END).order_by(_END.c.channel, _END.c.target)).all()
         return [Endpoint(r.channel, r.target, r.disabled, r.rests, r.error) for r in found]
 
@@ -346,36 +221,36 @@ class Outbox:
         """
         return self._redeliver(now, _OUT.c.id.in_(ids))
 
-    def redeliver_range(self, now: int, first: int, last: int | None = None, *states: State) -> int:
+    def redeliver_range(self, now: int, first: int, last: int | None = None, *states: MessageState) -> int:
         """Have the messages of a range of numbers sent again: the dead ones, or those in the states that are given."""
-        return self._redeliver(now, and_(_within(first, last), _OUT.c.state.in_(states or (State.DEAD,))))
+        return self._redeliver(now, and_(_in_range(first, last), _OUT.c.state.in_(states or (MessageState.DEAD,))))
 
     def _redeliver(self, now: int, which: ColumnElement[bool]) -> int:
-        again = {"state": State.WAITING, "attempts": 0, "due": now, "settled": None}
-        with self.relations.writing() as connection:
-            return connection.execute(update(_OUT).where(which, _FREE, ~_disabled()).values(**again)).rowcount
+        waiting = {"state": MessageState.WAITING, "attempts": 0, "due": now, "settled": None}
+        with self.catalog.writing() as connection:
+            return connection.execute(update(_OUT).where(which, _FREE, ~_disabled()).values(**waiting)).rowcount
 
     def enable(self, now: int, channel: str, target: str) -> int:
         """Let a target have messages again, also those that it missed; how many these are."""
-        these = and_(_OUT.c.channel == channel, _OUT.c.target == target, _OUT.c.state == State.DISABLED)
-        again = {"state": State.WAITING, "attempts": 0, "due": now, "settled": None}
-        with self.relations.writing() as connection:
+        these = and_(_OUT.c.channel == channel, _OUT.c.target == target, _OUT.c.state == MessageState.DISABLED)
+        waiting = {"state": MessageState.WAITING, "attempts": 0, "due": now, "settled": None}
+        with self.catalog.writing() as connection:
             connection.execute(delete(_END).where(_END.c.channel == channel, _END.c.target == target))
-            return connection.execute(update(_OUT).where(these).values(**again)).rowcount
+            return connection.execute(update(_OUT).where(these).values(**waiting)).rowcount
 
     def disable(self, now: int, channel: str, target: str, reason: str) -> None:
         """Let a target have nothing any more until it is enabled."""
-        with self.relations.writing() as connection:
+        with self.catalog.writing() as connection:
             _disable(connection, now, channel, target, reason)
 
     def forget(self, before: int) -> int:
         """Forget what was delivered before an instant, and pauses that ended by then; how many messages that was."""
-        old = and_(_OUT.c.state == State.DELIVERED, _OUT.c.settled < before)
+        old = and_(_OUT.c.state == MessageState.DELIVERED, _OUT.c.settled < before)
         rested = and_(_END.c.disabled.is_(None), _END.c.rests < before)
-        with self.relations.reading() as connection:
+        with self.catalog.reading() as connection:
             if not connection.execute(select(exists().where(old) | exists().where(rested))).scalar_one():
                 return 0
-        with self.relations.writing() as connection:
+        with self.catalog.writing() as connection:
             connection.execute(delete(_END).where(rested))
             return connection.execute(delete(_OUT).where(old)).rowcount
 
@@ -385,13 +260,13 @@ def _record(connection: Connection, now: int, verdict: Verdict) -> None:
     message = verdict.entry.message
     match verdict:
         case Delivered():
-            connection.execute(this.values(state=State.DELIVERED, claimed=None, settled=now, error=None))
+            connection.execute(this.values(state=MessageState.DELIVERED, claimed=None, settled=now, error=None))
         case Later(_, due, error, rests):
-            connection.execute(this.values(state=State.WAITING, claimed=None, due=due, error=error))
+            connection.execute(this.values(state=MessageState.WAITING, claimed=None, due=due, error=error))
             if rests is not None:
                 _note(connection, message.channel, message.target, rests=rests, error=error)
         case GivenUp(_, error, rests):
-            connection.execute(this.values(state=State.DEAD, claimed=None, settled=now, error=error))
+            connection.execute(this.values(state=MessageState.DEAD, claimed=None, settled=now, error=error))
             if rests is not None:
                 _note(connection, message.channel, message.target, rests=rests, error=error)
         case Gone(_, error):
@@ -404,7 +279,7 @@ def _disable(connection: Connection, now: int, channel: str, target: str, reason
     """Disable a target; what is under way to it is so no more."""
     _note(connection, channel, target, disabled=now, error=reason)
     these = and_(_OUT.c.channel == channel, _OUT.c.target == target, _WAITS)
-    values = {"state": State.DISABLED, "claimed": None, "settled": now, "error": reason}
+    values = {"state": MessageState.DISABLED, "claimed": None, "settled": now, "error": reason}
     connection.execute(update(_OUT).where(these).values(**values))
 
 
@@ -428,10 +303,10 @@ def _same_target() -> ColumnElement[bool]:
     return and_(_END.c.channel == _OUT.c.channel, _END.c.target == _OUT.c.target)
 
 
-def _within(first: int, last: int | None) -> ColumnElement[bool]:
+def _in_range(first: int, last: int | None) -> ColumnElement[bool]:
     return _OUT.c.number >= first if last is None else _OUT.c.number.between(first, last)
 
 
 def _entry(row: Row[Any]) -> OutboxEntry:
     message = Message(row.rule, row.firing, row.channel, row.target, row.payload, row.created, row.id)
-    return OutboxEntry(row.number, message, State(row.state), row.attempts, row.due, row.settled, row.error)
+    return OutboxEntry(row.number, message, MessageState(row.state), row.attempts, row.due, row.settled, row.error)

@@ -1,8 +1,8 @@
-"""Snapshots as the second engine has them: in their files, and what it goes through again and again in memory.
+"""Snapshots as the second engine has them: in their files, and in memory the columns that it scans repeatedly.
 
-A lookup by a column in whose order a snapshot is not has to go through all its rows.  In files that takes the decoding
-of whole columns.  So the columns that lookups want of a snapshot are brought into the second engine's memory when it is
-gone through for the second time, and stay there, compressed, until it is replaced.
+A lookup by a column in whose order a snapshot is not has to scan all its rows.  In files that means decoding whole
+columns.  So the columns that lookups want of a snapshot are brought into the second engine's memory at the second scan,
+and stay there, compressed, until the snapshot is replaced.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tidings.engine.arrow import arrow_schema
 from tidings.engine.backends import MEMORY
+from tidings.engine.changes import no_changes
 from tidings.engine.source import Source
 from tidings.errors import EngineFailed
 from tidings.ir.relation import Column
@@ -22,25 +22,25 @@ from tidings.store.relation.table import Table
 if TYPE_CHECKING:
     from tidings.engine.duckdb import DuckDB
 
-HELD = MEMORY // 6
-"""So many bytes of snapshots are held in memory, before they are compressed."""
+CACHE_LIMIT = MEMORY // 6
+"""So many bytes of snapshots may be in memory, counted before they are compressed."""
 
 _WIDTHS = {"string": 16, "binary": 16, "int": 4, "date": 4, "boolean": 1, "smallint": 2, "tinyint": 1}
 """Bytes per value; 8 for other types."""
 
 
 @dataclass(slots=True)
-class _CachedColumns:
+class CachedColumns:
     """The columns of a snapshot that are in memory."""
 
     base: str
     columns: tuple[Column, ...] = ()
     bytes: int = 0
     """About so much, before they are compressed."""
-    times: int = 0
-    """How often the snapshot was gone through."""
+    scans: int = 0
+    """How often the snapshot was scanned."""
     too_large: bool = False
-    """Whether there was no room for what was wanted of it."""
+    """Whether the engine had no room for them."""
 
     @property
     def name(self) -> str:
@@ -49,65 +49,65 @@ class _CachedColumns:
 
 @dataclass(slots=True)
 class SnapshotCache:
-    """What the second engine knows of snapshots."""
+    """The snapshots that the second engine has loaded."""
 
     engine: DuckDB
-    _files: dict[int, str] = field(default_factory=dict)
+    _files: dict[int, str] = field(init=False, default_factory=dict)
     """Bases that it reads in their files, by table."""
-    _held: dict[int, _CachedColumns] = field(default_factory=dict)
-    """What it has in memory of them."""
+    _cached: dict[int, CachedColumns] = field(init=False, default_factory=dict)
+    """What it has in memory of them, by table."""
 
     def forget(self) -> None:
-        """Let go of everything."""
-        for name in (*self._files.values(), *(held.name for held in self._held.values())):
+        """Unload everything."""
+        for name in (*self._files.values(), *(cached.name for cached in self._cached.values())):
             self.engine.unload(name)
         self._files.clear()
-        self._held.clear()
+        self._cached.clear()
 
     def rows(self, table: Table, snapshot: Snapshot) -> Source:
         """All rows of a snapshot, in its files."""
         assert table.base is not None
-        known = self._files.get(table.id)
-        if known != table.base:
-            if known is not None:
-                self.engine.unload(known)
+        loaded = self._files.get(table.id)
+        if loaded != table.base:
+            if loaded is not None:
+                self.engine.unload(loaded)
             snapshot.load_into(self.engine, table.base)
             self._files[table.id] = table.base
-        return _plain(table.columns, table.base)
+        return _unchanged(table.columns, table.base)
 
     def columns(
-        self, table: Table, snapshot: Snapshot, wanted: tuple[Column, ...], others: Iterable[tuple[Column, ...]]
+        self, table: Table, snapshot: Snapshot, columns: tuple[Column, ...], others: Iterable[tuple[Column, ...]]
     ) -> Source:
-        """Some columns of a snapshot that is gone through; ``others`` are those it may be gone through for later."""
+        """Some columns of a snapshot, to be scanned; ``others`` are those that later scans may ask for."""
         in_files = self.rows(table, snapshot)
-        held = self._held.get(table.id)
-        if held is None or held.base != table.base:
-            if held is not None:
-                self.engine.unload(held.name)
-            held = self._held[table.id] = _CachedColumns(table.base or "")
-        held.times += 1
-        if held.times > 1 and not held.too_large and not set(wanted) <= set(held.columns):
-            known = set(held.columns).union(wanted)
-            if not self._hold(table, held, known.union(*others)):
-                self._hold(table, held, known)
-        return _plain(wanted, held.name) if set(wanted) <= set(held.columns) else in_files
+        cached = self._cached.get(table.id)
+        if cached is None or cached.base != table.base:
+            if cached is not None:
+                self.engine.unload(cached.name)
+            cached = self._cached[table.id] = CachedColumns(table.base or "")
+        cached.scans += 1
+        if cached.scans > 1 and not cached.too_large and not set(columns) <= set(cached.columns):
+            needed = set(cached.columns).union(columns)
+            if not self._cache(table, cached, needed.union(*others)):
+                self._cache(table, cached, needed)
+        return _unchanged(columns, cached.name) if set(columns) <= set(cached.columns) else in_files
 
-    def _hold(self, table: Table, held: _CachedColumns, wanted: set[Column]) -> bool:
+    def _cache(self, table: Table, cached: CachedColumns, needed: set[Column]) -> bool:
         """Bring columns into memory, if there is room."""
-        columns = tuple(c for c in table.columns if c in wanted)
+        columns = tuple(c for c in table.columns if c in needed)
         bytes = sum(_WIDTHS.get(c.type, 8) for c in columns) * table.base_size
-        if bytes + sum(h.bytes for h in self._held.values() if h is not held) > HELD:
+        if bytes + sum(c.bytes for c in self._cached.values() if c is not cached) > CACHE_LIMIT:
             return False
         try:
-            self.engine.hold(held.name, columns, held.base)
+            self.engine.hold(cached.name, columns, cached.base)
         except EngineFailed:
-            self.engine.unload(held.name)
-            held.columns, held.bytes, held.too_large = (), 0, True
+            self.engine.unload(cached.name)
+            cached.columns, cached.bytes, cached.too_large = (), 0, True
             return False
-        held.columns, held.bytes = columns, bytes
+        cached.columns, cached.bytes = columns, bytes
         return True
 
 
-def _plain(columns: tuple[Column, ...], base: str) -> Source:
-    """The rows of a base and nothing else."""
-    return Source(columns, base, arrow_schema(columns, versioned=True).empty_table())
+def _unchanged(columns: tuple[Column, ...], base: str) -> Source:
+    """The rows of a base, without changes."""
+    return Source(columns, base, no_changes(columns))

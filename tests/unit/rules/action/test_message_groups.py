@@ -44,12 +44,12 @@ def told(db: Database) -> list[tuple[Any, list[str]]]:
 def test_the_first_message_waits_for_more(links: Database, clock: ManualClock) -> None:
     rule(links, "group_by = region, group_wait = INTERVAL 1 MINUTE")
     switch(links, "a", "c", "b")
-    assert [f.state for f in links._registry.store.firings()] == ["gathered"] * 3
+    assert [f.state for f in links._parts.registry.store.firings()] == ["gathered"] * 3
     pass_minutes(links, clock, 0.9)
     assert told(links) == []
     pass_minutes(links, clock, 0.2)
     assert told(links) == [({"region": "north"}, ["a", "b"]), ({"region": "south"}, ["c"])]
-    assert [f.state for f in links._registry.store.firings()] == ["sent"] * 3
+    assert [f.state for f in links._parts.registry.store.firings()] == ["sent"] * 3
     assert [data["firings"] for data in payloads(links)] == [[1, 3], [2]]
     pass_minutes(links, clock, 60)
     assert len(told(links)) == 2
@@ -86,7 +86,7 @@ def test_groups_of_one_transaction(links: Database) -> None:
     rule(links, "group_by = region")
     links.sql("UPDATE link SET up = false")
     assert sorted(told(links), key=str) == [({"region": "north"}, ["a", "b"]), ({"region": "south"}, ["c"])]
-    assert [f.state for f in links._registry.store.firings()] == ["sent"]
+    assert [f.state for f in links._parts.registry.store.firings()] == ["sent"]
 
 
 def test_what_begins_and_what_is_gone_in_one_message(links: Database, clock: ManualClock) -> None:

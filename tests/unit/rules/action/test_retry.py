@@ -133,7 +133,7 @@ def test_sql_is_tried_again_too_and_done_once(shop: Database, clock: ManualClock
         INSERT INTO stock VALUES (2, 5)
     """)
     shop.advance()
-    assert [f.state for f in shop._registry.store.firings()][1:] == ["retrying"]
+    assert [f.state for f in shop._parts.registry.store.firings()][1:] == ["retrying"]
     with pytest.raises(RuleRaised):
         shop.sql("INSERT INTO orders VALUES (7)")
     shop.sql("DELETE FROM closed")
@@ -169,7 +169,7 @@ def test_what_is_to_be_tried_is_not_forgotten(shop: Database, clock: ManualClock
     shop.sql("INSERT INTO stock VALUES (3, 5)")
     clock.advance(timedelta(days=30))
     shop.advance()
-    assert [f.id for f in shop._registry.store.firings()] == [3]
+    assert [f.id for f in shop._parts.registry.store.firings()] == [3]
 
 
 def test_a_deferred_rule_is_shown_as_failing_until_it_works(shop: Database) -> None:

@@ -17,7 +17,7 @@ import tidings
 from tests.unit.rules.test_agenda import LOW, rows
 from tidings import Database, ManualClock
 from tidings.errors import InvalidRule, InvalidSyntax
-from tidings.rules.instance.lifecycle import InstanceChange, Span, lived
+from tidings.rules.instance.lifecycle import InstanceChange, LifecycleIntervals, run_lifecycles
 from tidings.store.rules.instances import Instance
 from tidings.store.rules.outbox import Outbox
 
@@ -35,7 +35,7 @@ def pass_minutes(db: Database, clock: ManualClock, minutes: float) -> None:
 
 
 def payloads(db: Database) -> list[dict[str, Any]]:
-    return [json.loads(e.message.payload)["data"] for e in Outbox(db._storage.rule_tables).entries()]
+    return [json.loads(e.message.payload)["data"] for e in Outbox(db._parts.storage.rule_tables).entries()]
 
 
 def notices(db: Database) -> list[tuple[str, list[int]]]:
@@ -47,14 +47,14 @@ def notices(db: Database) -> list[tuple[str, list[int]]]:
 
 
 def outcome(
-    changes: Sequence[tuple[int, int]], span: Span, until: int, *cuts: int
+    changes: Sequence[tuple[int, int]], intervals: LifecycleIntervals, until: int, *cuts: int
 ) -> tuple[list[tuple[int, bool]], dict[str, Instance]]:
     """When an instance is told to begin and to be gone, judged in one batch or several; what is left of it."""
     known: dict[str, Instance] = {}
     told, since = [], -1
     for end in (*sorted(cuts), until):
         some = [InstanceChange("k", at, count, ROW) for at, count in changes if since < at <= end]
-        news, became = lived(list(known.values()), some, end, span, lambda _: True, lambda _: True)
+        news, became = run_lifecycles(list(known.values()), some, end, intervals, lambda _: True, lambda _: True)
         told += [(t.at, t.gone) for t in news]
         known = {k: one for k, one in (known | dict(became)).items() if one is not None}
         since = end
@@ -62,18 +62,22 @@ def outcome(
 
 
 def test_an_instance_begins_after_a_while_and_is_gone_after_another() -> None:
-    told, left = outcome([(10, 1), (30, -1)], Span(hold=5, keep=7), 100)
+    told, left = outcome([(10, 1), (30, -1)], LifecycleIntervals(hold=5, keep_alive=7), 100)
     assert (told, left) == ([(15, False), (37, True)], {})
 
 
 def test_what_happens_when_it_is_due_counts_first() -> None:
-    assert outcome([(10, 1), (15, -1)], Span(hold=5), 100)[0] == []
-    assert outcome([(10, 1), (20, -1), (27, 1)], Span(keep=7), 100)[0] == [(10, False)]
-    assert outcome([(10, 1), (20, -1), (28, 1)], Span(keep=7), 100)[0] == [(10, False), (27, True), (28, False)]
+    assert outcome([(10, 1), (15, -1)], LifecycleIntervals(hold=5), 100)[0] == []
+    assert outcome([(10, 1), (20, -1), (27, 1)], LifecycleIntervals(keep_alive=7), 100)[0] == [(10, False)]
+    assert outcome([(10, 1), (20, -1), (28, 1)], LifecycleIntervals(keep_alive=7), 100)[0] == [
+        (10, False),
+        (27, True),
+        (28, False),
+    ]
 
 
 def test_it_holds_while_one_row_of_it_is_there() -> None:
-    assert outcome([(10, 2), (20, -1), (30, -1)], Span(), 100)[0] == [(10, False), (30, True)]
+    assert outcome([(10, 2), (20, -1), (30, -1)], LifecycleIntervals(), 100)[0] == [(10, False), (30, True)]
 
 
 @given(
@@ -84,7 +88,7 @@ def test_it_holds_while_one_row_of_it_is_there() -> None:
 )
 def test_when_it_is_judged_does_not_matter(times: list[int], hold: int, keep: int, cuts: list[int]) -> None:
     changes = [(at, 1 if n % 2 == 0 else -1) for n, at in enumerate(times)]
-    span = Span(hold, keep)
+    span = LifecycleIntervals(hold, keep)
     whole = outcome(changes, span, 80)
     assert outcome(changes, span, 80, *cuts) == whole
     told = whole[0]
@@ -142,7 +146,7 @@ def test_gone_is_told_when_the_interval_has_passed_and_not_before(db: Database, 
     assert notices(db) == [("begins", [1]), ("gone", [1])]
     (row,) = payloads(db)[1]["rows"]
     assert row["seconds"] == (ended - began) / 1_000_000
-    last = db._registry.store.firings()[-1]
+    last = db._parts.registry.store.firings()[-1]
     assert (last.time, last.state) == (ended + 5 * MINUTE, "sent")
 
 

@@ -52,9 +52,7 @@ def test_each_row_at_its_instant(db: Database) -> None:
 
 def test_one_entry_for_any_number_of_instants(db: Database) -> None:
     db.load("t", at(*range(1, 900)))
-    journal = db._storage.journal
-    assert journal is not None
-    (facts,) = journal.logged(db._relations.table("t").id)
+    (facts,) = db._parts.storage.journal.contents.log_facts(db._parts.relations.table("t").id)
     assert (facts.first, facts.last, facts.rows) == (1, 899, 899)
 
 
@@ -86,7 +84,7 @@ def test_late_rows_take_the_present_if_asked_to(db: Database) -> None:
     db.load("t", at(30, 10, 20), late="present")
     assert told(db) == [(1, 20), (1, 30), (2, NOW), (3, NOW)]
     with pytest.raises(InvalidRow):
-        db.load("t", at(2_000), late="never")
+        db.load("t", at(2_000), late="never")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("rows", [at(10, NOW + 1), at(10, None)])

@@ -10,6 +10,7 @@ import pytest
 
 from tidings.errors import ReaderBehind
 from tidings.store.relation.log import EntryFacts, Log, in_order
+from tidings.store.relation.log_range import LogRange
 
 SCHEMA = pa.schema([("x", pa.int32()), ("__t", pa.int64()), ("__w", pa.int64())])
 Change = tuple[int, int, int]
@@ -52,12 +53,14 @@ def test_every_stretch(seed: int, lazily: bool) -> None:
     for since, until in product(range(-1, last + 2), repeat=2):
         inside = [c for c in changes if since < c[1] <= until]
         start, end = log.place(since), log.place(until)
-        assert [tuple(r.values()) for t in log.rows(start, end) for r in t.to_pylist()] == inside
-        assert log.count(start, end) == len(inside)
-        assert log.instants(start, end).to_pylist() == sorted({c[1] for c in inside})
-        assert log.only_grows(start, end) == all(c[2] > 0 for c in inside)
+        assert [tuple(r.values()) for t in LogRange(log, start, end).rows() for r in t.to_pylist()] == inside
+        assert LogRange(log, start, end).count() == len(inside)
+        assert LogRange(log, start, end).instants().to_pylist() == sorted({c[1] for c in inside})
+        assert LogRange(log, start, end).only_grows() == all(c[2] > 0 for c in inside)
         if since <= until:
-            assert log.growth(start, end) == -log.growth(end, start) == sum(c[2] for c in inside)
+            assert (
+                LogRange(log, start, end).growth() == -LogRange(log, end, start).growth() == sum(c[2] for c in inside)
+            )
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -73,8 +76,8 @@ def test_what_is_left_after_forgetting(seed: int) -> None:
         assert log.forgotten == (expected or 0)
         assert not log.forget(before)
         changes = [c for b in left for c in b]
-        assert [tuple(r.values()) for t in log.rows((0, 0), log.end) for r in t.to_pylist()] == changes
-        assert log.growth((0, 0), log.end) == sum(c[2] for c in changes)
+        assert [tuple(r.values()) for t in LogRange(log, (0, 0), log.end).rows() for r in t.to_pylist()] == changes
+        assert LogRange(log, (0, 0), log.end).growth() == sum(c[2] for c in changes)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -91,8 +94,11 @@ def test_merged_blocks_say_the_same(seed: int) -> None:
     for since, upto in product(range(-1, last + 2), repeat=2):
         start, end = log.place(since), log.place(upto)
         inside = [c for c in changes if since < c[1] <= upto]
-        assert [tuple(r.values()) for t in log.rows(start, end) for r in t.to_pylist()] == inside
-        assert (log.count(start, end), log.only_grows(start, end)) == (len(inside), all(c[2] > 0 for c in inside))
+        assert [tuple(r.values()) for t in LogRange(log, start, end).rows() for r in t.to_pylist()] == inside
+        assert (LogRange(log, start, end).count(), LogRange(log, start, end).only_grows()) == (
+            len(inside),
+            all(c[2] > 0 for c in inside),
+        )
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -108,7 +114,7 @@ def test_what_another_process_merged(seed: int) -> None:
             block(b) for b in (*blocks[:start], one) if b[-1][1] >= first and b[0][1] <= last
         ]
         if known >= start:
-            found = [tuple(r.values()) for t in log.rows((0, 0), log.end) for r in t.to_pylist()]
+            found = [tuple(r.values()) for t in LogRange(log, (0, 0), log.end).rows() for r in t.to_pylist()]
             assert found == [c for b in blocks for c in b]
 
 
@@ -117,22 +123,22 @@ def test_rows_that_are_gone() -> None:
     for left in ([], [block([(1, 1, 1)])]):
         log.load = lambda first, last, left=left: left
         with pytest.raises(ReaderBehind):
-            log.rows((0, 0), log.end)
+            LogRange(log, (0, 0), log.end).rows()
 
 
 def test_rows_are_let_go_and_come_back() -> None:
     log = made(history(3), lazily=True)
-    everything = log.rows((0, 0), log.end)
-    assert log.at_hand((0, 0), log.end) == everything
-    log.release(log.last or 0)
-    assert log.at_hand((0, 0), log.end) is None
-    assert log.rows((0, 0), log.end) == everything
+    everything = LogRange(log, (0, 0), log.end).rows()
+    assert LogRange(log, (0, 0), log.end).rows_in_memory() == everything
+    log.evict(log.last or 0)
+    assert LogRange(log, (0, 0), log.end).rows_in_memory() is None
+    assert LogRange(log, (0, 0), log.end).rows() == everything
 
 
 def test_rows_that_are_nowhere_else_stay() -> None:
     log = made(history(3), lazily=False)
-    log.release(log.last or 0)
-    assert log.at_hand((0, 0), log.end) is not None
+    log.evict(log.last or 0)
+    assert LogRange(log, (0, 0), log.end).rows_in_memory() is not None
 
 
 def test_order_of_instants() -> None:

@@ -57,14 +57,14 @@ def test_only_states_have_the_base(table: Table) -> None:
 
 
 def test_the_interval_is_open_below_and_closed_above(table: Table) -> None:
-    assert table.times(10, 20) == [20]
-    assert table.times(9, 30) == [10, 20, 30]
-    assert table.changed(19, 20)
-    assert not table.changed(20, 29)
+    assert table.history.times(10, 20) == [20]
+    assert table.history.times(9, 30) == [10, 20, 30]
+    assert table.history.changed(19, 20)
+    assert not table.history.changed(20, 29)
 
 
 def test_net_counts_of_rows(table: Table) -> None:
-    assert [table.logged((x,)) for x in (1, 2, 3, 4)] == [0, 1, 1, 0]
+    assert [table.net[(x,)] for x in (1, 2, 3, 4)] == [0, 1, 1, 0]
 
 
 def test_the_same_source_is_the_same_object(table: Table) -> None:

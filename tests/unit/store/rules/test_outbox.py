@@ -13,18 +13,9 @@ from tests.postgresql import server
 from tests.unit.deliver.help import fire
 from tidings.store.catalog import schema
 from tidings.store.catalog.session import Session
-from tidings.store.rules.outbox import (
-    Delivered,
-    GivenUp,
-    Gone,
-    Later,
-    MemoryCatalog,
-    Message,
-    Outbox,
-    OutboxEntry,
-    State,
-    add,
-)
+from tidings.store.catalog.transactions import MemoryCatalog
+from tidings.store.rules.messages import Delivered, GivenUp, Gone, Later, Message, MessageState, OutboxEntry
+from tidings.store.rules.outbox import Outbox, add
 
 HOOK = ("webhook",)
 
@@ -67,12 +58,12 @@ def test_messages_come_in_order_and_once(outbox: Outbox) -> None:
     assert outbox.claim(0, HOOK) == []
     outbox.acknowledge(5, [Delivered(e) for e in claimed])
     assert outbox.claim(10**15, HOOK) == []
-    assert [(e.state, e.settled) for e in outbox.entries()] == [(State.DELIVERED, 5)] * 3
+    assert [(e.state, e.settled) for e in outbox.entries()] == [(MessageState.DELIVERED, 5)] * 3
 
 
 def test_firing_and_message_are_one_transaction(outbox: Outbox) -> None:
     def fail() -> None:
-        with outbox.relations.writing() as connection:
+        with outbox.catalog.writing() as connection:
             add(connection, [Message("r", 1, "webhook", "a", "{}", 0)])
             raise KeyError("the firing")
 
@@ -131,7 +122,12 @@ def test_a_target_that_is_gone_is_disabled_until_enabled(outbox: Outbox) -> None
     outbox.release([second])
     fire(outbox, "a", at=8)
     assert outbox.claim(9, HOOK) == []
-    assert outbox.counts() == {State.WAITING: 0, State.DELIVERED: 1, State.DEAD: 0, State.DISABLED: 3}
+    assert outbox.counts() == {
+        MessageState.WAITING: 0,
+        MessageState.DELIVERED: 1,
+        MessageState.DEAD: 0,
+        MessageState.DISABLED: 3,
+    }
     assert [(e.target, e.disabled, e.error) for e in outbox.endpoints()] == [("a", 7, "410")]
     assert outbox.redeliver(9, first.message.id) == 0
     assert outbox.enable(10, "webhook", "a") == 3
@@ -141,7 +137,7 @@ def test_a_target_that_is_gone_is_disabled_until_enabled(outbox: Outbox) -> None
 def test_a_target_is_disabled_by_hand(outbox: Outbox) -> None:
     fire(outbox, "a")
     outbox.disable(1, "webhook", "a", "moved")
-    assert only(outbox.entries(State.DISABLED)).error == "moved"
+    assert only(outbox.entries(MessageState.DISABLED)).error == "moved"
 
 
 def test_claims_of_the_dead_are_given_up_and_count(outbox: Outbox) -> None:
@@ -162,14 +158,14 @@ def test_dead_letters_are_redelivered_one_by_one_or_by_range(outbox: Outbox) -> 
     made = fire(outbox, "a", "b", "c", "d")
     claimed = outbox.claim(0, HOOK)
     outbox.acknowledge(3, [GivenUp(e, "no") for e in claimed[:3]] + [Delivered(claimed[3])])
-    dead = outbox.entries(State.DEAD)
+    dead = outbox.entries(MessageState.DEAD)
     assert [(e.message.id, e.error, e.settled) for e in dead] == [(id, "no", 3) for id in made[:3]]
     assert outbox.redeliver(20, made[1]) == 1
     assert outbox.redeliver(20, "nobody") == 0
     assert ids(outbox.claim(20, HOOK)) == [made[1]]
     assert outbox.redeliver_range(30, dead[0].number, dead[2].number + 1) == 2
     assert ids(outbox.claim(30, HOOK)) == [made[0], made[2]]
-    assert outbox.redeliver_range(40, claimed[3].number, None, State.DELIVERED) == 1
+    assert outbox.redeliver_range(40, claimed[3].number, None, MessageState.DELIVERED) == 1
     assert ids(outbox.claim(40, HOOK)) == [made[3]]
 
 

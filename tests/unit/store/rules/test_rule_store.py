@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import create_engine, inspect, text
 
 import tidings
-from tidings.store.catalog.schema import BESIDE
+from tidings.store.catalog.schema import RULE_TABLES
 
 SETUP = """
     CREATE TABLE stock (item INT PRIMARY KEY, qty INT); CREATE TABLE orders (item INT);
@@ -25,13 +25,13 @@ def test_an_older_catalog_gets_its_tables(tmp_path: Path) -> None:
         db.sql("CREATE TABLE stock (item INT PRIMARY KEY, qty INT); INSERT INTO stock VALUES (1, 5)")
     engine = create_engine(f"sqlite:///{tmp_path / 'd' / 'catalog.sqlite'}")
     with engine.begin() as connection:
-        for table in BESIDE:
+        for table in RULE_TABLES:
             connection.execute(text(f"DROP TABLE {table.name}"))
         connection.execute(text("UPDATE meta SET value = '1' WHERE key = 'version'"))
     with tidings.open(tmp_path / "d", engine="duckdb") as db:
         db.sql("CREATE RULE a WHEN SELECT item FROM stock DO NOTIFY 'x'; INSERT INTO stock VALUES (2, 5)")
         assert len(db.query("SELECT * FROM tidings.deliveries")) == 1
-    assert {table.name for table in BESIDE} <= set(inspect(engine).get_table_names())
+    assert {table.name for table in RULE_TABLES} <= set(inspect(engine).get_table_names())
     engine.dispose()
 
 

@@ -10,7 +10,8 @@ import pytest
 
 import tidings
 from tidings.engine.duckdb import DuckDB
-from tidings.waves.in_process import lookups as looking_up
+from tidings.waves.in_process import snapshot_reader
+from tidings.waves.in_process.lookups import StepLookups
 from tidings.waves.in_process.runner import InProcessRunner
 from tidings.waves.strategy import Strategy
 
@@ -20,8 +21,8 @@ ROWS = 3_000
 @pytest.fixture
 def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tidings.Database]:
     """Parts and their sales, so many that lookups by another column than the key go through all of them."""
-    for name, value in (("WHOLE", 10), ("FEW", 0), ("SCATTERED", -1)):
-        monkeypatch.setattr(looking_up, name, value)
+    for name, value in (("WHOLE_LIMIT", 10), ("FEW_ROW_GROUPS", 0), ("MANY_ROW_GROUPS", -1)):
+        monkeypatch.setattr(snapshot_reader, name, value)
     clock = tidings.ManualClock(1)
     with tidings.open(tmp_path / "shop", engine="duckdb", execution="auto", clock=clock, retention=None) as db:
         db.sql("""
@@ -36,8 +37,8 @@ def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tidings.Data
         yield db
 
 
-def near(db: tidings.Database) -> InProcessRunner:
-    found = db._scheduler.planner.in_process
+def in_process_runner(db: tidings.Database) -> InProcessRunner:
+    found = db._parts.scheduler.engines.in_process
     assert found is not None
     return found
 
@@ -56,9 +57,9 @@ def rise(db: tidings.Database, part: int, query: str = JOIN) -> int:
 
 def held(db: tidings.Database) -> dict[str, set[str]]:
     """The columns in memory, by table."""
-    tables = {db._relations.table(name).id: name for name in ("parts", "sales")}
-    found = near(db)._snapshot_cache._held.items()
-    return {tables[id]: {c.name for c in kept.columns} for id, kept in found if kept.columns}
+    tables = {db._parts.relations.table(name).id: name for name in ("parts", "sales")}
+    found = in_process_runner(db)._snapshot_cache._cached.items()
+    return {tables[id]: {c.name for c in cached.columns} for id, cached in found if cached.columns}
 
 
 def test_what_is_gone_through_twice_is_held(db: tidings.Database) -> None:
@@ -79,7 +80,7 @@ def test_only_what_lookups_want_is_held(db: tidings.Database) -> None:
 
 
 def test_without_room_nothing_is_held(db: tidings.Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidings.waves.in_process.snapshot_cache.HELD", 100)
+    monkeypatch.setattr("tidings.waves.in_process.snapshot_cache.CACHE_LIMIT", 100)
     assert [rise(db, part) for part in (3, 4, 5)] == [6, 6, 6]
     assert held(db) == {}
 
@@ -128,10 +129,10 @@ def test_a_step_that_is_not_agreed_on_is_the_engines(db: tidings.Database) -> No
     db.sql("UPDATE parts SET price = 7.5 WHERE part = 3")
     db.refresh("thirds")
     assert db.waves()[-1].execution == "in-process"
-    *others, last = [s for _, steps in near(db)._prepared.values() for s in steps]
-    assert last.disagreed is not None
+    *others, last = [s for steps in in_process_runner(db)._prepared.values() for s in steps]
+    assert last.disagreement is not None
     assert others
-    assert all(s.disagreed is None for s in others)
+    assert all(s.disagreement is None for s in others)
     assert db.query("SELECT * FROM thirds WHERE name = '3'").rows() == db.query(f"{shares} HAVING name = '3'").rows()
 
 
@@ -141,8 +142,8 @@ def test_such_a_step_may_read_the_states_of_what_is_made_here(db: tidings.Databa
     db.sql(f"CREATE MATERIALIZED VIEW shown WITH (refresh = 'manual') AS {query}")
     db.sql("INSERT INTO sales VALUES (9001, 3, 7), (9002, 3, 8), (9003, 9000, 1); DELETE FROM sales WHERE part = 4")
     db.refresh("shown")
-    grouping, last = next(steps for _, steps in near(db)._prepared.values())
-    assert (grouping.disagreed, last.disagreed is None) == (None, False)
+    grouping, last = next(iter(in_process_runner(db)._prepared.values()))
+    assert (grouping.disagreement, last.disagreement is None) == (None, False)
     assert sorted(r["sold"] for r in db.query("SELECT * FROM shown WHERE sale > 9000").rows()) == ["1", "27", "27"]
     assert db.query("SELECT * FROM shown EXCEPT ALL " + query).rows() == []
     assert db.query(f"{query} EXCEPT ALL SELECT * FROM shown").rows() == []
@@ -152,7 +153,7 @@ def test_what_fails_here_is_the_engines(db: tidings.Database, monkeypatch: pytes
     def fails(*_: object, **__: object) -> object:
         raise tidings.errors.EngineFailed(engine="duckdb", reason="out of memory")
 
-    monkeypatch.setattr(looking_up.StepLookups, "look_up", fails)
+    monkeypatch.setattr(StepLookups, "fetch", fails)
     before = db.time
     db.sql("UPDATE parts SET price = 7.5 WHERE part = 3")
     assert len(db.changes(JOIN, since=before).additions()) == 6
@@ -163,7 +164,7 @@ def test_what_fails_here_is_the_engines(db: tidings.Database, monkeypatch: pytes
 def test_a_recompute_runs_here_too(db: tidings.Database) -> None:
     db.sql("CREATE MATERIALIZED VIEW least WITH (refresh = 'manual') AS SELECT MIN(price) AS least FROM parts")
     db.sql("UPDATE parts SET price = 0.5 WHERE part = 3; DELETE FROM parts WHERE part = 9")
-    db._scheduler.planner.only = Strategy.RECOMPUTE
+    db._parts.scheduler.planner.only = Strategy.RECOMPUTE
     db.refresh("least")
     record = db.waves()[-1]
     assert (record.strategy, record.execution) == ("recompute and diff", "in-process")

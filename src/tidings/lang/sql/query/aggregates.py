@@ -26,7 +26,7 @@ from tidings.errors import InvalidExpression
 from tidings.ir.dialect import DIALECT
 from tidings.ir.expression import Expression
 from tidings.lang.sql.context import Context
-from tidings.lang.sql.query.stages import by_rows
+from tidings.lang.sql.query.select.stages import by_rows
 
 _COLLECTS = exp.ArrayAgg | exp.ArrayUniqueAgg
 _PERCENTILES = exp.Quantile | exp.Median | exp.PercentileCont | exp.PercentileDisc
@@ -121,8 +121,8 @@ def _rewrapped(top: Expression, call: Expression, aggregate: Expression) -> Expr
 
 def _argument(call: Expression) -> tuple[Expression, bool]:
     """What a call aggregates, and whether each value counts once."""
-    given = call.this
-    return (given.expressions[0], True) if isinstance(given, exp.Distinct) else (given, False)
+    argument = call.this
+    return (argument.expressions[0], True) if isinstance(argument, exp.Distinct) else (argument, False)
 
 
 def _collected(call: Expression, over: Callable[[Expression], Expression], top: Expression) -> Expression:
@@ -139,9 +139,9 @@ def _collected(call: Expression, over: Callable[[Expression], Expression], top: 
 
 
 def _listed(call: exp.GroupConcat) -> Expression:
-    given = call.this
-    order = given.expressions if isinstance(given, exp.Order) else []
-    value = given.this if isinstance(given, exp.Order) else given
+    argument = call.this
+    order = argument.expressions if isinstance(argument, exp.Order) else []
+    value = argument.this if isinstance(argument, exp.Order) else argument
     distinct = isinstance(value, exp.Distinct)
     value = value.expressions[0] if distinct else value
     if not order:
@@ -192,10 +192,10 @@ def _percentiles(ctx: Context, call: Expression, over: Callable[[Expression], Ex
         values = exp.ArrayDistinct(this=values)
     values = _filled("SORT_ARRAY(x, FALSE)" if descending else "SORT_ARRAY(x)", x=values)
     template = _DISCRETE if isinstance(call, exp.PercentileDisc) else _CONTINUOUS
-    found = [_filled(template, x=values, p=s) for s in shares if s is not None]
+    percentiles = [_filled(template, x=values, p=s) for s in shares if s is not None]
     if not isinstance(at, exp.Array):
-        return found[0]
-    there = exp.If(this=_filled("SIZE(x) > 0", x=values), true=exp.Array(expressions=found))
+        return percentiles[0]
+    there = exp.If(this=_filled("SIZE(x) > 0", x=values), true=exp.Array(expressions=percentiles))
     return exp.Case(ifs=[there])
 
 
@@ -213,10 +213,10 @@ def _filled(template: str, **parts: Expression) -> Expression:
     """An expression with trees in the place of its names."""
 
     def part(node: Expression) -> Expression:
-        found = parts.get(node.name) if isinstance(node, exp.Column) else None
-        if found is None:
+        value = parts.get(node.name) if isinstance(node, exp.Column) else None
+        if value is None:
             return node
-        return found.copy() if isinstance(found, exp.Column | exp.Literal | exp.Func) else exp.Paren(this=found.copy())
+        return value.copy() if isinstance(value, exp.Column | exp.Literal | exp.Func) else exp.Paren(this=value.copy())
 
     return _template(template).copy().transform(part)
 

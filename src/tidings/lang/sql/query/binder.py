@@ -24,9 +24,10 @@ from tidings.lang.sql.context import Context
 from tidings.lang.sql.names import check_reserved
 from tidings.lang.sql.query.bound import Bound, distinct_rows
 from tidings.lang.sql.query.expression import bind_expression
-from tidings.lang.sql.query.order import count, first_rows, ordinal
 from tidings.lang.sql.query.scope import Outer, Scope
-from tidings.lang.sql.query.select import bind_select, refused_clauses
+from tidings.lang.sql.query.select.clauses import refused_clauses
+from tidings.lang.sql.query.select.order import count, first_rows, ordinal
+from tidings.lang.sql.query.select.select import bind_select
 from tidings.lang.sql.query.sources import bind_from
 
 NamedQueries = Mapping[str, "Cte"]
@@ -87,15 +88,15 @@ class Binder:
         sides = [exp.select(*(typed_null(f.type).as_(f"c{i}") for i, f in enumerate(b.fields))) for b in branches]
         columns = self.ctx.analyze(exp.union(*sides, distinct=False), node)
         merged = tuple(Column(f.name, c.type) for f, c in zip(left.plan.fields, columns, strict=True))
-        one, other = (self._widen(b, merged) for b in branches)
+        first, second = (self._widen(b, merged) for b in branches)
         distinct = bool(node.args.get("distinct"))
         plan: Relation
         if isinstance(node, exp.Union):
-            plan = Union((one, other), self.ctx.alias(name), merged)
+            plan = Union((first, second), self.ctx.alias(name), merged)
             plan = distinct_rows(self.ctx, plan, name) if distinct else plan
         else:
             kind = SetKind.EXCEPT if isinstance(node, exp.Except) else SetKind.INTERSECT
-            plan = SetOperation(kind, not distinct, one, other, self.ctx.alias(name), merged)
+            plan = SetOperation(kind, not distinct, first, second, self.ctx.alias(name), merged)
         return Bound(self._cut_to_limit(node, plan, left.names, name), left.names)
 
     def _by_name(self, node: exp.SetOperation, names: tuple[str, ...], right: Bound) -> Bound:
@@ -119,11 +120,11 @@ class Binder:
         by_name = {n.lower(): f.name for n, f in zip(names, plan.fields, strict=False)}
         parts = []
         for part in order.expressions:
-            found = ordinal(self.ctx, part.this, [f.name for f in plan.fields]) or by_name.get(part.this.name.lower())
-            if found is None:
+            output = ordinal(self.ctx, part.this, [f.name for f in plan.fields]) or by_name.get(part.this.name.lower())
+            if output is None:
                 raise self.ctx.unsupported("ORDER BY something else than an output column", part)
             placed = part.copy()
-            placed.set("this", exp.column(found))
+            placed.set("this", exp.column(output))
             parts.append(placed)
         out = [Item(f.name, f.type, f.expression) for f in plan.fields]
         return first_rows(self.ctx, plan, out, parts, offset or 0, limit, name)
@@ -182,11 +183,11 @@ class Binder:
         if cte is not None:
             bound = self.query(cte.tree.this, name, cte.visible)
             return Bound(bound.plan, self.renamed(bound.names, cte.tree))
-        found = self.ctx.namespace.columns(".".join(p.name for p in node.parts))
-        if found is None:
+        declared = self.ctx.namespace.columns(".".join(p.name for p in node.parts))
+        if declared is None:
             known = [*self.ctx.namespace.names(), *(c.tree.alias for c in ctes.values())]
             raise UnknownRelation(at, closest(node.name, known), name=".".join(p.name for p in node.parts))
-        return Bound.of(Scan(found[0], self.ctx.alias(name), found[1]))
+        return Bound.of(Scan(declared[0], self.ctx.alias(name), declared[1]))
 
 
 def _alias_columns(node: Expression) -> list[exp.Identifier]:

@@ -29,24 +29,24 @@ class Comparison:
 
     operator: type[exp.Binary]
 
-    def holds(self, wanted: list[Expression], items: list[Expression]) -> list[Expression]:
+    def holds(self, values: list[Expression], items: list[Expression]) -> list[Expression]:
         """The conditions under which a row meets the comparison; columns beyond the values are left alone."""
-        pairs = zip(wanted, items, strict=False)
+        pairs = zip(values, items, strict=False)
         return [self.operator(this=operand(w), expression=operand(i)) for w, i in pairs]
 
-    def may_hold(self, wanted: list[Expression], items: list[Expression]) -> list[Expression]:
+    def may_hold(self, values: list[Expression], items: list[Expression]) -> list[Expression]:
         """The conditions under which it meets the comparison or a NULL leaves that open, as NOT IN must assume."""
-        found: list[Expression] = []
-        for equal, w, i in zip(self.holds(wanted, items), wanted, items, strict=False):
+        conditions: list[Expression] = []
+        for equal, w, i in zip(self.holds(values, items), values, items, strict=False):
             unknown = (exp.Is(this=operand(e), expression=exp.Null()) for e in (w, i))
-            found.append(exp.Paren(this=exp.or_(equal, *unknown)))
-        return found
+            conditions.append(exp.Paren(this=exp.or_(equal, *unknown)))
+        return conditions
 
 
 class Quantified(NamedTuple):
     """``wanted operator ANY (query)``, or its negation."""
 
-    wanted: Expression
+    value: Expression
     comparison: Comparison
     query: Expression
     negated: bool
@@ -63,12 +63,12 @@ def quantified(node: Expression) -> Quantified | None:
     return Quantified(node.this, Comparison(_COMPLEMENTS[type(node)] if whole else type(node)), side.this, whole)
 
 
-def row(wanted: Expression) -> list[Expression]:
+def row(value: Expression) -> list[Expression]:
     """The values of a row, or the one value."""
-    match wanted.unnest():
+    match value.unnest():
         case exp.Tuple() as values:
             return list(values.expressions)
         case exp.Struct() as values:
             return [e.expression if isinstance(e, exp.PropertyEQ) else e for e in values.expressions]
         case _:
-            return [wanted]
+            return [value]

@@ -32,11 +32,11 @@ def _bound(ctx: Context, node: Expression, scope: Scope, named: Mapping[str, Exp
         if not isinstance(part, exp.Column):
             return part
         names, at = [p.name for p in part.parts], ctx.place(part)
-        if names[0].lower() in named and scope.own(names, at) is None:
-            found = named[names[0].lower()]
+        if names[0].lower() in named and scope.locate(names, at) is None:
+            expression = named[names[0].lower()]
             for name in names[1:]:
-                found = exp.Dot(this=found.copy(), expression=exp.to_identifier(name, quoted=True))
-            return exp.Paren(this=found.copy())
+                expression = exp.Dot(this=expression.copy(), expression=exp.to_identifier(name, quoted=True))
+            return exp.Paren(this=expression.copy())
         return scope.resolve(names, at).copy()
 
     return node.copy().transform(bound)
@@ -51,10 +51,10 @@ def for_analysis(node: Expression, scope: Scope, named: Mapping[str, Expression]
         if not isinstance(part, exp.Column) or isinstance(part.this, exp.Star):
             return part
         names = [p.name for p in part.parts]
-        if names[0].lower() in named or scope.own(names) is not None:
+        if names[0].lower() in named or scope.locate(names) is not None:
             return part
-        found = scope.outer.shown(names) if scope.outer is not None else None
-        return part if found is None else found
+        shown = scope.outer.shown(names) if scope.outer is not None else None
+        return part if shown is None else shown
 
     return node.copy().transform(seen)
 

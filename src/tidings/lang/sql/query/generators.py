@@ -27,7 +27,7 @@ from tidings.ir import types
 from tidings.ir.expression import Expression, cast, column, literal, operand, typed_null
 from tidings.ir.relation import Column, Item, Project, Relation, Unnest
 from tidings.lang.sql.context import Context
-from tidings.lang.sql.names import kept_apart
+from tidings.lang.sql.names import distinct_names
 
 _ELEMENT = "element"
 
@@ -67,46 +67,46 @@ def generator(item: Expression) -> Generator | None:
 
 
 def unnested(
-    ctx: Context, plan: Relation, asked: Generator, arguments: Sequence[Expression]
+    ctx: Context, plan: Relation, generator: Generator, arguments: Sequence[Expression]
 ) -> tuple[Relation, list[GeneratedColumn]]:
     """A plan with one row per row the generator makes, and the columns it makes; ``arguments`` are over the plan."""
-    name = functions.function_name(asked.call) or ""
-    outer = asked.outer or name.endswith("_outer")
+    name = functions.function_name(generator.call) or ""
+    outer = generator.outer or name.endswith("_outer")
     alias = ctx.alias(_ELEMENT)
-    own: Expression = column(alias, _ELEMENT)
-    known = ctx.types(list(arguments), plan.fields, asked.call)
+    unnested_element: Expression = column(alias, _ELEMENT)
+    known = ctx.types(list(arguments), plan.fields, generator.call)
     match name.removesuffix("_outer"):
         case "explode" | "posexplode" as kind if len(arguments) == 1 and types.elements(known[0]):
             array, element = _entries(arguments[0], known[0])
-            made = _parts(own, element, known[0])
+            columns = _parts(unnested_element, element, known[0])
             if kind == "posexplode":
-                pos = cast(own, "int")
+                pos = cast(unnested_element, "int")
                 there: Expression = exp.Bracket(
                     this=operand(array), expressions=[exp.Add(this=pos, expression=literal(1))], offset=1, safe=True
                 )
-                made = [GeneratedColumn("pos", "int", pos), *_parts(there, element, known[0])]
+                columns = [GeneratedColumn("pos", "int", pos), *_parts(there, element, known[0])]
                 last = exp.Sub(this=exp.ArraySize(this=array.copy()), expression=literal(1))
                 array, element = exp.GenerateSeries(start=literal(0), end=last), "int"
                 array = _if_any(arguments[0], known[0], array)
         case "inline" if len(arguments) == 1 and known[0].startswith("array<struct<"):
             array, (element,) = arguments[0], types.elements(known[0])
-            made = _fields(own, element)
+            columns = _fields(unnested_element, element)
         case "stack":
-            array, element = _stacked(ctx, plan, asked.call, arguments)
-            made = _fields(own, element)
+            array, element = _stacked(ctx, plan, generator.call, arguments)
+            columns = _fields(unnested_element, element)
         case "explode" | "posexplode" | "inline":
-            raise InvalidExpression(ctx.place(asked.call), reason=f"{name}() of {known[0]}")
+            raise InvalidExpression(ctx.place(generator.call), reason=f"{name}() of {known[0]}")
         case _:
-            raise ctx.unsupported(f"{name}()", asked.call)
-    if outer and not isinstance(asked.call, exp.Stack):  # a stack is never empty
+            raise ctx.unsupported(f"{name}()", generator.call)
+    if outer and not isinstance(generator.call, exp.Stack):  # a stack is never empty
         empty = exp.Array(expressions=[typed_null(element)])
         array = _if_any(arguments[0], known[0], array, empty)
-    if asked.names and len(asked.names) != len(made):
-        reason = f"{name}() makes {len(made)} columns, {len(asked.names)} are named"
-        raise InvalidExpression(ctx.place(asked.call), reason=reason)
-    if asked.names:
-        made = [GeneratedColumn(n, o.type, o.expression) for n, o in zip(asked.names, made, strict=True)]
-    return Unnest(plan, alias, Column(_ELEMENT, element), array), made
+    if generator.names and len(generator.names) != len(columns):
+        reason = f"{name}() makes {len(columns)} columns, {len(generator.names)} are named"
+        raise InvalidExpression(ctx.place(generator.call), reason=reason)
+    if generator.names:
+        columns = [GeneratedColumn(n, o.type, o.expression) for n, o in zip(generator.names, columns, strict=True)]
+    return Unnest(plan, alias, Column(_ELEMENT, element), array), columns
 
 
 def _entries(value: Expression, type: str) -> tuple[Expression, str]:
@@ -130,8 +130,8 @@ def _fields(element: Expression, type: str) -> list[GeneratedColumn]:
 
 def _if_any(value: Expression, type: str, array: Expression, empty: Expression | None = None) -> Expression:
     """An array where a value has elements; else another one, or NULL."""
-    held = value if type.startswith("array<") else _call("map_keys", value)
-    some = exp.GT(this=exp.ArraySize(this=held.copy()), expression=literal(0))
+    array_or_keys = value if type.startswith("array<") else _call("map_keys", value)
+    some = exp.GT(this=exp.ArraySize(this=array_or_keys.copy()), expression=literal(0))
     return exp.Case(ifs=[exp.If(this=some, true=array.copy())], default=empty)
 
 
@@ -167,23 +167,23 @@ def expanded(
     ``generators`` are known by the place of their first argument.  Columns without a name come after those with one.
     """
     plan: Relation = rows
-    made: list[GeneratedColumn] = []
+    columns: list[GeneratedColumn] = []
     unnamed: list[GeneratedColumn] = []
     fields = list(enumerate(rows.fields))
     while fields:
         (at, first), *rest = fields
-        asked = generators.get(at)
-        if asked is not None:
-            width = len(asked.arguments)
-            plan, outputs = unnested(ctx, plan, asked, [f.expression for _, f in fields[:width]])
-            made += outputs
+        generator = generators.get(at)
+        if generator is not None:
+            width = len(generator.arguments)
+            plan, outputs = unnested(ctx, plan, generator, [f.expression for _, f in fields[:width]])
+            columns += outputs
             fields = fields[width:]
         else:
             named = at < len(names)
-            (made if named else unnamed).append(
+            (columns if named else unnamed).append(
                 GeneratedColumn(names[at] if named else first.name, first.type, first.expression)
             )
             fields = rest
-    given = tuple(o.name for o in made)
-    out = zip([*kept_apart(given), *(o.name for o in unnamed)], [*made, *unnamed], strict=True)
-    return plan, [Item(name, o.type, o.expression) for name, o in out], given
+    output_names = tuple(o.name for o in columns)
+    out = zip([*distinct_names(output_names), *(o.name for o in unnamed)], [*columns, *unnamed], strict=True)
+    return plan, [Item(name, o.type, o.expression) for name, o in out], output_names

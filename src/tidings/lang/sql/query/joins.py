@@ -9,7 +9,7 @@ from sqlglot import exp
 from tidings.ir.expression import Expression, aliases, conjuncts, typed_null
 from tidings.ir.relation import Column, Field, Item, Join, OuterJoin, Project, Relation, SemiJoin, Union
 from tidings.lang.sql.context import Context
-from tidings.lang.sql.query.clock import held_now, reads_clock
+from tidings.lang.sql.query.clock import filtered_now, reads_clock
 from tidings.lang.sql.query.expression import bind_condition
 from tidings.lang.sql.query.scope import Scope
 from tidings.lang.sql.query.subquery import Subqueries
@@ -32,19 +32,11 @@ def join_sources(
     side, kind, method = (str(join.args.get(a) or "").upper() for a in ("side", "kind", "method"))
     if kind not in ("", "INNER", "CROSS", "OUTER", "SEMI", "ANTI") or method not in ("", "NATURAL"):
         raise ctx.unsupported(" ".join(w for w in (method, side, kind, "JOIN") if w), join)
-    shared = [i.name for i in join.args.get("using") or []]
-    if method == "NATURAL":
-        theirs = {n.lower() for n, _ in other.visible}
-        shared = [n for n, _ in scope.visible if n.lower() in theirs]
-    at = ctx.place(join)
-    pairs = [(scope.resolve([n], at), other.resolve([n], at)) for n in shared]
-    conditions: list[Expression] = [exp.EQ(this=a.copy(), expression=b.copy()) for a, b in pairs]
+    shared = _shared_names(join, scope, other)
+    conditions = _conditions(ctx, join, scope, other, shared, subqueries)
     merged = frozenset(n.lower() for n in shared)
-    if not shared:
-        on = join.args.get("on")
-        conditions += conjuncts(bind_condition(ctx, on, subqueries.scope, {})) if on is not None else []
-    own = frozenset(f.alias for f in (*plan.fields, *right.fields))
-    conditions = _without_outer(ctx, join, scope, other, conditions, own, subqueries)
+    sides = frozenset(f.alias for f in (*plan.fields, *right.fields))
+    conditions = _without_outer(ctx, join, scope, other, conditions, sides, subqueries)
     timed = [c for c in conditions if reads_clock(c)]
     conditions = [c for c in conditions if c not in timed]
     asking = [c for c in conditions if subqueries.among(c)]
@@ -69,8 +61,28 @@ def join_sources(
     for condition in asking:
         joined = subqueries.filtered(joined, condition)
     for condition in timed:
-        joined = held_now(ctx, joined, condition)
+        joined = filtered_now(ctx, joined, condition)
     return joined
+
+
+def _shared_names(join: exp.Join, scope: Scope, other: Scope) -> list[str]:
+    """The columns that USING or NATURAL sets equal."""
+    if str(join.args.get("method") or "").upper() == "NATURAL":
+        theirs = {n.lower() for n, _ in other.visible}
+        return [n for n, _ in scope.visible if n.lower() in theirs]
+    return [i.name for i in join.args.get("using") or []]
+
+
+def _conditions(
+    ctx: Context, join: exp.Join, scope: Scope, other: Scope, shared: list[str], subqueries: Subqueries
+) -> list[Expression]:
+    """The conditions of a join: equal columns of the names both sides share, or those of ON."""
+    if shared:
+        at = ctx.place(join)
+        pairs = [(scope.resolve([n], at), other.resolve([n], at)) for n in shared]
+        return [exp.EQ(this=a.copy(), expression=b.copy()) for a, b in pairs]
+    on = join.args.get("on")
+    return list(conjuncts(bind_condition(ctx, on, subqueries.scope, {}))) if on is not None else []
 
 
 def _without_outer(
@@ -79,12 +91,12 @@ def _without_outer(
     scope: Scope,
     other: Scope,
     conditions: list[Expression],
-    own: frozenset[str],
+    sides: frozenset[str],
     subqueries: Subqueries,
 ) -> list[Expression]:
     """The conditions over both sides alone; those that use the query around are left for WHERE."""
     side, kind = (str(join.args.get(a) or "").upper() for a in ("side", "kind"))
-    away = [c for c in conditions if not aliases(c) <= own]
+    away = [c for c in conditions if not aliases(c) <= sides]
     inside = bool(side) or kind in ("SEMI", "ANTI")
     if (
         (inside and (away or other.deferred))
@@ -117,8 +129,8 @@ def _attached(
             else:
                 raise ctx.unsupported("a subquery over both sides of an outer, semi or anti join", join)
             marker.replace(value)
-        found: Expression = whole.this
-        valued.append(found.pop())
+        inner: Expression = whole.this
+        valued.append(inner.pop())
     return left, right, valued
 
 
@@ -127,11 +139,11 @@ def _timed_side(
 ) -> tuple[Relation, Relation]:
     """Both sides, the one that may be missing with the conditions on time that speak of it alone."""
     optional = left if side == "RIGHT" else right
-    own = {f.alias for f in optional.fields}
+    optional_aliases = {f.alias for f in optional.fields}
     for condition in timed:
-        if side == "FULL" or not aliases(condition) <= own:
+        if side == "FULL" or not aliases(condition) <= optional_aliases:
             raise ctx.unsupported("a condition on time over both sides of an outer, semi or anti join", join)
-        optional = held_now(ctx, optional, condition)
+        optional = filtered_now(ctx, optional, condition)
     return (optional, right) if side == "RIGHT" else (left, optional)
 
 
@@ -164,11 +176,11 @@ def _full_join(
 
 def _coalesced(ctx: Context, union: Union, scope: Scope, merged: Mapping[str, tuple[Field, Field]]) -> Relation:
     """A column named by USING in a full join comes from whichever side has it."""
-    kept = [Item(f.name, f.type, f.expression) for f in union.fields]
+    items = [Item(f.name, f.type, f.expression) for f in union.fields]
     for name, (left, right) in merged.items():
         either = exp.Coalesce(this=left.expression, expressions=[right.expression])
-        kept.append(Item(f"either.{name}", left.type, either))
-    project = Project(union, ctx.alias("full"), tuple(kept))
+        items.append(Item(f"either.{name}", left.type, either))
+    project = Project(union, ctx.alias("full"), tuple(items))
     by_name = {f.name: f for f in project.fields}
     scope.rebase({f.ref: by_name[f.name] for f in union.fields})
     scope.visible = [(n, by_name.get(f"either.{n.lower()}", f)) for n, f in scope.visible]

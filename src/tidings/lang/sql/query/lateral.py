@@ -32,14 +32,14 @@ def lateral(
     name = node.alias or ctx.fresh("lateral")
     check_reserved(name, ctx.place(node))
     domain = f"__lateral_{ctx.fresh(name)}"
-    bound, own = bind_dependent(binder, node.this, name, scope, ctes, domain)
-    used = [f for f, _ in own.used.values()]
+    bound, correlation = bind_dependent(binder, node.this, name, scope, ctes, domain)
+    used = [f for f, _ in correlation.used.values()]
     if not {f.ref for f in used} <= {f.ref for f in before.fields}:
         raise ctx.unsupported("LATERAL that uses a query further out", node)
     arguments = [f.expression for f in used]
     plan = with_domain(ctx, bound.plan, domain, before, arguments)
-    if used and own.total:
-        plan = _for_all(ctx, plan, own, before, arguments)
+    if used and correlation.total:
+        plan = _for_all(ctx, plan, correlation, before, arguments)
     return _tied(binder, node, name, bound.names, plan, arguments)
 
 
@@ -51,12 +51,12 @@ def derived(
     check_reserved(name, ctx.place(node))
     domain = f"__derived_{ctx.fresh(name)}"
     inside = Scope(outer=outer)
-    bound, own = bind_dependent(binder, node.this, name, inside, binder.with_clause(node, ctes), domain)
-    arguments = [inside.resolve(parts, ctx.place(node)) for _, parts in own.used.values()]
+    bound, correlation = bind_dependent(binder, node.this, name, inside, binder.with_clause(node, ctes), domain)
+    arguments = [inside.resolve(parts, ctx.place(node)) for _, parts in correlation.used.values()]
     plan = bound.plan
-    if own.used and outer.domain is not None:
+    if correlation.used and outer.domain is not None:
         plan = with_domain(ctx, plan, domain, outer.domain, arguments)
-        plan = _for_all(ctx, plan, own, outer.domain, arguments) if own.total else plan
+        plan = _for_all(ctx, plan, correlation, outer.domain, arguments) if correlation.total else plan
     return _tied(binder, node, name, bound.names, plan, arguments)
 
 
@@ -71,7 +71,9 @@ def _tied(
     return ScopeRelation(name, plan, tuple(zip(names, plan.fields, strict=False))), tied
 
 
-def _for_all(ctx: Context, plan: Relation, own: Outer, around: Relation, arguments: list[Expression]) -> Relation:
+def _for_all(
+    ctx: Context, plan: Relation, correlation: Outer, around: Relation, arguments: list[Expression]
+) -> Relation:
     """A total with a row for all values that occur around it, also where it has no rows to total."""
     width = len(plan.fields) - len(arguments)
     ties = plan.fields[width:]
@@ -80,15 +82,15 @@ def _for_all(ctx: Context, plan: Relation, own: Outer, around: Relation, argumen
         ctx.alias("around"),
         tuple(Item(t.name, t.type, a) for t, a in zip(ties, arguments, strict=True)),
     )
-    occurring = Aggregate(values, ctx.alias("occurring"), tuple(map(_kept, values.fields)), ())
+    occurring = Aggregate(values, ctx.alias("occurring"), tuple(map(_as_item, values.fields)), ())
     there = Item("__there", "boolean", exp.true())
-    known = Project(plan, ctx.alias("total"), (*map(_kept, plan.fields), there))
+    known = Project(plan, ctx.alias("total"), (*map(_as_item, plan.fields), there))
     again = tuple(
         exp.NullSafeEQ(this=column(occurring.alias, t.name), expression=column(known.alias, t.name)) for t in ties
     )
     missing = exp.Is(this=column(known.alias, there.name), expression=exp.Null())
     out = []
-    for f, default in zip(plan.fields[:width], own.defaults, strict=True):
+    for f, default in zip(plan.fields[:width], correlation.defaults, strict=True):
         value: Expression = column(known.alias, f.name)
         if default is not None:
             value = exp.If(this=missing.copy(), true=default.copy(), false=value)
@@ -97,5 +99,5 @@ def _for_all(ctx: Context, plan: Relation, own: Outer, around: Relation, argumen
     return Project(OuterJoin(occurring, known, again), ctx.alias("totals"), tuple(out))
 
 
-def _kept(field: Field) -> Item:
+def _as_item(field: Field) -> Item:
     return Item(field.name, field.type, field.expression)

@@ -15,7 +15,7 @@ from tidings.errors import UnknownColumn, closest
 from tidings.ir.dialect import DIALECT
 from tidings.ir.expression import Expression
 from tidings.lang.sql.context import Context
-from tidings.lang.sql.query.stages import is_aggregate_call
+from tidings.lang.sql.query.select.stages import is_aggregate_call
 
 
 def as_select(ctx: Context, pivot: exp.Pivot, source: Expression, names: tuple[str, ...]) -> exp.Select:
@@ -32,19 +32,19 @@ def _pivot(ctx: Context, pivot: exp.Pivot, choice: exp.In, source: Expression, n
     by = _members(choice.this)
     mentioned = {c.name.lower() for part in (*pivot.expressions, *by) for c in part.find_all(exp.Column)}
     _check(ctx, [c for part in (*pivot.expressions, *by) for c in part.find_all(exp.Column)], names)
-    kept = [exp.column(exp.to_identifier(n, quoted=True)) for n in names if n.lower() not in mentioned]
-    made = []
+    group_keys = [exp.column(exp.to_identifier(n, quoted=True)) for n in names if n.lower() not in mentioned]
+    pivoted = []
     for value in choice.expressions:
         shown, cells = _named(value), _members(value.this if isinstance(value, exp.PivotAlias) else value)
         equal = [exp.NullSafeEQ(this=b.copy(), expression=c.copy()) for b, c in zip(by, cells, strict=True)]
         for aggregate in pivot.expressions:
             call = aggregate.this if isinstance(aggregate, exp.Alias) else aggregate
             name = shown if len(pivot.expressions) == 1 else f"{shown}_{_aggregate_name(aggregate)}"
-            made.append(_among(call, exp.and_(*equal)).as_(name, quoted=True))
+            pivoted.append(_among(call, exp.and_(*equal)).as_(name, quoted=True))
     return exp.Select(
-        expressions=[*kept, *made],
+        expressions=[*group_keys, *pivoted],
         from_=exp.From(this=source),
-        group=exp.Group(expressions=[k.copy() for k in kept]) if kept else None,
+        group=exp.Group(expressions=[k.copy() for k in group_keys]) if group_keys else None,
     )
 
 
@@ -65,14 +65,14 @@ def _among(aggregate: Expression, condition: Expression) -> Expression:
 
 
 def _unpivot(ctx: Context, pivot: exp.Pivot, choice: exp.In, source: Expression, names: tuple[str, ...]) -> exp.Select:
-    made = [i.name for i in _members(pivot.expressions[0])]
+    value_names = [i.name for i in _members(pivot.expressions[0])]
     listed = [(_named(e, "_"), _members(e.this if isinstance(e, exp.PivotAlias) else e)) for e in choice.expressions]
     _check(ctx, [c for _, columns in listed for c in columns], names)
     gone = {c.name.lower() for _, columns in listed for c in columns}
-    kept = [exp.column(exp.to_identifier(n, quoted=True)) for n in names if n.lower() not in gone]
+    passed = [exp.column(exp.to_identifier(n, quoted=True)) for n in names if n.lower() not in gone]
     cells = [cell for name, columns in listed for cell in (exp.Literal.string(name), *(c.copy() for c in columns))]
     rows = exp.Stack(this=exp.Literal.number(len(listed)), expressions=cells)
-    new = [exp.to_identifier(n, quoted=True) for n in (choice.this.name, *made)]
+    new = [exp.to_identifier(n, quoted=True) for n in (choice.this.name, *value_names)]
     view = exp.Lateral(
         this=rows,
         view=True,
@@ -81,7 +81,7 @@ def _unpivot(ctx: Context, pivot: exp.Pivot, choice: exp.In, source: Expression,
     out = [exp.column(i.copy(), table="unpivoted") for i in new]
     some = exp.or_(*(exp.Not(this=exp.Is(this=c.copy(), expression=exp.Null())) for c in out[1:]))
     return exp.Select(
-        expressions=[*kept, *(c.copy() for c in out)],
+        expressions=[*passed, *(c.copy() for c in out)],
         from_=exp.From(this=source),
         laterals=[view],
         where=None if pivot.args.get("include_nulls") else exp.Where(this=some),

@@ -48,8 +48,8 @@ class Scope:
         """
         first = [(n, f) for n, f in self.visible if n.lower() in merged]
         if theirs:
-            own = {n.lower(): f for n, f in other.visible}
-            first = [(n, own[n.lower()]) for n, _ in first]
+            columns = {n.lower(): f for n, f in other.visible}
+            first = [(n, columns[n.lower()]) for n, _ in first]
         rest = [(n, f) for n, f in self.visible if n.lower() not in merged]
         self.sources = [*self.sources, *other.sources]
         self.visible = first + rest + [(n, f) for n, f in other.visible if n.lower() not in merged]
@@ -79,20 +79,20 @@ class Scope:
 
     def resolve(self, parts: list[str], place: Place | None) -> Expression:
         """The bound expression a dotted name stands for."""
-        found = self.find(parts, place)
-        if found is None:
+        expression = self.find(parts, place)
+        if expression is None:
             hint = closest(parts[-1], [n for n, _ in self.visible]) or "there is no FROM clause"
             raise UnknownColumn(place, hint, name=".".join(map(show_name, parts)))
-        return found
+        return expression
 
     def find(self, parts: list[str], place: Place | None) -> Expression | None:
         """Like :meth:`resolve`, but None where nothing fits; the queries around come last."""
-        found = self.own(parts, place)
-        if found is not None:
-            return access(found[0].expression, found[0], found[1], place)
+        located = self.locate(parts, place)
+        if located is not None:
+            return access(located[0].expression, located[0], located[1], place)
         return self.outer.capture(parts, place) if self.outer is not None else None
 
-    def own(self, parts: list[str], place: Place | None = None) -> tuple[Field, list[str]] | None:
+    def locate(self, parts: list[str], place: Place | None = None) -> tuple[Field, list[str]] | None:
         """The column of this SELECT's sources a dotted name begins with, and the fields after it."""
         source = self.source(parts[0]) if len(parts) > 1 else None
         if source is not None:
@@ -137,25 +137,25 @@ class Outer:
         return [exp.column(parts[-1], *reversed(parts[:-1]), quoted=True) for _, parts in self.used.values()]
 
     def locate(self, parts: list[str], place: Place | None) -> tuple[Field, list[str]] | None:
-        found = self.scope.own(parts, place)
-        if found is None and self.scope.outer is not None:
+        located = self.scope.locate(parts, place)
+        if located is None and self.scope.outer is not None:
             return self.scope.outer.locate(parts, place)
-        return found
+        return located
 
     def capture(self, parts: list[str], place: Place | None) -> Expression | None:
         """What stands inside for a column of the query around."""
-        found = self.locate(parts, place)
-        if found is None:
+        located = self.locate(parts, place)
+        if located is None:
             return None
-        around, path = found
+        around, path = located
         self.used.setdefault(around.ref, (around, parts[: len(parts) - len(path)]))
         stand = self.stands.get(around.ref)
         return access(typed_null(around.type) if stand is None else stand.expression, around, path, place)
 
     def shown(self, parts: list[str]) -> Expression | None:
         """A NULL of the right type, for the analyzer."""
-        found = self.locate(parts, None)
-        return None if found is None else access(typed_null(found[0].type), found[0], found[1], None)
+        located = self.locate(parts, None)
+        return None if located is None else access(typed_null(located[0].type), located[0], located[1], None)
 
 
 def access(base: Expression, column: Field, path: list[str], place: Place | None) -> Expression:

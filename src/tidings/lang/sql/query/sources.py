@@ -16,7 +16,7 @@ from tidings.analysis import functions
 from tidings.errors import DuplicateAlias
 from tidings.ir.expression import Expression, conjuncts, refs, show_name, typed_null
 from tidings.ir.relation import Filter, Item, Project, Relation
-from tidings.lang.sql.names import check_reserved, kept_apart
+from tidings.lang.sql.names import check_reserved, distinct_names
 from tidings.lang.sql.query.bound import Bound, one_row
 from tidings.lang.sql.query.expression import bind_expression, for_analysis
 from tidings.lang.sql.query.generators import Generator, unnested
@@ -95,8 +95,8 @@ def _first(
     """The first operand of a clause, and what the analyzer sees joined with it."""
     if _function(node) is None:
         return _part(binder, node, ctes, outer, None), []
-    one = one_row(binder.ctx)
-    part = Part(Scope(), one, exp.select(exp.Literal.number(1).as_("one")).subquery("one"))
+    row = one_row(binder.ctx)
+    part = Part(Scope(), row, exp.select(exp.Literal.number(1).as_("one")).subquery("one"))
     return part, [_generated(binder, node, part)]
 
 
@@ -171,21 +171,21 @@ def _generated(binder: Binder, node: Expression, part: Part, *, outer: bool = Fa
     if part.scope.source(name) is not None:
         raise DuplicateAlias(ctx.place(node), name=show_name(name))
     columns = alias.args.get("columns") or [] if alias is not None else []
-    asked = Generator(call, tuple(c.name for c in columns), outer)
+    generator = Generator(call, tuple(c.name for c in columns), outer)
     if not functions.is_generator(call):
         raise ctx.unsupported("a table function", node)
-    arguments = [bind_expression(ctx, a, part.scope, {}) for a in asked.arguments]
+    arguments = [bind_expression(ctx, a, part.scope, {}) for a in generator.arguments]
     if not {r for a in arguments for r in refs(a)} <= {f.ref for f in part.plan.fields}:
         raise ctx.unsupported("a function that makes rows of the query around it", node)
-    plan, made = unnested(ctx, part.plan, asked, arguments)
-    kept = [Item(f"{f.alias}.{f.name}", f.type, f.expression) for f in part.plan.fields]
-    names = kept_apart(tuple(o.name for o in made))
-    new = [Item(n, o.type, o.expression) for n, o in zip(names, made, strict=True)]
+    plan, generated = unnested(ctx, part.plan, generator, arguments)
+    passed = [Item(f"{f.alias}.{f.name}", f.type, f.expression) for f in part.plan.fields]
+    names = distinct_names(tuple(o.name for o in generated))
+    new = [Item(n, o.type, o.expression) for n, o in zip(names, generated, strict=True)]
     before = part.plan.fields
-    part.plan = Project(plan, ctx.alias(name), (*kept, *new))
+    part.plan = Project(plan, ctx.alias(name), (*passed, *new))
     part.scope.rebase(dict(zip((f.ref for f in before), part.plan.fields, strict=False)))
-    fields = part.plan.fields[len(kept) :]
-    source = ScopeRelation(name, part.plan, tuple(zip((o.name for o in made), fields, strict=True)))
+    fields = part.plan.fields[len(passed) :]
+    source = ScopeRelation(name, part.plan, tuple(zip((o.name for o in generated), fields, strict=True)))
     part.scope.add(source)
     return exp.Join(this=_stand_in(source), kind="CROSS")
 
@@ -197,19 +197,19 @@ def _source(binder: Binder, node: Expression, ctes: Mapping[str, Any]) -> ScopeR
     if node.args.get("sample"):
         raise ctx.unsupported("TABLESAMPLE", node)
     alias = node.args.get("alias")
-    given = ""
+    alias_name = ""
     if alias is not None:
-        given = alias.name
-        check_reserved(given, ctx.place(alias))
+        alias_name = alias.name
+        check_reserved(alias_name, ctx.place(alias))
     match node:
         case exp.Table():
-            name = given or node.name
+            name = alias_name or node.name
             bound = binder.named(node, name, ctes)
         case exp.Subquery():
-            name = given or ctx.fresh("subquery")
+            name = alias_name or ctx.fresh("subquery")
             bound = binder.query(node.this, name, binder.with_clause(node, ctes))
         case exp.Values():
-            name = given or ctx.fresh("values")
+            name = alias_name or ctx.fresh("values")
             bound = Bound.of(binder.values(node, name))
         case _:
             raise ctx.unsupported(f"{node.key.upper()} in FROM", node)

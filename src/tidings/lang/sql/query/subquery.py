@@ -84,9 +84,9 @@ class Subqueries:
     binder: Binder
     scope: Scope
     ctes: Mapping[str, Any]
-    found: list[Subquery] = field(default_factory=list)
-    _markers: dict[Expression, Expression] = field(default_factory=dict)
-    _columns: dict[Expression, Expression] = field(default_factory=dict)
+    bound: list[Subquery] = field(init=False, default_factory=list)
+    _markers: dict[Expression, Expression] = field(init=False, default_factory=dict)
+    _columns: dict[Expression, Expression] = field(init=False, default_factory=dict)
 
     def forget_columns(self) -> None:
         """The plan is grouped from here on: columns attached so far are gone."""
@@ -118,7 +118,7 @@ class Subqueries:
 
     def _subqueries(self, clause: Expression) -> list[Expression]:
         """The outermost subqueries of a clause."""
-        found: list[Expression] = []
+        outermost: list[Expression] = []
 
         def go(node: Expression) -> None:
             if isinstance(node, exp.In) and len(node.expressions) == 1 and isinstance(node.expressions[0], exp.Values):
@@ -131,40 +131,40 @@ class Subqueries:
                 or (isinstance(node, exp.In) and node.args.get("query") is not None)
                 or quantified(node) is not None
             ):
-                found.append(node)
+                outermost.append(node)
             else:
                 for child in node.iter_expressions():
                     go(child)
 
         go(clause)
-        return found
+        return outermost
 
     def _bind(self, node: Expression) -> Expression:
         """Bind one subquery and leave a marker for it."""
         kind, tree, comparison, negated = "scalar", node, Comparison(exp.EQ), False
-        wanted: list[Expression] = []
+        values: list[Expression] = []
         if isinstance(node, exp.Exists):
             kind, tree = "exists", node.this
         elif isinstance(node, exp.In):
-            kind, tree, wanted = "in", node.args["query"], row(node.this)
-        elif (found := quantified(node)) is not None:
-            kind, tree, wanted = "in", found.query, row(found.wanted)
-            comparison, negated = found.comparison, found.negated
-        ctx, number = self.binder.ctx, len(self.found)
+            kind, tree, values = "in", node.args["query"], row(node.this)
+        elif (quantifier := quantified(node)) is not None:
+            kind, tree, values = "in", quantifier.query, row(quantifier.value)
+            comparison, negated = quantifier.comparison, quantifier.negated
+        ctx, number = self.binder.ctx, len(self.bound)
         domain = f"{_DOMAIN}{number}"
         bound, outer = bind_dependent(self.binder, tree, f"subquery{number + 1}", self.scope, self.ctes, domain)
         if kind == "in" and len(bound.names) == 1 and isinstance(node.this.unnest(), exp.Struct):  # one struct
-            wanted = [node.this]
+            values = [node.this]
         if kind == "scalar" and len(bound.names) != 1:
             raise ctx.unsupported("a subquery of several columns in an expression", node)
-        if kind == "in" and len(bound.names) != len(wanted):
-            reason = f"{len(wanted)} values are compared with a subquery of {len(bound.names)} columns"
+        if kind == "in" and len(bound.names) != len(values):
+            reason = f"{len(values)} values are compared with a subquery of {len(bound.names)} columns"
             raise InvalidExpression(ctx.place(node), reason=reason)
-        if len(wanted) > 1 and comparison.operator is not exp.EQ:
+        if len(values) > 1 and comparison.operator is not exp.EQ:
             raise ctx.unsupported("a comparison of rows with ANY or ALL other than =", node)
         type = bound.plan.fields[0].type if kind == "scalar" else "boolean"
-        self.found.append(Subquery(kind, bound.plan, domain, len(outer.stands), type, outer, comparison))
-        marker = exp.Anonymous(this=f"{_MARKER}{number}", expressions=[*outer.mentioned, *(w.copy() for w in wanted)])
+        self.bound.append(Subquery(kind, bound.plan, domain, len(outer.stands), type, outer, comparison))
+        marker = exp.Anonymous(this=f"{_MARKER}{number}", expressions=[*outer.mentioned, *(w.copy() for w in values)])
         return exp.Paren(this=exp.Not(this=marker)) if negated else marker
 
     def shown(self, tree: Expression) -> Expression:
@@ -175,7 +175,7 @@ class Subqueries:
 
     def _marked(self, node: Expression) -> Subquery | None:
         name = str(node.this) if isinstance(node, exp.Anonymous) else ""
-        return self.found[int(name.removeprefix(_MARKER))] if name.startswith(_MARKER) else None
+        return self.bound[int(name.removeprefix(_MARKER))] if name.startswith(_MARKER) else None
 
     def among(self, expression: Expression) -> bool:
         """Whether an expression holds a marker."""
@@ -275,7 +275,7 @@ class Subqueries:
         return OuterJoin(plan, groups, tuple(again)), alias
 
     def _in(
-        self, subquery: Subquery, plan: Relation, inner: Relation, tied: list[Expression], wanted: Expression
+        self, subquery: Subquery, plan: Relation, inner: Relation, tied: list[Expression], tested: Expression
     ) -> tuple[Relation, Expression]:
         """``x IN (…)`` as a value: true for a match, unknown where a NULL leaves it open, false else."""
         item = inner.fields[0]
@@ -291,12 +291,12 @@ class Subqueries:
             _same(c.left, column(alias, k.name))  # type: ignore[attr-defined]
             for c, k in zip(tied, keys[1:], strict=True)
         ]
-        match = exp.EQ(this=operand(wanted), expression=column(alias, item.name))
+        match = exp.EQ(this=operand(tested), expression=column(alias, item.name))
         plan = OuterJoin(plan, known, (*again, match))
         text = f"CASE WHEN {alias}.there THEN TRUE WHEN COALESCE({counted}.n, 0) = 0 THEN FALSE"
         value = read(f"{text} WHEN NULL OR {counted}.nulls > 0 THEN NULL ELSE FALSE END")
         open_ = value.args["ifs"][2].this
-        open_.set("this", exp.Is(this=operand(wanted), expression=exp.Null()))
+        open_.set("this", exp.Is(this=operand(tested), expression=exp.Null()))
         return plan, value
 
     def _compared(
@@ -304,18 +304,18 @@ class Subqueries:
     ) -> tuple[Relation, Expression]:
         """Any other comparison as a value: for all values that occur, how many items meet it, and may meet it."""
         ctx = self.binder.ctx
-        wanted = arguments[subquery.ties :]
-        types = [*(f.type for f in subquery.tie_fields), *ctx.types(wanted, plan.fields, wanted[0])]
+        tested = arguments[subquery.ties :]
+        types = [*(f.type for f in subquery.tie_fields), *ctx.types(tested, plan.fields, tested[0])]
         items = tuple(Item(f"v{n}", t, a) for n, (t, a) in enumerate(zip(types, arguments, strict=True)))
         values = Project(plan, ctx.alias("around"), items)
-        occurring = Aggregate(values, ctx.alias("occurring"), tuple(map(_kept, values.fields)), ())
-        own = [f.expression for f in occurring.fields]
+        occurring = Aggregate(values, ctx.alias("occurring"), tuple(map(_as_item, values.fields)), ())
+        occurring_values = [f.expression for f in occurring.fields]
         compared = [f.expression for f in inner.fields]
-        maybe = subquery.comparison.may_hold(own[subquery.ties :], compared)
-        tied = [_same(o, f.expression) for o, f in zip(own, subquery.tie_fields, strict=False)]
-        meets = conjunction(subquery.comparison.holds(own[subquery.ties :], compared))
+        maybe = subquery.comparison.may_hold(occurring_values[subquery.ties :], compared)
+        tied = [_same(o, f.expression) for o, f in zip(occurring_values, subquery.tie_fields, strict=False)]
+        meets = conjunction(subquery.comparison.holds(occurring_values[subquery.ties :], compared))
         met = exp.Count(this=exp.Case(ifs=[exp.If(this=meets, true=literal(1))]), big_int=True)
-        keys = tuple(map(_kept, occurring.fields))
+        keys = tuple(map(_as_item, occurring.fields))
         counted = Aggregate(
             Join((occurring, inner), (*tied, *maybe)), ctx.alias("compared"), keys, (Item("n", "bigint", met),)
         )
@@ -339,18 +339,18 @@ def _without_domain(
     ``P ⋉_{d} π(σ_c(R × D)) = P ⋉_{c with P for D} R`` if D occurs nowhere else: no domain is needed.
     """
     match subquery.plan:
-        case Project(input=Filter(input=Join(inputs=(own, Scan() as domain), conditions=()), conditions=conditions)):
+        case Project(input=Filter(input=Join(inputs=(rows, Scan() as domain), conditions=()), conditions=conditions)):
             pass
         case _:
             return None
-    elsewhere = (n for n in walk(own) if isinstance(n, Scan) and n.relation == subquery.domain)
+    elsewhere = (n for n in walk(rows) if isinstance(n, Scan) and n.relation == subquery.domain)
     if domain.relation != subquery.domain or next(elsewhere, None) is not None:
         return None
     around = dict(zip((f.ref for f in domain.fields), arguments, strict=False))
     alone = tuple(c for c in conditions if not any(r in around for r in refs(c)))
     both = [substitute(c, around) for c in conditions if c not in alone]
     items = [substitute(i.expression, around) for i in subquery.plan.items]
-    return (Filter(own, alone) if alone else own), both, items
+    return (Filter(rows, alone) if alone else rows), both, items
 
 
 def bind_dependent(
@@ -380,17 +380,17 @@ def with_domain(
 ) -> Relation:
     """A dependent plan with its domain: the values of the arguments that occur in the plan around."""
 
-    def found(node: Relation) -> Relation:
+    def with_values(node: Relation) -> Relation:
         if not isinstance(node, Scan) or node.relation != domain:
             return node
         items = (Item(c.name, c.type, e) for c, e in zip(node.columns, arguments, strict=False))
         values = Project(plan, ctx.alias("around"), tuple(items))
-        return Aggregate(values, node.alias, tuple(map(_kept, values.fields)), ())
+        return Aggregate(values, node.alias, tuple(map(_as_item, values.fields)), ())
 
-    return rebuild(inner, found)
+    return rebuild(inner, with_values)
 
 
-def _kept(field: Field) -> Item:
+def _as_item(field: Field) -> Item:
     return Item(field.name, field.type, field.expression)
 
 

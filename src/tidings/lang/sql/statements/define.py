@@ -127,37 +127,37 @@ class _Demands:
 
     def known(self, name: str, node: Expression) -> str:
         """A column's name as it was declared."""
-        found = next((c.name for c in self.columns if c.name.lower() == name.lower()), None)
-        if found is None:
+        declared = next((c.name for c in self.columns if c.name.lower() == name.lower()), None)
+        if declared is None:
             raise UnknownColumn(place(self.text, node), closest(name, [c.name for c in self.columns]), name=name)
-        return found
+        return declared
 
 
 def read_create_table(tree: exp.Create, text: str) -> CreateTable:
     """What a CREATE TABLE declares."""
     name = relation_name(tree.this.this, text)
     parts = tree.this.expressions
-    found = _Demands(text)
+    demands = _Demands(text)
     plain = (exp.PrimaryKey, exp.CheckColumnConstraint, exp.Constraint, exp.UniqueColumnConstraint, exp.ForeignKey)
     for part in parts:
-        found.of_table(part) if isinstance(part, plain) else found.column(part)
-    if not found.columns:
+        demands.of_table(part) if isinstance(part, plain) else demands.column(part)
+    if not demands.columns:
         raise InvalidSyntax(place(text, tree), reason="a table needs columns")
-    check_names([c.name for c in found.columns], place(text, tree.this))
-    key = tuple(found.known(k, tree.this) for k in found.key)
-    for column in (c for c in found.columns if c.name in key and not _may_be_key(c.type)):
+    check_names([c.name for c in demands.columns], place(text, tree.this))
+    key = tuple(demands.known(k, tree.this) for k in demands.key)
+    for column in (c for c in demands.columns if c.name in key and not _may_be_key(c.type)):
         raise UnsupportedType(place(text, tree.this), "a key has columns of exact types", type=column.type)
-    append_only, time = _options(tree, found)
-    required = tuple(dict.fromkeys([*key, *found.required]))
+    append_only, time = _options(tree, demands)
+    required = tuple(dict.fromkeys([*key, *demands.required]))
     return CreateTable(
         name,
-        tuple(found.columns),
+        tuple(demands.columns),
         bool(tree.args.get("exists")),
         text,
         key,
         required,
-        tuple(found.checks),
-        tuple(found.defaults),
+        tuple(demands.checks),
+        tuple(demands.defaults),
         append_only,
         time,
     )
@@ -167,7 +167,7 @@ def _may_be_key(type: str) -> bool:
     return type in types.EXACT or types.decimal(type) is not None
 
 
-def _options(tree: exp.Create, found: _Demands) -> tuple[bool, str | None]:
+def _options(tree: exp.Create, demands: _Demands) -> tuple[bool, str | None]:
     """``append_only`` and ``time``, from WITH."""
     append_only, time = False, None
     for option in tree.args["properties"].expressions if tree.args.get("properties") else []:
@@ -177,17 +177,17 @@ def _options(tree: exp.Create, found: _Demands) -> tuple[bool, str | None]:
             case "append_only", exp.Boolean():
                 append_only = bool(value.this)
             case "time", exp.Expr():
-                time = found.known(str(value.name), value)
+                time = demands.known(str(value.name), value)
             case _:
                 hint = "the options of a table are append_only and time = column"
                 words = option.sql(DIALECT, comments=False)
-                raise UnsupportedStatement(place(found.text, tree.this), hint, statement=f"CREATE TABLE with {words}")
+                raise UnsupportedStatement(place(demands.text, tree.this), hint, statement=f"CREATE TABLE with {words}")
     if time is not None:
-        kind = next(c.type for c in found.columns if c.name == time)
+        kind = next(c.type for c in demands.columns if c.name == time)
         if not append_only:
-            raise InvalidSyntax(place(found.text, tree.this), reason="time = column is for append_only tables")
+            raise InvalidSyntax(place(demands.text, tree.this), reason="time = column is for append_only tables")
         if kind not in ("timestamp", "timestamp_ntz", "date", "bigint"):
-            raise InvalidSyntax(place(found.text, tree.this), reason=f"{time} is {kind}, which is no instant")
+            raise InvalidSyntax(place(demands.text, tree.this), reason=f"{time} is {kind}, which is no instant")
     return append_only, time
 
 
@@ -213,15 +213,15 @@ def _definitions(actions: list[Expression]) -> Iterator[Expression]:
 
 
 def _added(table: str, definitions: list[Expression], text: str, at: Place | None) -> AddColumns:
-    found = _Demands(text)
+    demands = _Demands(text)
     for definition in definitions:
         if not isinstance(definition, exp.ColumnDef) or definition.args.get("exists"):
             raise _altered(definition, text)
-        found.column(definition)
-    if found.key or found.checks:
+        demands.column(definition)
+    if demands.key or demands.checks:
         raise UnsupportedStatement(at, _ALTER, statement="ALTER TABLE ADD COLUMN with PRIMARY KEY or CHECK")
-    check_names([c.name for c in found.columns], at)
-    return AddColumns(table, tuple(found.columns), tuple(found.required), tuple(found.defaults), text, at)
+    check_names([c.name for c in demands.columns], at)
+    return AddColumns(table, tuple(demands.columns), tuple(demands.required), tuple(demands.defaults), text, at)
 
 
 _ALTER = "known: ADD COLUMN with NOT NULL and DEFAULT, RENAME COLUMN … TO …, RENAME TO"

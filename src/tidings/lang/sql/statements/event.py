@@ -104,9 +104,9 @@ def _within(reader: TokenReader) -> int | None:
 def _one(reader: TokenReader) -> Event:
     at = reader.place()
     if reader.accept("("):
-        found = read_event(reader)
+        event = read_event(reader)
         reader.expect(")")
-        return found
+        return event
     if reader.accept("INSERT", "INTO"):
         return TableEvent("insert", reader.name("a table"), place=at)
     if reader.accept("DELETE", "FROM"):

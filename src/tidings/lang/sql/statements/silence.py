@@ -67,10 +67,10 @@ def _condition(reader: TokenReader) -> tuple[Expression, str]:
     start, end = reader.until("FOR", before="INTERVAL")
     if start == end:
         reader.refuse("a condition on the columns of the rule is expected here")
-    found = reader.parsed((start, end), "a condition")
-    if isinstance(found, exp.Query | exp.Command):
+    condition = reader.parsed((start, end), "a condition")
+    if isinstance(condition, exp.Query | exp.Command):
         raise InvalidSyntax(Place(reader.text, start, end), reason="a silence has a condition, not a statement")
-    return found, reader.text[start:end]
+    return condition, reader.text[start:end]
 
 
 def _unsilence(reader: TokenReader) -> UnsilenceRule:

@@ -1,7 +1,7 @@
 """A reader of tokens, for statements that SQL parsers do not know.
 
-It walks over the tokens of one statement, cuts out stretches at the outermost level, and hands queries among them to
-the parser.  A stretch is parsed in its place, with everything around it blanked out, so that whatever is found wrong in
+It walks over the tokens of one statement, cuts out parts at the outermost level, and hands queries among them to
+the parser.  A part is parsed in its place, with everything around it blanked out, so that whatever is found wrong in
 it is shown in the user's own text.
 """
 
@@ -40,7 +40,7 @@ UNITS = {
 
 
 def blanked(text: str, start: int, end: int) -> str:
-    """A stretch of a text in its place, the rest of it blank.
+    """A part of a text in its place, the rest of it blank.
 
     >>> blanked("a; b; c", 3, 4)
     '   b'
@@ -49,7 +49,7 @@ def blanked(text: str, start: int, end: int) -> str:
 
 
 def parse_at(text: str, start: int, end: int) -> list[Expression]:
-    """The statements in a stretch of a text; places refer to the whole of it."""
+    """The statements in a part of a text; places refer to the whole of it."""
     try:
         return statements(blanked(text, start, end))
     except InvalidSyntax as error:
@@ -131,7 +131,7 @@ class TokenReader:
         return str(self.tokens[self.at - 1].text)
 
     def until(self, *words: str, before: str = "") -> tuple[int, int]:
-        """The stretch up to a word at this level, or to the end; ``before`` is what must follow the word."""
+        """The part up to a word at this level, or to the end; ``before`` is what must follow the word."""
         depth, first = 0, self.start
         while not self.is_done:
             kind = self.tokens[self.at].token_type
@@ -143,14 +143,14 @@ class TokenReader:
             self.at += 1
         return first, self.tokens[self.at - 1].end + 1 if self.at and self.start > first else first
 
-    # what stretches hold
+    # what parts hold
 
-    def parsed(self, stretch: tuple[int, int], what: str) -> Expression:
-        """The one statement in a stretch."""
-        found = parse_at(self.text, *stretch)
-        if len(found) != 1:
-            raise InvalidSyntax(Place(self.text, stretch[0], stretch[1]), reason=f"{what} is expected here")
-        return found[0]
+    def parsed(self, part: tuple[int, int], what: str) -> Expression:
+        """The one statement in a part of the text."""
+        trees = parse_at(self.text, *part)
+        if len(trees) != 1:
+            raise InvalidSyntax(Place(self.text, part[0], part[1]), reason=f"{what} is expected here")
+        return trees[0]
 
     def expressions(self) -> list[Expression]:
         """Expressions in parentheses, which may be none."""
@@ -172,16 +172,16 @@ class TokenReader:
     def columns(self) -> tuple[Column, ...]:
         """Names with types, in parentheses."""
         self.expect("(")
-        found: list[Column] = []
+        columns: list[Column] = []
         at = self.place()
         while not self.accept(")"):
-            if found:
+            if columns:
                 self.expect(",")
             at, name = self.place(), self.name("the name of a column")
             start, end = self.until(",")
-            found.append(Column(name, self._type(start, end)))
-        check_names([c.name for c in found], at)
-        return tuple(found)
+            columns.append(Column(name, self._type(start, end)))
+        check_names([c.name for c in columns], at)
+        return tuple(columns)
 
     def _type(self, start: int, end: int) -> str:
         at, written = Place(self.text, start, end), self.text[start:end]
@@ -196,7 +196,7 @@ class TokenReader:
     def interval(self) -> int:
         """``INTERVAL 5 MINUTES``, perhaps of several parts, in microseconds."""
         self.expect("INTERVAL")
-        total, found = 0, False
+        total, any_part = 0, False
         while not self.is_done and self.tokens[self.at].token_type in (TokenType.NUMBER, TokenType.STRING):
             number, unit = str(self.tokens[self.at].text), self.word(1)
             words = number.split()
@@ -208,8 +208,8 @@ class TokenReader:
                 total += int(float(number) * UNITS[unit.removesuffix("S")])
             except ValueError:
                 self.refuse("a number is expected here")
-            found = True
+            any_part = True
             self.at += 1 if len(words) == 2 else 2
-        if not found or total <= 0:
+        if not any_part or total <= 0:
             self.refuse("an interval such as INTERVAL 5 MINUTES is expected here")
         return total

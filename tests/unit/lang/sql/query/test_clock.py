@@ -16,7 +16,7 @@ def timed(condition: str) -> During:
     """The one condition on time of a query over ``t (at, d, n, s)``."""
     with tidings.open(engine="duckdb") as db:
         db.sql("CREATE TABLE t (at TIMESTAMP, d DATE, n INT, s STRING)")
-        plan = db._bind_text(f"SELECT n FROM t WHERE {condition}")
+        plan = db._parts.plans.parse(f"SELECT n FROM t WHERE {condition}")
     (found,) = (n for n in walk(plan) if isinstance(n, During))
     return found
 

@@ -7,9 +7,11 @@ import pytest
 from tidings.errors import InvalidSyntax, ReservedName, UnsupportedType
 from tidings.ir.relation import Column
 from tidings.lang.sql import statement
+from tidings.lang.sql.statements.action import Call, Modify, Raise, Send
 from tidings.lang.sql.statements.dml import Insert
 from tidings.lang.sql.statements.event import And, At, Every, Or, SignalEvent, TableEvent, Then
-from tidings.lang.sql.statements.rule import Call, CreateRule, Modify, Options, Raise, Send
+from tidings.lang.sql.statements.rule import CreateRule
+from tidings.lang.sql.statements.rule_options import Options
 
 
 def rule(text: str) -> CreateRule:

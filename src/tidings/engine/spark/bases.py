@@ -1,0 +1,105 @@
+"""The base rows of relations as frames of a Spark session: cached, or read from files."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import tempfile
+import uuid
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from tidings.engine.arrow import arrow_schema, conform
+from tidings.engine.spark.session import quoted
+from tidings.errors import EngineFailed
+from tidings.ir.relation import Column
+
+_LOCAL_ROWS = 10_000
+"""A base of more rows than this is kept in files; local rows would travel with every plan."""
+
+
+class Bases:
+    """The bases of one session, by name; without ``caching`` none is held in memory."""
+
+    def __init__(self, session: SparkSession, *, caching: bool) -> None:
+        self._session = session
+        self._caching = caching
+        self._frames: dict[str, DataFrame] = {}
+        self._views: set[str] = set()
+        """The bases that can be read by name."""
+        self._shared: dict[str, str] = {}
+        """The global views through which frames of other sessions are read."""
+        self._files = Path(tempfile.mkdtemp(prefix="tidings-"))
+        self._numbers = itertools.count()
+
+    def __getitem__(self, name: str) -> DataFrame:
+        return self._frames[name]
+
+    def load(self, name: str, columns: tuple[Column, ...], data: object, sorted_by: str) -> int:
+        """Cache rows as a base, in the order of one column; their number."""
+        frame = self._frame(name, columns, data)
+        typed = [F.col(quoted(c.name)).cast(c.type).alias(c.name) for c in columns]
+        base = frame.select(*typed)
+        if not any(c.name == sorted_by and c.type.startswith("map<") for c in columns):
+            base = base.sort(quoted(sorted_by))
+        base = base.cache()
+        size = base.count()
+        self._frames[name] = base
+        return size
+
+    def load_files(self, name: str, columns: tuple[Column, ...], paths: list[Path], read: list[str] | None) -> None:
+        """Take the rows of Parquet files as a base; ``read`` is the SQL that gives each column."""
+        if not paths:
+            self._frames[name] = self._session.createDataFrame(arrow_schema(columns).empty_table())
+            return
+        frame = self._session.read.parquet(*map(str, paths))
+        texts = read or [quoted(c.name) for c in columns]
+        typed = [F.expr(text).cast(c.type).alias(c.name) for text, c in zip(texts, columns, strict=True)]
+        base = frame.select(*typed)
+        self._frames[name] = base.cache() if self._caching else base
+
+    def view(self, name: str) -> str:
+        """The name under which SQL reads a base."""
+        view = quoted(f"__base_{name}")
+        if name not in self._views:
+            self._frames[name].createOrReplaceTempView(view)
+            self._views.add(name)
+        return view
+
+    def unload(self, name: str) -> None:
+        """Forget a base."""
+        frame = self._frames.pop(name, None)
+        self._views.discard(name)
+        if frame is not None and self._caching:  # a cache belongs to the plan, whichever session asks
+            frame.unpersist()
+        shared = self._shared.pop(name, None)
+        if shared is not None:
+            self._session.catalog.dropGlobalTempView(shared)
+
+    def close(self) -> None:
+        """Forget all bases, and remove the files of rows that came from this process."""
+        for name in list(self._frames):
+            self.unload(name)
+        shutil.rmtree(self._files, ignore_errors=True)
+
+    def local(self, rows: pa.Table) -> DataFrame:
+        """Rows of this process as a frame: few as Arrow, many by way of a file."""
+        if rows.num_rows <= _LOCAL_ROWS:
+            return self._session.createDataFrame(rows)
+        path = self._files / f"{next(self._numbers)}.parquet"
+        pq.write_table(rows, path)
+        return self._session.read.parquet(str(path))
+
+    def _frame(self, name: str, columns: tuple[Column, ...], data: object) -> DataFrame:
+        if isinstance(data, pa.Table):
+            return self.local(conform(data, arrow_schema(columns)))
+        if hasattr(data, "createOrReplaceGlobalTempView"):
+            shared = f"tidings_{uuid.uuid4().hex}"
+            data.createOrReplaceGlobalTempView(shared)
+            self._shared[name] = shared
+            return self._session.table(f"global_temp.{shared}")
+        raise EngineFailed(engine="spark", reason=f"rows of {name} cannot be read from a {type(data).__name__}")

@@ -1,0 +1,192 @@
+"""A Spark session as an engine: analysis, sources under names, queries and files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.utils import is_remote
+from sqlglot import exp
+
+from tidings.engine.backend import Jobs
+from tidings.engine.base_lookup import BaseLookup, lookup_answers, lookup_query
+from tidings.engine.plain_rows import plain_rows, separating_column
+from tidings.engine.source import Source
+from tidings.engine.spark.bases import Bases
+from tidings.engine.spark.session import (
+    arrow_rows,
+    failures_named,
+    fragment,
+    local_session,
+    quiet_session,
+    quoted,
+    sentence,
+    type_text,
+)
+from tidings.engine.spark.workload import Workload
+from tidings.engine.sql.dialect import Dialect, printed
+from tidings.ir import types
+from tidings.ir.expression import TIME, WEIGHT, typed_null
+from tidings.ir.relation import Column
+from tidings.lang.sql.bind import AnalysisFailed
+
+_NOTHING = pa.table({"nothing": pa.array([], pa.int32())})
+
+_BATCH = 1_000
+"""Rows per batch of a cached base: each batch knows its least and greatest keys, and only fitting ones are read."""
+
+_ROW_GROUP = 1 << 20
+"""Bytes per row group of a snapshot: single rows are looked up in them."""
+
+
+class Spark:
+    """A Spark session of its own; see :class:`tidings.engine.backend.Backend`."""
+
+    name = "spark"
+    fixed_cost = 2_000_000
+    dialect = Dialect("spark", casts_items=False, one_task=True, halves=True)
+
+    def __init__(self, session: SparkSession | None = None, *, caching: bool = True) -> None:
+        self._parent = session
+        self._spark = local_session() if session is None else session.newSession()
+        self._spark.conf.set("spark.sql.session.timeZone", "UTC")
+        self._spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+        self._spark.conf.set("spark.sql.inMemoryColumnarStorage.batchSize", str(_BATCH))
+        self._bases = Bases(self._spark, caching=caching)
+        self._workload = Workload(self._spark)
+        self._registered: dict[str, Source] = {}
+
+    @property
+    def session(self) -> SparkSession:
+        """The session this engine works in."""
+        return self._spark
+
+    @property
+    def user_session(self) -> SparkSession:
+        """The session the database was opened with; this engine's own if there was none."""
+        return self._spark if self._parent is None else self._parent
+
+    def base(self, name: str) -> DataFrame:
+        """The base rows of a relation."""
+        return self._bases[name]
+
+    def analyze(self, query: exp.Query) -> tuple[Column, ...]:
+        try:
+            with quiet_session():
+                schema = self._spark.sql(printed(query, self.dialect)).schema
+        except AnalysisException as error:
+            raise AnalysisFailed(sentence(error), fragment(error)) from None
+        return tuple(Column(f.name, type_text(f.dataType)) for f in schema.fields)
+
+    def names(self, text: str, relations: Mapping[str, tuple[Column, ...]]) -> tuple[str, ...] | None:
+        stand_ins = []
+        for relation, columns in relations.items():
+            nulls = (typed_null(c.type).as_(c.name, quoted=True) for c in columns)
+            stand_ins.append(f"{quoted(relation)} AS ({printed(exp.select(*nulls), self.dialect)})")
+        prefix = f"WITH {', '.join(stand_ins)} " if stand_ins else ""
+        try:
+            with quiet_session():
+                return tuple(self._spark.sql(f"{prefix}SELECT * FROM (\n{text}\n)").columns)
+        except PySparkException:
+            return None
+
+    def load(self, name: str, columns: tuple[Column, ...], data: object, sorted_by: str) -> int:
+        self.unload(name)
+        self._workload.begin(small=False)
+        with failures_named():
+            return self._bases.load(name, columns, data, sorted_by)
+
+    def load_files(
+        self, name: str, columns: tuple[Column, ...], paths: list[Path], read: list[str] | None = None
+    ) -> None:
+        self.unload(name)
+        self._bases.load_files(name, columns, paths, read)
+
+    def unload(self, name: str) -> None:
+        self._bases.unload(name)
+
+    def versioned(self, name: str, source: Source) -> None:
+        if self._registered.get(name) is source:
+            return
+        frames = []
+        if source.base is not None:
+            base = self._bases[source.base]
+            frames.append(base.select("*", F.lit(0).cast("bigint").alias(TIME), F.lit(1).cast("bigint").alias(WEIGHT)))
+        changes = source.changes
+        if isinstance(changes, Path):
+            frames.append(self._spark.read.parquet(str(changes)))
+        elif changes.num_rows or not frames:
+            frames.append(self._bases.local(changes))
+        self._register(name, source, frames)
+
+    def plain(self, name: str, source: Source) -> None:
+        came, went = plain_rows(source.changes, has_base=source.base is not None)
+        frames = [] if source.base is None else [self._bases[source.base]]
+        if came.num_rows or not frames:
+            frames.append(self._bases.local(came))
+        self._register(name, source, frames, went)
+
+    def _register(self, name: str, source: Source, frames: list[DataFrame], went: pa.Table | None = None) -> None:
+        frame = frames[0] if len(frames) == 1 else frames[0].unionAll(frames[1])
+        if went is not None and went.num_rows:
+            frame = _without(frame, self._bases.local(went), separating_column(went, source.columns))
+        frame.createOrReplaceTempView(name)
+        self._registered[name] = source
+
+    def fetch(self, text: str, columns: tuple[Column, ...] = (), *, small: bool = False) -> pa.Table:
+        self._workload.begin(small=small)
+        nested = {c.name: c.type for c in columns if types.is_nested(c.type)}
+        try:
+            with failures_named(), quiet_session():
+                return arrow_rows(self._spark, text, nested)
+        finally:
+            self._step_back()
+
+    def _step_back(self) -> None:
+        """Leave a session of the user's as the active one again, which creating frames in ours has changed."""
+        if self._parent is not None and not is_remote():
+            self._workload.begin(small=False)
+            self._parent.createDataFrame(_NOTHING)
+
+    def look_up(self, lookups: list[BaseLookup]) -> list[pa.Table]:
+        views = [self._bases.view(lookup.base) for lookup in lookups]
+        text = lookup_query(lookups, views, self.dialect.name)
+        return lookup_answers(self.fetch(f"SELECT /*+ COALESCE(1) */ * FROM (\n{text}\n)", small=True), lookups)
+
+    def counted(self) -> AbstractContextManager[Jobs]:
+        return self._workload.counted()
+
+    def save(self, text: str, path: Path, sorted_by: str, rows_per_file: int) -> None:
+        self._workload.begin(small=False)
+        with failures_named(), quiet_session():
+            rows = self._spark.sql(text).sort(quoted(sorted_by))
+            writer = rows.write.option("maxRecordsPerFile", rows_per_file).option("compression", "zstd")
+            writer.option("parquet.block.size", _ROW_GROUP).parquet(str(path))
+
+    def write(self, text: str, path: Path) -> None:
+        self._workload.begin(small=False)
+        with failures_named(), quiet_session():
+            self._spark.sql(text).write.parquet(str(path))
+
+    def sibling(self) -> Spark:
+        return Spark(self._spark, caching=False)
+
+    def close(self) -> None:
+        self._bases.close()
+        if is_remote():
+            self._spark.client.close()
+
+
+def _without(frame: DataFrame, gone: DataFrame, by: Column | None) -> DataFrame:
+    """A frame less some rows; see :func:`tidings.engine.plain_rows.separating_column`."""
+    if by is None:
+        return frame.exceptAll(gone)
+    keys = F.broadcast(gone.select(F.col(quoted(by.name)).alias("__gone")).distinct())
+    among = F.col(quoted(by.name)) == F.col("__gone")
+    untouched = frame.join(keys, among, "left_anti")
+    return untouched.unionAll(frame.join(keys, among, "left_semi").exceptAll(gone))

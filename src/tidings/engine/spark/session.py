@@ -1,0 +1,140 @@
+"""Spark sessions: starting one, and what one says, in the words of Tidings."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
+
+from tidings.engine.spark.java import require_java
+from tidings.errors import EngineFailed
+from tidings.ir import types
+from tidings.quiet import quiet
+
+FAILURES = (PySparkException, Py4JError)
+"""What Spark raises when a query cannot be run."""
+
+_QUERY_LOG = "SQLQueryContextLogger"
+
+_EXCLUDED = "spark.sql.optimizer.excludedRules"
+_SPOILING = re.compile(r"\[PLAN_VALIDATION_FAILED_RULE_IN_BATCH\] Rule ([\w.$]+)")
+
+
+def local_session() -> SparkSession:
+    """A session of its own in local mode; the first one starts Spark, later ones share it."""
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return running.newSession()
+    require_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder: Any = SparkSession.builder
+    settings = {
+        "spark.app.name": "tidings",
+        "spark.master": os.environ.get("TIDINGS_SPARK_MASTER", "local[*]"),
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.buffer.pageSize": "1m",
+        "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
+        "spark.driver.memory": os.environ.get("TIDINGS_SPARK_MEMORY", "4g"),
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.log.level": "ERROR",
+    }
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    started: SparkSession = builder.getOrCreate()
+    return started.newSession()
+
+
+@contextmanager
+def failures_named() -> Iterator[None]:
+    """Raise what Spark raises as :class:`tidings.errors.EngineFailed`, with what it says in one sentence."""
+    try:
+        yield
+    except FAILURES as error:
+        raise EngineFailed(engine="spark", reason=sentence(error)) from None
+
+
+def arrow_rows(session: SparkSession, text: str, nested: Mapping[str, str]) -> pa.Table:
+    """The rows of a query, its nested columns cast to their types.
+
+    Where a rule of Spark's optimizer spoils the plan, the query is run again without that rule.
+
+    Spark 4.3 checks plans after every rule, and RemoveRedundantAliases loses columns of some plans in which one
+    relation stands several times below unions and windows.
+    """
+
+    def rows() -> pa.Table:
+        frame = session.sql(text)
+        if nested:  # Arrow refuses a NULL struct whose fields Spark knows to be never NULL; a cast forgets that
+            frame = frame.withColumns({n: F.col(quoted(n)).cast(t) for n, t in nested.items()})
+        return frame.toArrow()
+
+    try:
+        return rows()
+    except FAILURES as error:
+        rule = _SPOILING.search(str(error))
+        if rule is None:
+            raise
+    session.conf.set(_EXCLUDED, rule[1])
+    try:
+        return rows()
+    finally:
+        session.conf.unset(_EXCLUDED)
+
+
+def quiet_session() -> AbstractContextManager[None]:
+    """Keep PySpark from logging a failed query with the whole Java stack."""
+    PySparkLogger.getLogger(_QUERY_LOG)  # so that the logger is of PySpark's own kind, whoever asks first
+    return quiet(_QUERY_LOG)
+
+
+def type_text(type: DataType) -> str:
+    """A Spark type as :mod:`tidings.ir.types` writes it."""
+    match type:
+        case StructType():
+            fields = (f"{types.field_name(f.name)}:{type_text(f.dataType)}" for f in type.fields)
+            return f"struct<{','.join(fields)}>"
+        case ArrayType():
+            return f"array<{type_text(type.elementType)}>"
+        case MapType():
+            return f"map<{type_text(type.keyType)},{type_text(type.valueType)}>"
+        case _:
+            return type.simpleString()
+
+
+def quoted(name: str) -> str:
+    """A name in backquotes.
+
+    >>> quoted("a`b")
+    '`a``b`'
+    """
+    return "`" + name.replace("`", "``") + "`"
+
+
+def sentence(error: Exception) -> str:
+    """What Spark says, without the plan and the stack below it.
+
+    >>> sentence(ValueError("[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012\\n\\tat java.lang"))
+    '[DIVIDE_BY_ZERO] Division by zero.'
+    """
+    text = str(error).split("\n")[0].split("; line ")[0].split(" SQLSTATE:")[0]
+    return text.strip()
+
+
+def fragment(error: PySparkException) -> str | None:
+    """The part of a query that an error blames."""
+    contexts = error.getQueryContext() or []
+    return contexts[0].fragment() or None if contexts else None

@@ -1,0 +1,79 @@
+"""Settings of a session for small and for large work, and the number of jobs that work starts.
+
+Small waves and large ones want different settings.  A small wave reads a few rows by literal keys: generating and
+compiling Java for it costs more than it saves, and so does re-planning at run time; both are switched off for it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from pyspark.sql import SparkSession
+from pyspark.sql.utils import is_remote
+
+from tidings.engine.backend import Jobs
+
+_JOB_GROUP = "spark.jobGroup.id"
+"""What tells the jobs of a wave from others."""
+
+_SMALL = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.constraintPropagation.enabled": "false",
+    "spark.sql.maxSinglePartitionBytes": f"{2**63 - 1}b",
+}
+
+
+@dataclass(slots=True)
+class _JobCount:
+    """Counts the jobs of a group, which begins with the first one: Spark is not asked where it has nothing to do."""
+
+    begun: bool = False
+    _group: str = field(default_factory=lambda: f"tidings-{uuid.uuid4().hex}")
+    _before: str | None = None
+
+    def begin(self, session: SparkSession) -> None:
+        self.begun, self._before = True, session.sparkContext.getLocalProperty(_JOB_GROUP)
+        session.sparkContext.setLocalProperty(_JOB_GROUP, self._group)
+
+    def end(self, session: SparkSession) -> int:
+        session.sparkContext.setLocalProperty(_JOB_GROUP, self._before)  # type: ignore[arg-type]  # None takes it away
+        return len(session.sparkContext.statusTracker().getJobIdsForGroup(self._group))
+
+
+class Workload:
+    """The kind of work a session is set up for; the session starts set up for large work."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self._large = {key: session.conf.get(key) for key in _SMALL}
+        self._small = False
+        self._count: _JobCount | None = None
+
+    def begin(self, *, small: bool) -> None:
+        """Set the session up for small or for large work, which begins now."""
+        if self._count is not None and not self._count.begun:
+            self._count.begin(self._session)
+        if small != self._small:
+            for key, value in (_SMALL if small else self._large).items():
+                self._session.conf.set(key, value or "")
+            self._small = small
+
+    @contextmanager
+    def counted(self) -> Iterator[Jobs]:
+        """Count the jobs that are started inside."""
+        if is_remote():
+            yield Jobs(None)
+            return
+        jobs, self._count = Jobs(), _JobCount()
+        try:
+            yield jobs
+        finally:
+            count, self._count = self._count, None
+            if count.begun:
+                jobs.number = count.end(self._session)

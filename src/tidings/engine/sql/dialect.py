@@ -1,0 +1,27 @@
+"""How engines differ where a plan is printed, and queries of sqlglot's in an engine's own words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from tidings.engine.sql.scalar import in_own_words
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What differs between engines when a plan is printed."""
+
+    name: str
+    casts_items: bool
+    """Whether computed columns are cast to their types, where the engine's own typing is not Spark's."""
+    one_task: bool
+    """Whether small work is to be one task; see :mod:`tidings.engine.sql.select`."""
+    halves: bool = False
+    """Whether long lists of keys are searched by halving; see :mod:`tidings.engine.sql.literals`."""
+
+
+def printed(query: exp.Query, dialect: Dialect) -> str:
+    """The text of a query tree in an engine's dialect."""
+    return in_own_words(query, dialect.casts_items).sql(dialect.name, copy=False, normalize_functions=False)

@@ -1,0 +1,79 @@
+"""What a rule does: the action after ``DO``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from tidings.errors import InvalidSyntax
+from tidings.ir.expression import Expression
+from tidings.lang.sql.statements.dml import RowStatement
+from tidings.lang.sql.statements.token_reader import TokenReader
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """``CALL procedure(arguments)``."""
+
+    procedure: str
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Modify:
+    """SQL over the condition's rows, which are called ``condition``."""
+
+    change: RowStatement
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """``NOTIFY 'channel'``, ``WEBHOOK 'url'``, ``FILE 'path'`` or ``MAIL 'address'``."""
+
+    channel: Literal["notify", "webhook", "file", "mail"]
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Raise:
+    """``RAISE 'message'``: the transaction is refused."""
+
+    message: str
+
+
+Action: TypeAlias = Call | Modify | Send | Raise
+
+ReadChange = Callable[[Expression, str], RowStatement | None]
+"""A statement that changes rows, from its tree; None for others."""
+
+_CHANNELS: dict[str, Literal["notify", "webhook", "file", "mail"]] = {
+    "NOTIFY": "notify",
+    "WEBHOOK": "webhook",
+    "FILE": "file",
+    "MAIL": "mail",
+}
+
+
+def read_action(reader: TokenReader, change: ReadChange) -> Action:
+    """The action after ``DO``."""
+    at = reader.place()
+    match reader.word():
+        case "CALL":
+            reader.at += 1
+            name = reader.name("a procedure")
+            return Call(name, tuple(reader.expressions()))
+        case "NOTIFY" | "WEBHOOK" | "FILE" | "MAIL" as word:
+            reader.at += 1
+            channel = _CHANNELS[word]
+            return Send(channel, reader.string("where to send it"))
+        case "RAISE":
+            reader.at += 1
+            return Raise(reader.string("a message"))
+        case _:
+            start, end = reader.until("WITH", before="(")
+            statement = change(reader.parsed((start, end), "an action"), reader.text) if start < end else None
+            if statement is None:
+                hint = "CALL, INSERT, UPDATE, DELETE, MERGE, NOTIFY, WEBHOOK, FILE, MAIL or RAISE"
+                raise InvalidSyntax(at, hint, reason="an action is expected here")
+            return Modify(statement)

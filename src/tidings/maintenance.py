@@ -1,0 +1,90 @@
+"""What keeps a database going between transactions: advancing, refreshing, taking in what the writer did, folding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from tidings.compiled import CompiledPlans
+from tidings.define.views import Views
+from tidings.rules.context import RuleContext
+from tidings.rules.detached.advance import DetachedRules
+from tidings.store.catch_up import catch_up, is_behind
+from tidings.store.fold import Folding
+from tidings.store.restore import restore
+from tidings.store.storage import Storage
+from tidings.store.timeline import Timeline
+from tidings.store.vacuum import Vacuumed, vacuum
+from tidings.waves.scheduler import Scheduler
+from tidings.waves.status import Status, status
+
+
+@dataclass(frozen=True, slots=True)
+class Maintenance:
+    """Maintains one database."""
+
+    storage: Storage
+    views: Views
+    rules: RuleContext
+    detached: DetachedRules
+    folding: Folding
+    compiled: CompiledPlans
+
+    @property
+    def timeline(self) -> Timeline:
+        return self.views.timeline
+
+    @property
+    def scheduler(self) -> Scheduler:
+        return self.views.scheduler
+
+    def restore(self) -> None:
+        """Read what the catalog has into memory, when a database is opened."""
+        self.timeline.begin()
+        restore(self.storage, self.views.binder.view, self.views.binder.stored)
+        self.timeline.remember()
+
+    def advance(self) -> int:
+        """Bring stored views and detached rules up to the present; returns the instant."""
+        present = (self.timeline.present(view.plan) for view in self.storage.relations.stored())
+        at = max([self.timeline.time, *present])
+        self.scheduler.advance(at)
+        if self.rules.registry.records and not self.storage.is_reader:
+            self.detached.advance()
+            at = max(at, self.timeline.time)
+            self.scheduler.advance(at)
+            if self.folding.policy.retention is not None:
+                self.rules.forget_before(self.timeline.clock.now() - self.folding.policy.retention)
+        self.folding.step()
+        return at
+
+    def refresh(self, name: str) -> int:
+        """Bring one stored view up to the present; returns the instant."""
+        view = self.views.stored(name)
+        at = self.timeline.present(view.plan)
+        self.scheduler.refresh(view, at)
+        return at
+
+    def reload(self) -> int:
+        """Take in what the writer has committed, where this process only reads; returns the time of the last commit."""
+        if is_behind(self.storage):
+            time, redefined = catch_up(self.storage, self.views.binder.view, self.views.binder.stored)
+            self.timeline.reach(time)
+            if redefined:
+                self.compiled.forget()
+            self.rules.reload()
+        return self.timeline.time
+
+    def fold(self) -> int:
+        """Fold the logs of all tables and stored views into their snapshots; returns how many there were."""
+        self.storage.require_writer()
+        return self.folding.fold()
+
+    def vacuum(self, grace: timedelta) -> Vacuumed:
+        """Remove files that the catalog does not name and that no reader can be reading."""
+        self.folding.step()
+        return vacuum(self.storage, grace, self.folding.running)
+
+    def status(self) -> Status:
+        """How the stored views stand, and how rows are held."""
+        return status(self.storage.relations, self.timeline.time, self.folding.status())

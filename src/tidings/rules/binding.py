@@ -1,0 +1,128 @@
+"""Binds rules: from the statement ``CREATE RULE`` to a :class:`tidings.rules.rule.Rule` that can be judged.
+
+Names are resolved, and whatever does not go together is refused with its place in the text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from tidings.analysis.influents import CLOCK, influents
+from tidings.errors import InvalidRule
+from tidings.lang.sql import statement as sql
+from tidings.lang.sql.context import Analyzer
+from tidings.lang.sql.rules.condition import BoundCondition, ChangeSource, bind_condition
+from tidings.lang.sql.statements.event import And, Event, Or, TableEvent, Then
+from tidings.lang.sql.statements.rule import CreateRule
+from tidings.rules.action import check as actions
+from tidings.rules.action import message_groups
+from tidings.rules.event import occurrence
+from tidings.rules.instance import tracking
+from tidings.rules.rule import Rule, needs_order
+from tidings.store.relation.relations import Relations
+from tidings.store.relation.table import Table
+from tidings.store.rules.rule_store import RuleRecord
+
+
+@dataclass(frozen=True, slots=True)
+class RuleBinder:
+    """Binds the rules of one database."""
+
+    relations: Relations
+    analyzer: Analyzer
+
+    def bind_record(self, record: RuleRecord) -> Rule:
+        """Bind a rule from its record in the catalog."""
+        (statement,) = sql.read(record.text)
+        assert isinstance(statement, CreateRule)
+        return self.bind(record, statement)
+
+    def bind(self, record: RuleRecord, statement: CreateRule) -> Rule:
+        """Bind a rule, or refuse it."""
+        relations = self.relations
+        condition = bind_condition(statement, relations, self._change_source, self.analyzer)
+        dependencies = self._influents(statement, condition)
+        event_tables = frozenset[str]()
+        if statement.event is not None:
+            occurrence.check(statement.event, relations, statement.name)
+            event_tables = frozenset(n for n in relations.names() if n.lower() in occurrence.tables(statement.event))
+        evaluates_on_event = (
+            statement.event is not None
+            and condition.changes_of is None
+            and not _has_tables(statement.event)
+            and not event_tables & relations.below(condition.plan)
+        )
+        rule = Rule(
+            record=record,
+            statement=statement,
+            condition=condition,
+            influents=dependencies - {CLOCK},
+            event_tables=event_tables,
+            evaluates_on_event=evaluates_on_event,
+            reads_clock=CLOCK in dependencies,
+        )
+        check_rule(rule, relations)
+        return rule
+
+    def _change_source(self, name: str) -> ChangeSource | None:
+        relation = self.relations.find(name)
+        if relation is None:
+            return None
+        key = relation.constraints.key if isinstance(relation, Table) else ()
+        return ChangeSource(relation.name, relation.columns, key)
+
+    def _influents(self, statement: CreateRule, condition: BoundCondition) -> frozenset[str]:
+        """The tables, and perhaps the clock, that a condition depends on."""
+        definitions = self.relations.definitions()
+        names = influents(condition.plan, definitions)
+        if names & self.relations.system_tables.keys():
+            reason = "its condition reads what the database knows of itself, which has no changes"
+            raise InvalidRule(statement.place, name=statement.name, reason=reason)
+        if condition.changes_of is not None:
+            names |= influents(condition.changes_of.plan, definitions)
+            names -= {condition.changes_of.relation}
+        return frozenset(names)
+
+
+def check_rule(rule: Rule, relations: Relations) -> None:
+    """Refuse a rule whose options, event, condition and action do not go together."""
+    _check_couplings(rule)
+    _check_instants(rule)
+    tracking.check(rule)
+    message_groups.check(rule)
+    actions.check(rule, relations)
+
+
+def _check_couplings(rule: Rule) -> None:
+    statement = rule.statement
+    is_detached = rule.condition_coupling == "detached"
+    acts_at_once = (
+        rule.options.condition == "detached" and rule.action_coupling == "immediate" and not rule.has_lifecycle
+    )
+    if is_detached and rule.action_coupling in ("immediate", "deferred") and not acts_at_once:
+        reason = "what waits for the clock is judged after commits, so its action is detached"
+        raise InvalidRule(statement.place, name=rule.name, reason=reason)
+    if is_detached and needs_order(rule.event):
+        reason = "the order within a transaction is known before its commit only"
+        raise InvalidRule(statement.place, "give THEN a WITHIN INTERVAL", name=rule.name, reason=reason)
+    if rule.evaluates_on_event and rule.when != "begins":
+        reason = "it takes what holds when its event happens, which neither comes nor goes"
+        raise InvalidRule(statement.place, "use WHEN, without GONE or CHANGED", name=rule.name, reason=reason)
+
+
+def _check_instants(rule: Rule) -> None:
+    for text in (rule.options.effective, rule.options.expires):
+        try:
+            datetime.fromisoformat(text or "2000-01-01")
+        except ValueError:
+            raise InvalidRule(rule.statement.place, name=rule.name, reason=f"{text!r} is no instant") from None
+
+
+def _has_tables(event: Event) -> bool:
+    """Whether an event is a change of a table, or has one as a part."""
+    match event:
+        case Or(parts=parts) | And(parts=parts) | Then(parts=parts):
+            return any(map(_has_tables, parts))
+        case _:
+            return isinstance(event, TableEvent)

@@ -1,0 +1,47 @@
+"""Does everything that rules have to do after commits, until nothing is left to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tidings.rules.action.message_groups import MessageComposer, pace
+from tidings.rules.detached.actions import DetachedActions
+from tidings.rules.detached.conditions import DetachedConditions
+from tidings.rules.transactions import RuleTransactions
+from tidings.store.rules import message_groups
+
+
+@dataclass(slots=True)
+class DetachedRules:
+    """Judges detached conditions and runs detached actions of one database."""
+
+    transactions: RuleTransactions
+    conditions: DetachedConditions = field(init=False)
+    actions: DetachedActions = field(init=False)
+
+    def __post_init__(self) -> None:
+        context = self.transactions.context
+        self.actions = DetachedActions(context, self.transactions)
+        self.conditions = DetachedConditions(context, self.actions)
+
+    def advance(self) -> None:
+        """Judge conditions and run actions until no rule fires any more, then send the groups that are due."""
+        while self.conditions.judge() | self.actions.run_waiting():
+            pass
+        self._send_due_groups()
+
+    def _send_due_groups(self) -> None:
+        """Send the messages of groups, where they are due."""
+        context = self.transactions.context
+        now = context.timeline.now()
+        with context.storage.rule_tables.reading() as connection:
+            due = message_groups.due(connection, now)
+        rules = {r.name.lower(): r for r in context.registry.rules()}
+        groups = [(rules[name.lower()], name, key) for name, key in due if name.lower() in rules]
+        if not groups:
+            return
+        context.timeline.tell(now)
+        with context.storage.rule_tables.writing() as connection:
+            for rule, name, key in groups:
+                message_groups.tell(connection, name, key, now, pace(rule), MessageComposer(rule))
+        context.wake_deliveries()

@@ -1,0 +1,69 @@
+"""Runs the statements of ``db.sql``: each kind goes to the part that knows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tidings.define.replacement import as_table
+from tidings.define.statements import DefinitionStatements
+from tidings.lang.sql import statement as sql
+from tidings.maintenance import Maintenance
+from tidings.read.answers import Answers
+from tidings.result import Result
+from tidings.rules.dependencies import RuleDependencies
+from tidings.rules.silence_statements import SilenceStatements
+from tidings.rules.statements import RuleStatements
+from tidings.rules.transactions import RuleTransactions
+from tidings.show_statements import ShowStatements
+from tidings.store.vacuum import GRACE
+from tidings.write import statements
+
+
+@dataclass(frozen=True, slots=True)
+class StatementRunner:
+    """Runs statements on one database; a plain record of those who run each kind."""
+
+    answers: Answers
+    transactions: RuleTransactions
+    definitions: DefinitionStatements
+    dependencies: RuleDependencies
+    rules: RuleStatements
+    silences: SilenceStatements
+    shows: ShowStatements
+    maintenance: Maintenance
+
+    def run(self, statement: sql.Statement) -> Result | None:
+        """Run one statement; returns the rows of a query, and a report where the statement has one."""
+        if not isinstance(statement, sql.Query | sql.ShowNames | sql.ShowCreate | sql.Describe):
+            self.maintenance.storage.require_writer()
+        match statement:
+            case sql.Insert() | sql.Update() | sql.Delete() | sql.Merge():
+                with self.transactions.begin() as workspace:
+                    statements.run(workspace, statement)
+            case (
+                sql.CreateRule()
+                | sql.DropRule()
+                | sql.SwitchRule()
+                | sql.ActivateRule()
+                | sql.CreateEvent()
+                | sql.DropEvent()
+                | sql.Signal()
+            ):
+                self.rules.run(statement)
+            case sql.SilenceRule() | sql.UnsilenceRule():
+                self.silences.run(statement)
+            case sql.RefreshView():
+                self.maintenance.refresh(statement.name)
+            case sql.Vacuum():
+                return Result(self.maintenance.vacuum(GRACE).to_arrow())
+            case sql.ShowNames() | sql.ShowCreate() | sql.Describe():
+                return self.shows.run(statement)
+            case sql.Query():
+                plans = self.transactions.write_parts.plans
+                plan = plans.bind(statement.query, statement.text, query_text=statement.query_text)
+                return self.answers.now(plan)
+            case _:
+                self.dependencies.check_definition(statement)
+                outcomes = self.definitions.run(statement)
+                return Result(as_table(outcomes)) if outcomes else None
+        return None

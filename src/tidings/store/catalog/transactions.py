@@ -1,0 +1,44 @@
+"""Transactions over the tables of rules and messages: what the catalog of a folder and one in memory have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from threading import RLock
+from typing import Protocol
+
+from sqlalchemy import Connection, Engine, StaticPool, create_engine
+
+from tidings.store.catalog import schema
+
+
+class CatalogTransactions(Protocol):
+    """Where transactions come from: :class:`tidings.store.catalog.session.Session`, or :class:`MemoryCatalog`."""
+
+    def writing(self) -> AbstractContextManager[Connection]: ...
+
+    def reading(self) -> AbstractContextManager[Connection]: ...
+
+
+@dataclass(slots=True)
+class MemoryCatalog:
+    """The tables of rules and messages in memory, for a database that has no catalog on disk."""
+
+    _engine: Engine = field(init=False)
+    _mutex: RLock = field(init=False, default_factory=RLock)
+
+    def __post_init__(self) -> None:
+        self._engine = create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
+        schema.metadata.create_all(self._engine, schema.RULE_TABLES)
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        with self._mutex, self._engine.begin() as connection:
+            yield connection
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        return self.writing()
+
+    def close(self) -> None:
+        self._engine.dispose()

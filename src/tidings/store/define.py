@@ -1,0 +1,43 @@
+"""Defining new relations: in the journal at once, then in memory."""
+
+from __future__ import annotations
+
+from tidings.store.catalog.definitions import (
+    grouping_definition,
+    stored_view_definition,
+    table_definition,
+    view_definition,
+)
+from tidings.store.relation.table import Table
+from tidings.store.relation.view import StoredView, View
+from tidings.store.storage import Storage
+
+
+def define(storage: Storage, relation: Table | View | StoredView) -> None:
+    """Add a new relation; a stored view with the rows it has."""
+    storage.relations.check_free(relation.name)
+    match relation:
+        case Table():
+            relation.id = storage.ids.next()
+            storage.journal.define([table_definition(relation)], [])
+            relation.load_entries_by(storage.journal.entry_loader(relation.id))
+        case View():
+            id = storage.ids.next()
+            storage.journal.define([view_definition(id, relation)], [])
+            storage.ids.set(relation, id)
+        case StoredView():
+            _define_stored(storage, relation)
+    storage.relations.add(relation)
+
+
+def _define_stored(storage: Storage, view: StoredView) -> None:
+    tables = view.all_tables
+    for table in tables:
+        table.id = storage.ids.next()
+    groupings = [grouping_definition(t, view) for t in tables if t is not view.rows]
+    snapshots = storage.snapshots.write(tables, view.until)
+    storage.journal.define(
+        [stored_view_definition(view.rows.id, view), *groupings], [s.record for s in snapshots], view.rows.id
+    )
+    for snapshot in snapshots:
+        storage.snapshots.attach(snapshot.table, snapshot.record)

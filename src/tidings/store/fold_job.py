@@ -1,0 +1,156 @@
+"""Folding one table in a thread of its own: from files and log entries, which nobody changes, to a new snapshot.
+
+The thread has an engine of its own.  It hands back a snapshot that is durable and that nobody names; the owner's thread
+adopts it (:mod:`tidings.store.fold`).
+"""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tidings.engine.arrow import arrow_schema
+from tidings.engine.backend import Backend
+from tidings.engine.changes import no_changes, rows_that_came, rows_that_went
+from tidings.engine.source import Source
+from tidings.engine.sql.row_queries import bag_query, rows_query
+from tidings.errors import TidingsError
+from tidings.ir import types
+from tidings.store.catalog.log_entries import merged
+from tidings.store.records import SnapshotRecord
+from tidings.store.relation.snapshot import Snapshot
+from tidings.store.relation.snapshot_writer import SnapshotTarget, write_snapshot
+from tidings.store.relation.table import Table
+
+_logger = logging.getLogger("tidings.store")
+
+
+@dataclass(frozen=True, slots=True)
+class FoldJob:
+    """A table to fold: what its snapshot is made of, none of which changes any more."""
+
+    table: Table
+    """Only to be recognised by; it belongs to the owner's thread."""
+    target: SnapshotTarget
+    base: SnapshotRecord | None
+    added_values: Mapping[str, pa.Scalar]
+    entries: Callable[[], list[pa.Table]]
+    at: int
+    merge: bool = False
+    """Whether the log is to become one entry."""
+
+    def log(self) -> pa.Table:
+        """What was logged since the base."""
+        schema, entries = arrow_schema(self.target.columns, versioned=True), self.entries()
+        return pa.concat_tables([e.cast(schema) for e in entries]) if entries else schema.empty_table()
+
+    def snapshot(self, record: SnapshotRecord) -> Snapshot:
+        """A snapshot of the table, opened anew: open files are not for two threads."""
+        return Snapshot(self.target.root, record, self.target.columns, self.target.sort_column, self.added_values)
+
+
+@dataclass(frozen=True, slots=True)
+class FoldOutcome:
+    """A finished job: a snapshot, or why there is none."""
+
+    job: FoldJob
+    snapshot: SnapshotRecord | None
+    merged: dict[str, Any] | None
+    failure: TidingsError | OSError | None
+
+
+class FoldThread:
+    """The thread that folds, and its engine."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._jobs: SimpleQueue[FoldJob | None] = SimpleQueue()
+        self._outcomes: SimpleQueue[FoldOutcome] = SimpleQueue()
+        self._thread = Thread(target=self._work, name="tidings-fold", daemon=True)
+        self._thread.start()
+
+    def request(self, job: FoldJob) -> None:
+        self._jobs.put(job)
+
+    def outcomes(self, *, wait: bool = False) -> list[FoldOutcome]:
+        """The jobs that are done; with ``wait`` at least one."""
+        outcomes = [self._outcomes.get()] if wait else []
+        while True:
+            try:
+                outcomes.append(self._outcomes.get_nowait())
+            except Empty:
+                return outcomes
+
+    def stop(self) -> None:
+        """Let the present job end, and no other begin."""
+        self._drain()
+        self._jobs.put(None)
+        self._thread.join()
+        self._backend.close()
+
+    def _drain(self) -> None:
+        while not self._jobs.empty():
+            try:
+                self._jobs.get_nowait()
+            except Empty:
+                return
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            snapshot: SnapshotRecord | None = None
+            entry: dict[str, Any] | None = None
+            failure: TidingsError | OSError | None = None
+            try:
+                snapshot = run(self._backend, job)
+                if job.merge:
+                    entry = merged(job.target.root, job.target.relation, job.entries())
+            except (TidingsError, OSError) as error:
+                failure = error
+            except Exception as error:
+                failure = OSError(f"{type(error).__name__}: {error}")
+                _logger.exception("folding %s failed", job.target.name)
+            self._outcomes.put(FoldOutcome(job, snapshot if failure is None else None, entry, failure))
+
+
+def run(backend: Backend, job: FoldJob) -> SnapshotRecord:
+    """Write the snapshot a job asks for."""
+    target = job.target
+    names = [f"{target.name}@{part}" for part in ("base", "came", "went")]
+    with tempfile.TemporaryDirectory(prefix="tidings-fold-") as folder:
+        try:
+            if job.base is not None:
+                job.snapshot(job.base).load_into(backend, names[0])
+            return write_snapshot(backend, target, _query(backend, job, names, Path(folder)), job.at)
+        finally:
+            for name in names:
+                backend.unload(name)
+
+
+def _query(backend: Backend, job: FoldJob, names: list[str], folder: Path) -> str:
+    """A query for the rows after a fold: the base and what came, less what went.
+
+    What came and went need not be netted first: rows that cancel do so here, as bags.  Only maps cannot be compared
+    by an engine, so rows that may hold some are netted in this process.
+    """
+    columns, log = job.target.columns, job.log()
+    base = names[0] if job.base is not None else None
+    if any(types.is_nested(c.type) for c in columns):
+        return rows_query(backend, names[0], Source(columns, base, log))
+    came, went = rows_that_came(log), rows_that_went(log)
+    queries = [rows_query(backend, names[0], Source(columns, base, no_changes(columns)))]
+    for name, rows in zip(names[1:], (came, went), strict=True):
+        if rows.num_rows:
+            path = folder / f"{name == names[1]}.parquet"
+            pq.write_table(rows, path)
+            backend.load_files(name, columns, [path])
+            queries.append(rows_query(backend, name, Source(columns, name, no_changes(columns))))
+    return bag_query(queries[:-1], queries[-1]) if went.num_rows else bag_query(queries)

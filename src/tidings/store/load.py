@@ -1,0 +1,43 @@
+"""Loading a table: the rows it begins with become its base, and are recorded at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlalchemy import Connection
+
+from tidings.store.relation.table import Table
+from tidings.store.relation.view import StoredView
+from tidings.store.storage import Storage
+
+
+def load(
+    storage: Storage,
+    table: Table,
+    data: Any,
+    sorted_by: str,
+    readers: list[StoredView],
+    check: Callable[[], None] | None = None,
+    extra_write: Callable[[Connection], None] | None = None,
+) -> None:
+    """Give an empty table the rows it begins with; stored views that read it begin anew.
+
+    ``check`` may refuse them; ``extra_write`` records more together with the load.
+    """
+    storage.require_writer()
+    table.set_base(table.name, storage.backend.load(table.name, table.columns, data, sorted_by))
+    table.sorted_by = sorted_by
+    try:
+        if check is not None:
+            check()
+        snapshots = storage.snapshots.write([table], 0)
+        storage.journal.record_load([s.record for s in snapshots], [v.rows.id for v in readers], extra_write)
+        for snapshot in snapshots:
+            storage.snapshots.attach(snapshot.table, snapshot.record)
+    except BaseException:
+        storage.backend.unload(table.name)
+        table.set_base(None, 0)
+        raise
+    for view in readers:
+        view.outdate()

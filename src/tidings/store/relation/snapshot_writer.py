@@ -1,0 +1,90 @@
+"""Writing snapshots: the rows of a query as Parquet files that are durable before the catalog names them."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from tidings.engine.backend import Backend
+from tidings.ir.relation import Column
+from tidings.store.fault_points import point
+from tidings.store.files import sync_folder
+from tidings.store.records import SnapshotFile, SnapshotRecord
+from tidings.store.relation.table import Table
+from tidings.store.write_failures import writing
+
+ROWS_PER_FILE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotTarget:
+    """What a snapshot is to be written for: a relation, the column to sort by, and the database's folder."""
+
+    relation: int
+    name: str
+    columns: tuple[Column, ...]
+    sort_column: str
+    root: Path
+
+    @staticmethod
+    def of(table: Table, root: Path) -> SnapshotTarget:
+        return SnapshotTarget(table.id, table.name, table.columns, table.sort_column, root)
+
+
+def write_snapshot(backend: Backend, target: SnapshotTarget, query: str, at: int) -> SnapshotRecord:
+    """Write the rows of a query, which are those at an instant, to files that are durable and not yet referenced."""
+    folder = f"base/{target.relation}/{uuid.uuid4().hex[:12]}"
+    point("fold.begun")
+    with writing(target.root / folder):
+        backend.save(query, target.root / folder, target.sort_column, ROWS_PER_FILE)
+        point("fold.files")
+        snapshot = _recorded(target, folder, at)
+    point("fold.synced")
+    return snapshot
+
+
+def _recorded(target: SnapshotTarget, folder: str, at: int) -> SnapshotRecord:
+    """The record of the snapshot that an engine wrote into a folder, which is made durable."""
+    path = target.root / folder
+    files = []
+    for part in sorted(path.glob("*.parquet")):
+        metadata = pq.ParquetFile(part).metadata
+        low, high = _bounds(metadata, target.sort_column)
+        name = str(part.relative_to(target.root))
+        files.append(SnapshotFile(name, metadata.num_rows, part.stat().st_size, _plain(low), _plain(high)))
+    for extra in path.iterdir():
+        if extra.suffix != ".parquet":
+            extra.unlink()
+    sync_folder(path)
+    rows = sum(f.rows for f in files)
+    return SnapshotRecord(target.relation, at, rows, folder, tuple(files), sorted_by=target.sort_column)
+
+
+def _bounds(metadata: pq.FileMetaData, column: str) -> tuple[Any, Any]:
+    """The least and greatest value of a column; nothing where a row group does not tell."""
+    place = metadata.schema.to_arrow_schema().get_field_index(column)
+    lows, highs = [], []
+    for group in range(metadata.num_row_groups):
+        statistics = metadata.row_group(group).column(place).statistics if place >= 0 else None
+        if statistics is None or not statistics.has_min_max:
+            return None, None
+        lows.append(statistics.min)
+        highs.append(statistics.max)
+    return (min(lows), max(highs)) if lows else (None, None)
+
+
+def _plain(value: Any) -> Any:
+    """A bound as JSON holds it; only shown to people, so text will do for what is not a number."""
+    match value:
+        case None | int() | float() | str():
+            return value
+        case date() | datetime() | Decimal():
+            return str(value)
+        case _:
+            return None

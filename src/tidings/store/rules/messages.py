@@ -1,0 +1,106 @@
+"""Messages: what a firing has to tell, how each stands in the outbox, and what came of an attempt to deliver it."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+ACTION = "action"
+"""The channel of actions that failed; nobody delivers it."""
+
+
+class MessageState(StrEnum):
+    """How a message stands."""
+
+    WAITING = "waiting"
+    DELIVERED = "delivered"
+    DEAD = "dead"
+    """Given up: too many attempts, or one that can never succeed."""
+    DISABLED = "disabled"
+    """Its target wants nothing any more."""
+
+
+def new_id() -> str:
+    """An id that no other message has."""
+    return f"msg_{uuid.uuid4().hex}"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What a firing has to tell, to whom, and by which channel; ``payload`` is JSON."""
+
+    rule: str
+    firing: int
+    channel: str
+    target: str
+    payload: str
+    created: int
+    id: str = field(default_factory=new_id)
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxEntry:
+    """A message in the outbox, and what became of it."""
+
+    number: int
+    message: Message
+    state: MessageState
+    attempts: int
+    due: int
+    """When the next attempt may be made."""
+    settled: int | None
+    """When it was delivered or given up."""
+    error: str | None
+    """What was wrong with the last attempt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A target with a history: disabled since an instant, or resting until one."""
+
+    channel: str
+    target: str
+    disabled: int | None
+    rests: int
+    error: str | None
+
+
+# what came of an attempt
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """It arrived."""
+
+    entry: OutboxEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """It did not arrive; it is tried again when it is due.  Its target gets nothing else before ``rests``."""
+
+    entry: OutboxEntry
+    due: int
+    error: str
+    rests: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    """It did not arrive, and is not tried again by itself."""
+
+    entry: OutboxEntry
+    error: str
+    rests: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """Its target is there no more, or wants nothing any more."""
+
+    entry: OutboxEntry
+    error: str
+
+
+Verdict = Delivered | Later | GivenUp | Gone

@@ -1,0 +1,145 @@
+"""Where the snapshots of tables are: in files that the catalog names, or with the engine alone.
+
+A snapshot in files is written in three steps, so that no crash loses it and no reader sees half of it: the files are
+made durable (:meth:`Snapshots.write`), the journal names them, and the table is attached to them
+(:meth:`Snapshots.attach`).  A database in memory leaves its rows with the engine: it writes nothing, and there is
+nothing to attach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from tidings.engine.backend import Backend
+from tidings.engine.sql.row_queries import rows_query
+from tidings.ir.relation import Version
+from tidings.store.catalog.journal import Journal
+from tidings.store.catalog.log_entries import merged
+from tidings.store.fold_job import FoldJob
+from tidings.store.records import SnapshotRecord
+from tidings.store.relation.row_groups import DecodedCache
+from tidings.store.relation.snapshot import Snapshot
+from tidings.store.relation.snapshot_writer import SnapshotTarget, write_snapshot
+from tidings.store.relation.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenSnapshot:
+    """A snapshot that is durable, and that no catalog names yet."""
+
+    table: Table
+    record: SnapshotRecord
+
+
+class Snapshots(Protocol):
+    """Writes the snapshots of one database, and opens them."""
+
+    files: dict[int, Snapshot]
+    """The snapshots that are in files, by the ids of their tables."""
+
+    def write(self, tables: Sequence[Table], at: int) -> list[WrittenSnapshot]:
+        """Write the rows of tables at an instant to files; nothing where this process writes none."""
+
+    def attach(self, table: Table, record: SnapshotRecord) -> None:
+        """Let a snapshot that the catalog names be the base of a table."""
+
+    def fold(self, table: Table, *, merge: bool) -> None:
+        """Let a table's present rows be its base; with ``merge`` its log becomes one entry."""
+
+    def fold_job(self, table: Table, *, merge: bool) -> FoldJob | None:
+        """What another thread needs to fold a table; None where only the owner's thread can read its rows."""
+
+
+@dataclass(slots=True)
+class EngineSnapshots:
+    """The bases of a database in memory: its engine holds them, and nobody else can read them."""
+
+    backend: Backend
+    files: dict[int, Snapshot] = field(init=False, default_factory=dict)
+
+    def write(self, tables: Sequence[Table], at: int) -> list[WrittenSnapshot]:
+        return []
+
+    def attach(self, table: Table, record: SnapshotRecord) -> None:
+        """No catalog names snapshots of a database in memory."""
+
+    def fold(self, table: Table, *, merge: bool) -> None:
+        at = table.last
+        query = rows_query(self.backend, table.name, table.source(Version.CURRENT, 0, at))
+        rows = self.backend.fetch(query, table.columns)
+        name = f"{table.name}@{at}"
+        size = self.backend.load(name, table.columns, rows, table.sort_column)
+        if table.base not in (None, name):
+            self.backend.unload(str(table.base))
+        table.set_base(name, size, at)
+
+    def fold_job(self, table: Table, *, merge: bool) -> None:
+        """The engine of another thread cannot read the rows."""
+
+
+@dataclass(slots=True)
+class FileSnapshots:
+    """The snapshots of a database in a folder."""
+
+    backend: Backend
+    journal: Journal
+    root: Path
+    files: dict[int, Snapshot] = field(init=False, default_factory=dict)
+    _decoded: DecodedCache = field(init=False, default_factory=DecodedCache)
+
+    def write(self, tables: Sequence[Table], at: int) -> list[WrittenSnapshot]:
+        """Write the rows of tables to files; a reader writes none, and keeps what it computes in memory."""
+        if self.journal.is_reader:
+            return []
+        return [WrittenSnapshot(table, self._written(table, at)) for table in tables]
+
+    def _written(self, table: Table, at: int) -> SnapshotRecord:
+        query = rows_query(self.backend, table.name, table.source(Version.CURRENT, 0, at))
+        return write_snapshot(self.backend, SnapshotTarget.of(table, self.root), query, at)
+
+    def attach(self, table: Table, record: SnapshotRecord) -> None:
+        table.load_entries_by(self.journal.entry_loader(table.id))
+        snapshot = Snapshot(self.root, record, table.columns, table.lookup_column, table.added_values, self._decoded)
+        snapshot.check()
+        name = f"{table.name}@{record.folder.rpartition('/')[2]}"
+        snapshot.load_into(self.backend, name)
+        if table.base is not None:
+            self.backend.unload(table.base)
+        table.set_base(name, record.rows, record.time)
+        self.files[table.id] = snapshot
+
+    def fold(self, table: Table, *, merge: bool) -> None:
+        record = self._written(table, table.last)
+        entry = merged(self.root, table.id, table.history.unfolded()()) if merge else None
+        adopt(self.journal, self, table, Snapshot(self.root, record, table.columns, table.key_column), entry)
+
+    def fold_job(self, table: Table, *, merge: bool) -> FoldJob:
+        snapshot = self.files.get(table.id)
+        return FoldJob(
+            table=table,
+            target=SnapshotTarget.of(table, self.root),
+            base=None if snapshot is None else snapshot.record,
+            added_values=table.added_values,
+            entries=table.history.unfolded(),
+            at=table.last,
+            merge=merge,
+        )
+
+
+def adopt(
+    journal: Journal, snapshots: Snapshots, table: Table, snapshot: Snapshot, merged: dict[str, Any] | None = None
+) -> None:
+    """Let a snapshot that is written but not named yet be the base of a table.
+
+    ``merged`` is one log entry in the place of those since the table's last base.
+    """
+    record = replace(snapshot.record, forgotten=table.forgotten)
+    snapshot.check()
+    since = table.base_time if table.base is not None else -1
+    journal.record_fold(record, merged)
+    snapshots.attach(table, record)
+    if merged is not None:
+        table.merge_entries(since)

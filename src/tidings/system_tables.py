@@ -1,0 +1,36 @@
+"""The tables that show what a database knows of itself: rules, firings, silences and deliveries.
+
+Queries may read them.  They have no history and no changes, so views and rules may not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from tidings.deliver import deliveries
+from tidings.ir.column import Column
+from tidings.rules import system_tables as rule_tables
+from tidings.rules.system_tables import RuleSystemTables
+from tidings.store.rules.outbox import Outbox
+from tidings.store.storage import Storage
+
+DELIVERIES = "tidings.deliveries"
+
+COLUMNS: dict[str, tuple[Column, ...]] = rule_tables.TABLES | {DELIVERIES: deliveries.COLUMNS}
+"""The columns of each system table."""
+
+
+@dataclass(frozen=True, slots=True)
+class SystemTables:
+    """The rows of the system tables of one database, as they are now."""
+
+    rule_tables: RuleSystemTables
+    storage: Storage
+
+    def changes(self, name: str) -> pa.Table:
+        """The rows of one of the tables, as changes that insert them."""
+        if name == DELIVERIES:
+            return rule_tables.as_inserts(COLUMNS[name], deliveries.rows(Outbox(self.storage.rule_tables)))
+        return self.rule_tables.changes(name)

@@ -1,0 +1,117 @@
+"""In process, else on the engine: where a program runs is decided and done here, and nowhere else.
+
+A program runs in this process if nothing speaks against it (:meth:`Engines.obstacle`).  If that fails, because a lookup
+would read too much or the second engine cannot do it, the database's engine runs the program instead, or says why it
+cannot either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from tidings.delta.plan import Program
+from tidings.engine.run import Runner
+from tidings.engine.source import Sources
+from tidings.errors import EngineFailed
+from tidings.waves.in_process.lookups import LookupTooLarge
+from tidings.waves.in_process.runner import InProcessRunner
+
+IN_PROCESS = "in-process"
+
+
+class EngineChoice(NamedTuple):
+    """Where a program runs, and why there."""
+
+    execution: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramRun:
+    """A program to be run over the batch ``(since, until]``."""
+
+    program: Program
+    sources: Callable[[int, int], Sources]
+    """Where its rows are, for a batch."""
+    since: int
+    until: int
+    changes: int = 0
+    """Changed rows of what it reads."""
+    recompute_at: tuple[int, ...] = ()
+    """The instants at which a recompute is done, one after the other; none for a differential."""
+    outputs: frozenset[str] = frozenset()
+    """Lower steps whose deltas are asked for too."""
+
+    def recomputed(self, run: Callable[[Program, Sources, int, int], pa.Table]) -> dict[str, pa.Table]:
+        """The delta of a recompute, from one instant to the next."""
+        starts = (self.since, *self.recompute_at[:-1])
+        batches = zip(starts, self.recompute_at, strict=True)
+        deltas = (run(self.program, self.sources(since, until), since, until) for since, until in batches)
+        return {self.program.view: pa.concat_tables(deltas)}
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramResult:
+    """The deltas of a program, where it ran, and what that took."""
+
+    deltas: dict[str, pa.Table]
+    choice: EngineChoice
+    rows_read: int | None = None
+    """Rows that were looked up in this process; None if they were not counted."""
+    lookup_seconds: float | None = None
+    """How long the lookups took; None if it ran on the engine."""
+
+    @property
+    def in_process(self) -> bool:
+        return self.choice.execution == IN_PROCESS
+
+
+@dataclass(slots=True)
+class Engines:
+    """The database's engine, and the second one in this process if the database uses it."""
+
+    runner: Runner
+    """Runs programs on the database's engine."""
+    in_process: InProcessRunner | None = None
+
+    def obstacle(self, program: Program, changes: int, *, recompute: bool = False) -> str | None:
+        """What speaks against running a program in this process; None if nothing does."""
+        if self.in_process is None:
+            return f"execution is {self.runner.backend.name}"
+        return self.in_process.recompute_obstacle(program) if recompute else self.in_process.obstacle(program, changes)
+
+    def choice(self, program: Program, changes: int, *, recompute: bool = False) -> EngineChoice:
+        """Where a program is to run, and why there."""
+        obstacle = self.obstacle(program, changes, recompute=recompute)
+        if obstacle is None:
+            return EngineChoice(IN_PROCESS, "small, and the engines agree on it")
+        return EngineChoice(self.runner.backend.name, obstacle)
+
+    def run(self, run: ProgramRun) -> ProgramResult:
+        """Run a program in this process where that is possible, else on the database's engine."""
+        choice = self.choice(run.program, run.changes, recompute=bool(run.recompute_at))
+        if self.in_process is not None and choice.execution == IN_PROCESS and run.program.steps:
+            try:
+                return _in_process(self.in_process, run, choice)
+            except (LookupTooLarge, EngineFailed) as failure:
+                choice = EngineChoice(self.runner.backend.name, str(failure).splitlines()[0])
+        if run.recompute_at:
+            return ProgramResult(run.recomputed(self.runner.run), choice)
+        sources = run.sources(run.since, run.until)
+        return ProgramResult(self.runner.deltas(run.program, sources, run.since, run.until, run.outputs), choice)
+
+    def close(self) -> None:
+        """Close the second engine."""
+        if self.in_process is not None:
+            self.in_process.second.close()
+
+
+def _in_process(in_process: InProcessRunner, run: ProgramRun, choice: EngineChoice) -> ProgramResult:
+    if run.recompute_at:
+        return ProgramResult(run.recomputed(in_process.recompute), choice, lookup_seconds=0.0)
+    result = in_process.run(run.program, run.sources(run.since, run.until), run.since, run.until, run.outputs)
+    return ProgramResult(result.deltas, choice, result.rows, result.seconds)

@@ -1,0 +1,111 @@
+"""Computes the deltas of stored views and of their groupings over a batch, for one view or for several at once.
+
+Several views that stand at the same instant share work (:mod:`tidings.waves.shared`): the delta of a view that more
+than one of them reads is computed once and handed to their waves, and small waves run in common jobs.
+
+Whoever asks has brought the stored views up to date that these read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from tidings.compiled import Identity
+from tidings.engine.source import Source
+from tidings.store.relation.relations import Relations
+from tidings.store.relation.view import StoredView
+from tidings.waves import shared
+from tidings.waves.executor import Executor
+from tidings.waves.planner import Planner
+from tidings.waves.strategy import Strategy
+from tidings.waves.wave import PrecomputedDeltas, Wave, WaveRequest
+
+
+@dataclass(slots=True)
+class ViewDeltas:
+    """Computes the deltas of stored views."""
+
+    planner: Planner
+    executor: Executor
+    _queries: dict[tuple[object, ...], shared.SharedQuery] = field(init=False)
+    """The queries of stored views over views whose deltas are precomputed."""
+
+    def __post_init__(self) -> None:
+        self._queries = self.planner.compiled.section()
+
+    @property
+    def _relations(self) -> Relations:
+        return self.planner.relations
+
+    def of_view(self, view: StoredView, until: int) -> dict[str, pa.Table]:
+        """The deltas of a stored view and its groupings from where it stands; a strict one refuses a recompute."""
+        wave = self._plan(view, shared.SharedQuery(view.over, view.groupings), view.until, until, {})
+        if view.strict:
+            wave.choice.require_incremental(view.name)
+        deltas = self.executor.run(wave, frozenset(view.groupings))
+        return deltas | self._recomputed_groupings(view, wave)
+
+    def of_views(self, views: list[StoredView], until: int) -> dict[str, dict[str, pa.Table]]:
+        """The deltas of views that stand at one instant, by view; a strict one that would be recomputed is left out."""
+        since = views[0].until
+        precomputed = self._shared_deltas(views, since, until)
+        waves: list[tuple[StoredView, Wave]] = []
+        for view in views:
+            query = self._query(view, frozenset(precomputed))
+            wave = self._plan(view, query, since, until, precomputed if query.over is not view.over else {})
+            if not (view.strict and wave.choice.strategy is Strategy.RECOMPUTE):
+                waves.append((view, wave))
+        results = self.executor.run_all([(wave, frozenset(view.groupings)) for view, wave in waves])
+        return {
+            view.name: deltas | self._recomputed_groupings(view, wave)
+            for (view, wave), deltas in zip(waves, results, strict=True)
+        }
+
+    def _plan(
+        self, view: StoredView, query: shared.SharedQuery, since: int, until: int, precomputed: PrecomputedDeltas
+    ) -> Wave:
+        return self.planner.plan(
+            WaveRequest(
+                view.name,
+                query.over,
+                since,
+                until,
+                groupings=query.groupings,
+                precomputed=precomputed,
+                strict=view.strict,
+            )
+        )
+
+    def _shared_deltas(self, views: list[StoredView], since: int, until: int) -> dict[str, Source]:
+        """The deltas of the views that several stored views read, each computed once."""
+        definitions = self._relations.definitions(since, until)
+        deltas: dict[str, Source] = {}
+        for name in shared.in_common([v.plan for v in views], definitions):
+            wave = self.planner.plan(WaveRequest(name, definitions[name], since, until, precomputed=dict(deltas)))
+            deltas[name] = Source(wave.program.columns, None, self.executor.run(wave)[name])
+        return deltas
+
+    def _query(self, view: StoredView, precomputed: frozenset[str]) -> shared.SharedQuery:
+        """A stored view's query over views with precomputed deltas; its own where its groupings do not allow that."""
+        plain = shared.SharedQuery(view.over, view.groupings)
+        if not precomputed:
+            return plain
+        key = (view.name, Identity(view.over), precomputed)
+        if key not in self._queries:
+            self._queries[key] = shared.over_shared(view, self._relations.definitions(), precomputed) or plain
+        return self._queries[key]
+
+    def _recomputed_groupings(self, view: StoredView, wave: Wave) -> dict[str, pa.Table]:
+        """The deltas of a view's groupings if the view was recomputed; else its wave has computed them."""
+        if wave.choice.strategy is not Strategy.RECOMPUTE:
+            return {}
+        definitions = self._relations.definitions(wave.since, wave.until) | view.groupings
+        changed, stored = wave.program.changed, len(wave.ends) == 1
+        return {
+            name: self.executor.recompute(
+                self.planner.recompute(name, grouping, changed, definitions, stored=stored), wave.since, wave.ends
+            )
+            for name, grouping in view.groupings.items()
+        }
