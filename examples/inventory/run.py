@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import tidings
-from tidings.clock import instant
+from tidings import instant
 
 HERE = Path(__file__).parent
 

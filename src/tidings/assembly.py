@@ -25,11 +25,13 @@ from tidings.engine.run import Runner
 from tidings.maintenance import Maintenance
 from tidings.read.answers import Answers
 from tidings.read.bound_plans import BoundPlans
+from tidings.read.descriptions import Descriptions
 from tidings.read.subscribe import Subscriptions
 from tidings.rules.action.run import Actions
 from tidings.rules.binding import RuleBinder
 from tidings.rules.context import RuleContext, RuleLimits
 from tidings.rules.dependencies import RuleDependencies
+from tidings.rules.descriptions import RuleDescriptions
 from tidings.rules.detached.advance import DetachedRules
 from tidings.rules.registry import RuleRegistry
 from tidings.rules.silence import Silences
@@ -37,6 +39,7 @@ from tidings.rules.silence_statements import SilenceStatements
 from tidings.rules.statements import RuleStatements
 from tidings.rules.system_tables import RuleSystemTables
 from tidings.rules.transactions import RuleTransactions
+from tidings.show_statements import ShowStatements
 from tidings.statement_runner import StatementRunner
 from tidings.store.fold import Folding, FoldPolicy
 from tidings.store.key_lookup import KeyLookup
@@ -88,6 +91,7 @@ class Parts:
     detached: DetachedRules
     loader: Loader
     statements: StatementRunner
+    shows: ShowStatements
     folding: Folding
     maintenance: Maintenance
     mutex: RLock
@@ -98,6 +102,10 @@ class Parts:
     """Is set when the database is closed."""
     outbox_filled: Event
     """Is set when there may be something to deliver."""
+
+    @property
+    def compiled(self) -> CompiledPlans:
+        return self.maintenance.compiled
 
     @property
     def registry(self) -> RuleRegistry:
@@ -163,7 +171,9 @@ def assemble(storage: Storage, settings: Settings) -> Parts:
     detached = DetachedRules(transactions)
 
     # what questions and statements go through
-    answers = Answers(scheduler, timeline, SystemTables(RuleSystemTables(registry, silences.store, timeline), storage))
+    rule_tables = RuleSystemTables(registry, silences.store, timeline)
+    answers = Answers(scheduler, timeline, SystemTables(rule_tables, storage))
+    shows = ShowStatements(Descriptions(storage.relations), RuleDescriptions(registry, rule_tables))
     views = Views(storage, scheduler, timeline)
     maintenance = Maintenance(storage, views, rules, detached, folding, compiled)
     tables = Tables(storage, evaluator, views.binder, timeline)
@@ -175,6 +185,7 @@ def assemble(storage: Storage, settings: Settings) -> Parts:
         dependencies=dependencies,
         rules=RuleStatements(transactions, dependencies, evaluator),
         silences=SilenceStatements(registry, silences, timeline),
+        shows=shows,
         maintenance=maintenance,
     )
 
@@ -193,6 +204,7 @@ def assemble(storage: Storage, settings: Settings) -> Parts:
         detached=detached,
         loader=Loader(commits),
         statements=statements,
+        shows=shows,
         folding=folding,
         maintenance=maintenance,
         mutex=mutex,

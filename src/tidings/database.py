@@ -109,6 +109,28 @@ class Database:
             result = self._parts.statements.run(statement)
         return result
 
+    # what is defined
+
+    @reading
+    def tables(self) -> Result:
+        """The tables: name, primary key, whether they only grow, and the column that has their instants."""
+        return self._parts.shows.relations.tables()
+
+    @reading
+    def views(self) -> Result:
+        """The views: name, whether they are stored, when they are refreshed, and what is wrong with them."""
+        return self._parts.shows.relations.views()
+
+    @reading
+    def rules(self) -> Result:
+        """The rules: name, whether they are enabled, their coupling, what they do, and what is wrong with them."""
+        return self._parts.shows.rules.rules()
+
+    @reading
+    def schema(self, name: str) -> Result:
+        """The columns of a table or view: name, type, whether they may be NULL, and what else is declared of them."""
+        return self._parts.shows.relations.schema(name)
+
     # rules
 
     def procedure(self, name: str, *, each: bool = False) -> Callable[[F], F]:

@@ -374,6 +374,18 @@ class UnknownEngine(TidingsError):
     hint_template = "the engines are 'spark' and 'duckdb'"
 
 
+class MissingPackage(TidingsError):
+    """{package} is not installed"""
+
+    hint_template = "pip install {package}"
+
+
+class SessionNeeded(TidingsError):
+    """Rows become a Spark DataFrame in a Spark session, and the engine of this database is {engine}"""
+
+    hint_template = "give a session: to_spark(session)"
+
+
 class UnknownStrategy(TidingsError):
     """There is no strategy named {name}"""
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -11,43 +14,88 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from tidings.clock import instant
+from tidings.engine import frames
+from tidings.engine.backend import Backend
 from tidings.engine.changes import added_up, paired, versioned, without_version
 from tidings.ir.expression import TIME, WEIGHT
 
 if TYPE_CHECKING:
     import pandas
+    import polars
 
 Row = dict[str, Any]
 
+PREVIEW = 5
+"""How many rows ``repr`` shows."""
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """The rows of a query."""
+HTML_ROWS = 20
+"""How many rows a notebook shows."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ArrowRows:
+    """What results and deltas have in common: an Arrow table, and the ways to hand it on."""
 
     _table: pa.Table
+    _backend: Backend | None = field(default=None, compare=False)
+    """The engine it came from, whose session ``to_spark`` works in."""
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as an Arrow table; those of a delta with ``__t``, their instants, and ``__w``, their weights."""
+        return self._table
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """What :meth:`to_arrow` gives, as a pandas DataFrame."""
+        frame: pandas.DataFrame = frames.to_pandas(self._table)
+        return frame
+
+    def to_polars(self) -> polars.DataFrame:
+        """What :meth:`to_arrow` gives, as a polars DataFrame; polars has to be installed."""
+        frame: polars.DataFrame = frames.to_polars(self._table)
+        return frame
+
+    def to_spark(self, session: Any = None) -> Any:
+        """What :meth:`to_arrow` gives, as a Spark DataFrame.
+
+        :param session: The Spark session to make it in; not needed if the engine of the database is Spark.
+        """
+        return frames.to_spark(self._table, self._backend, session)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows for any library that reads Arrow, by the Arrow PyCapsule protocol."""
+        return self._table.__arrow_c_stream__(requested_schema)
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(ArrowRows):
+    """The rows of a query."""
 
     @property
     def columns(self) -> list[str]:
+        """The names of the columns."""
         return list(self._table.column_names)
 
     def rows(self) -> list[Row]:
         """The rows as dictionaries, in no particular order."""
         return list(self._table.to_pylist())
 
-    def to_arrow(self) -> pa.Table:
-        return self._table
-
-    def to_pandas(self) -> pandas.DataFrame:
-        return self._table.to_pandas()
-
     def show(self, limit: int = 20) -> None:
         """Print the first rows as a table."""
-        _print(self.columns, [list(r.values()) for r in self._table.slice(0, limit).to_pylist()])
+        _print(self.columns, _values(self._table.slice(0, limit)))
         if self._table.num_rows > limit:
             print(f"… {self._table.num_rows - limit} more rows")
 
-    def __len__(self) -> int:
-        return int(self._table.num_rows)
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows())
+
+    def __repr__(self) -> str:
+        return _preview("Result", "row", len(self), self.columns, _values(self._table.slice(0, PREVIEW)))
+
+    def _repr_html_(self) -> str:
+        return _html(self.columns, _values(self._table.slice(0, HTML_ROWS)), len(self))
 
 
 class Change(NamedTuple):
@@ -57,6 +105,11 @@ class Change(NamedTuple):
     time: int
     weight: int
 
+    @property
+    def instant(self) -> datetime:
+        """``time`` as a datetime in UTC."""
+        return instant(self.time)
+
 
 class Pair(NamedTuple):
     """What a key stood for before and after a change; None where there was nothing."""
@@ -65,15 +118,19 @@ class Pair(NamedTuple):
     new: Row | None
     time: int
 
+    @property
+    def instant(self) -> datetime:
+        """``time`` as a datetime in UTC."""
+        return instant(self.time)
 
-@dataclass(frozen=True, slots=True)
-class Delta:
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Delta(ArrowRows):
     """The exact changes of a query's answer over an interval, one entry per row and instant."""
-
-    _table: pa.Table
 
     @property
     def columns(self) -> list[str]:
+        """The names of the columns of the rows, without those of the instant and the weight."""
         return [c for c in self._table.column_names if c not in (TIME, WEIGHT)]
 
     def rows(self) -> list[Change]:
@@ -95,7 +152,8 @@ class Delta:
         last = pc.max(self._table.column(TIME)).as_py() if self._table.num_rows else 0
         rows = without_version(self._table)
         places, totals = added_up(rows, self._table.column(WEIGHT).to_pylist())
-        return Delta(versioned(rows.take(pa.array(places, pa.int64())), last, totals).cast(self._table.schema))
+        net = versioned(rows.take(pa.array(places, pa.int64())), last, totals).cast(self._table.schema)
+        return Delta(net, self._backend)
 
     def paired(self, *key: str) -> list[Pair]:
         """Old and new values side by side, for rows that agree on the key at one instant; the oldest first."""
@@ -110,23 +168,59 @@ class Delta:
         times = (next(changes[place].time for place in pair if place is not None) for pair in pairs)
         return [Pair(row(old), row(new), time) for (old, new), time in zip(pairs, times, strict=True)]
 
-    def to_arrow(self) -> pa.Table:
-        """The changes with their instants in ``__t`` and their weights in ``__w``."""
-        return self._table
-
     def show(self) -> None:
         """Print the changes, oldest first."""
-        _print(
-            ["when", "", *self.columns],
-            [[f"{instant(c.time):%Y-%m-%d %H:%M:%S.%f}", f"{c.weight:+d}", *c.row.values()] for c in self.rows()],
-        )
+        _print(*self._grid(self.rows()))
 
-    def __len__(self) -> int:
-        return int(self._table.num_rows)
+    def __iter__(self) -> Iterator[Change]:
+        return iter(self.rows())
+
+    def __repr__(self) -> str:
+        _, lines = self._grid(self.rows()[:PREVIEW])
+        return _preview("Delta", "change", len(self), self.columns, lines)
+
+    def _repr_html_(self) -> str:
+        header, lines = self._grid(self.rows()[:HTML_ROWS])
+        return _html(header, lines, len(self))
+
+    def _grid(self, changes: list[Change]) -> tuple[list[str], list[list[Any]]]:
+        """Changes as lines of a table: when, how often, and the values."""
+        header = ["when", "", *self.columns]
+        return header, [[f"{c.instant:%Y-%m-%d %H:%M:%S.%f}", f"{c.weight:+d}", *c.row.values()] for c in changes]
 
 
-def _print(header: list[str], rows: list[list[Any]]) -> None:
+def _values(table: pa.Table) -> list[list[Any]]:
+    return [list(row.values()) for row in table.to_pylist()]
+
+
+def _text(value: Any) -> str:
+    return "NULL" if value is None else str(value)
+
+
+def _print(header: list[str], lines: list[list[Any]]) -> None:
     grid = Grid(*header)
-    for row in rows:
-        grid.add_row(*("NULL" if v is None else str(v) for v in row))
+    for line in lines:
+        grid.add_row(*map(_text, line))
     Console().print(grid)
+
+
+def _preview(kind: str, noun: str, count: int, columns: Sequence[str], lines: list[list[Any]]) -> str:
+    """A line that says how much there is, and the first rows below it.
+
+    >>> print(_preview("Result", "row", 6, ["item", "qty"], [[1, 90], [2, None]]))
+    <Result: 6 rows of item, qty>
+      1, 90
+      2, NULL
+      …
+    """
+    title = f"<{kind}: {count} {noun if count == 1 else noun + 's'} of {', '.join(columns)}>"
+    shown = [f"  {', '.join(map(_text, line))}" for line in lines]
+    return "\n".join([title, *shown, *(["  …"] if count > len(lines) else [])])
+
+
+def _html(header: Sequence[str], lines: list[list[Any]], count: int) -> str:
+    """A table in HTML, with a note of how many rows are not shown."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in header)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(_text(value))}</td>' for value in line)}</tr>" for line in lines)
+    more = f"<p>… {count - len(lines)} more</p>" if count > len(lines) else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"

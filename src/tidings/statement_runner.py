@@ -1,4 +1,4 @@
-"""Runs the statements of ``db.sql``: each kind goes to the package that knows it."""
+"""Runs the statements of ``db.sql``: each kind goes to the part that knows it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tidings.rules.dependencies import RuleDependencies
 from tidings.rules.silence_statements import SilenceStatements
 from tidings.rules.statements import RuleStatements
 from tidings.rules.transactions import RuleTransactions
+from tidings.show_statements import ShowStatements
 from tidings.store.vacuum import GRACE
 from tidings.write import statements
 
@@ -28,11 +29,12 @@ class StatementRunner:
     dependencies: RuleDependencies
     rules: RuleStatements
     silences: SilenceStatements
+    shows: ShowStatements
     maintenance: Maintenance
 
     def run(self, statement: sql.Statement) -> Result | None:
         """Run one statement; returns the rows of a query, and a report where the statement has one."""
-        if not isinstance(statement, sql.Query):
+        if not isinstance(statement, sql.Query | sql.ShowNames | sql.ShowCreate | sql.Describe):
             self.maintenance.storage.require_writer()
         match statement:
             case sql.Insert() | sql.Update() | sql.Delete() | sql.Merge():
@@ -54,6 +56,8 @@ class StatementRunner:
                 self.maintenance.refresh(statement.name)
             case sql.Vacuum():
                 return Result(self.maintenance.vacuum(GRACE).to_arrow())
+            case sql.ShowNames() | sql.ShowCreate() | sql.Describe():
+                return self.shows.run(statement)
             case sql.Query():
                 plans = self.transactions.write_parts.plans
                 plan = plans.bind(statement.query, statement.text, query_text=statement.query_text)

@@ -32,9 +32,9 @@ folder, catalog, calls = sys.argv[1:]
 clock = tidings.ManualClock(0)
 settings = DeliverySettings(policy=RetryPolicy(first=1_000_000, jitter=0, longest=1_000_000))
 with tidings.open(folder, engine="duckdb", catalog=catalog or None, clock=clock, deliveries=settings) as db:
-    if db._relations.find("orders") is None:
+    if db._parts.relations.find("orders") is None:
         db.sql("CREATE TABLE orders (id INT)")
-    if db._relations.find("booked") is None:
+    if db._parts.relations.find("booked") is None:
         db.sql("CREATE TABLE booked (id INT); CREATE TABLE invoiced (id INT); CREATE TABLE counted (id INT)")
     for rule in (
         "book WHEN SELECT id FROM orders DO INSERT INTO booked SELECT id FROM condition",

@@ -44,7 +44,7 @@ folder, catalog, setup = sys.argv[1:]
 history = [(1, 5), (2, 5), (3, 5), (1, 100), (1, 4), (4, 5), (2, 100), (4, 100), (3, 100), (1, 100), (2, 3), (2, 100)]
 clock = tidings.ManualClock(0)
 with tidings.open(folder, engine="duckdb", catalog=catalog or None, clock=clock, retention=None) as db:
-    if db._relations.find("progress") is None:
+    if db._parts.relations.find("progress") is None:
         db.sql(setup)
     done = max([0, *(row["step"] for row in db.query("progress").rows())])
     for step in range(done, len(history) + 8):

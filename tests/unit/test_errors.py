@@ -129,6 +129,8 @@ ELSEWHERE = {
     errors.DuplicateKey: "tests/unit/constraints/test_enforce.py",
     errors.AppendOnly: "tests/unit/constraints/test_enforce.py",
     errors.AmbiguousMerge: "tests/unit/write/test_statements.py",
+    errors.MissingPackage: "tests/unit/engine/test_frames.py",
+    errors.SessionNeeded: "tests/unit/engine/test_frames.py",
     errors.JavaMissing: "tests/unit/engine/test_java.py",
     errors.RecomputeRefused: "tests/unit/waves/test_strategy.py",
     errors.HistoryGone: "tests/unit/store/test_storage.py",

@@ -47,7 +47,8 @@ class Answers:
         """The rows of a plan at an instant."""
         names = reads(plan) & self.scheduler.relations.system_tables.keys()
         rows = {name: self.system_tables.changes(name) for name in names}
-        return Result(in_transaction.answer(self.scheduler, plan, at, replaced=rows))
+        answer = in_transaction.answer(self.scheduler, plan, at, replaced=rows)
+        return Result(answer, self.scheduler.storage.backend)
 
     def now(self, plan: Relation) -> Result:
         """The rows of a plan at the present."""
@@ -69,7 +70,8 @@ class Answers:
             raise InvalidInterval(since=since, until=end, reason="it ends before it begins")
         if until is not None and end > present and self.timeline.reads_clock(plan):
             raise InvalidInterval(since=since, until=end, reason="it ends in the future")
-        delta = Delta(self.scheduler.delta(name, plan, since, end, net=not per_commit, strict=strict))
+        changes = self.scheduler.delta(name, plan, since, end, net=not per_commit, strict=strict)
+        delta = Delta(changes, self.scheduler.storage.backend)
         return delta if per_commit else delta.net()
 
     def strategy(self, text: str, plan: Relation, since: int, until: int) -> ExplainedStrategy:

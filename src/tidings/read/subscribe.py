@@ -32,13 +32,13 @@ class Subscriptions:
         self.plans.plan(text)
         self.answers.timeline.followed = True
         storage = self.answers.scheduler.storage
-        position, keep = since, None
+        position, save = since, None
         if name is not None:
             storage.require_writer()
             position = named_position(storage, name, text, since)
-            keep = partial(storage.move_subscription, name)
+            save = partial(storage.move_subscription, name)
         feed = Feed(text, self.plans, self.answers, self.reload)
-        return Subscription(feed, position, self.news, self.closed, follow, timeout, keep)
+        return Subscription(feed, position, self.news, self.closed, follow, timeout, save)
 
     def unsubscribe(self, name: str) -> None:
         """End a named subscription: its position is forgotten."""

@@ -18,12 +18,15 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from threading import Condition, Event
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidings.analysis.influents import CLOCK, influents
+from tidings.clock import instant
+from tidings.engine.backend import Backend
 from tidings.engine.changes import versioned
 from tidings.errors import EngineFailed, HistoryGone, MustRefetch, SubscriptionExists, UnknownRelation
 from tidings.ir.expression import TIME
@@ -47,6 +50,11 @@ class ChangeBatch:
     changes: Delta
     snapshot: bool
     _acknowledge: Callable[[int], None]
+
+    @property
+    def instant(self) -> datetime:
+        """``time`` as a datetime in UTC."""
+        return instant(self.time)
 
     def ack(self) -> None:
         """Acknowledge this batch and those before it: a named subscription goes on after it."""
@@ -81,6 +89,10 @@ class Feed:
         if self._is_name and self._relations.find(self.text) is None:
             raise UnknownRelation(name=self.text)
         return self.plans.plan(self.text)
+
+    @property
+    def backend(self) -> Backend:
+        return self._storage.backend
 
     def began(self) -> int:
         """The instant since which the query means what it means now."""
@@ -192,7 +204,7 @@ class Subscription:
             self._acknowledge(start)
 
     def _batch(self, at: int, changes: pa.Table, *, snapshot: bool) -> ChangeBatch:
-        return ChangeBatch(at, Delta(changes), snapshot, self._acknowledge)
+        return ChangeBatch(at, Delta(changes, self.feed.backend), snapshot, self._acknowledge)
 
     def _acknowledge(self, at: int) -> None:
         if self.save is not None and at > self._saved:

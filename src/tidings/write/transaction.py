@@ -99,7 +99,7 @@ class Transaction:
                     statements.signal(workspace, statement.insert)
                 case sql.Query():
                     plan = workspace.parts.plans.bind(statement.query, statement.text, query_text=statement.query_text)
-                    result = Result(workspace.answer(plan, workspace.now()))
+                    result = workspace.result(plan)
                 case _:
                     hint = "define tables and views outside of transactions"
                     raise UnsupportedStatement(None, hint, statement=f"{type(statement).__name__} in a transaction")
@@ -109,7 +109,7 @@ class Transaction:
     def query(self, text: str) -> Result:
         """The rows of a query, or of a table or view by its name, with what this transaction has done."""
         self._workspace.require_open()
-        return Result(self._workspace.answer(self._workspace.parts.plans.plan(text), self._workspace.now()))
+        return self._workspace.result(self._workspace.parts.plans.plan(text))
 
     # the end
 

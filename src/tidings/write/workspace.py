@@ -20,6 +20,7 @@ from tidings.errors import UnknownEvent, UnknownTransactionState, UnsupportedSta
 from tidings.ir.relation import Relation
 from tidings.read import in_transaction
 from tidings.read.bound_plans import BoundPlans
+from tidings.result import Result
 from tidings.store.relation.net import Net
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
@@ -144,6 +145,10 @@ class Workspace:
             timeline.tell(now)
             at = now
         return in_transaction.answer(self.parts.scheduler, plan, at, changes, {**entries, **self.given})
+
+    def result(self, plan: Relation) -> Result:
+        """The rows of a query in this transaction, for a user."""
+        return Result(self.answer(plan, self.now()), self.parts.scheduler.storage.backend)
 
     def statement_done(self) -> None:
         """Call the hook after a statement."""

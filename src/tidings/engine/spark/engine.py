@@ -66,6 +66,11 @@ class Spark:
         """The session this engine works in."""
         return self._spark
 
+    @property
+    def user_session(self) -> SparkSession:
+        """The session the database was opened with; this engine's own if there was none."""
+        return self._spark if self._parent is None else self._parent
+
     def base(self, name: str) -> DataFrame:
         """The base rows of a relation."""
         return self._bases[name]

@@ -51,6 +51,14 @@ from tidings.lang.sql.statements.rule import (
     is_rule_statement,
     read_rule_statement,
 )
+from tidings.lang.sql.statements.show import (
+    Describe,
+    ShowCreate,
+    ShowNames,
+    ShowStatement,
+    is_show_statement,
+    read_show_statement,
+)
 from tidings.lang.sql.statements.silence import (
     SilenceRule,
     SilenceStatement,
@@ -58,7 +66,7 @@ from tidings.lang.sql.statements.silence import (
     is_silence_statement,
     read_silence_statement,
 )
-from tidings.lang.sql.statements.token_reader import TokenReader, parse_at
+from tidings.lang.sql.statements.token_reader import TokenReader, blanked, parse_at
 
 __all__ = [
     "ActivateRule",
@@ -68,6 +76,7 @@ __all__ = [
     "CreateTable",
     "CreateView",
     "Delete",
+    "Describe",
     "Drop",
     "DropEvent",
     "DropRule",
@@ -78,6 +87,9 @@ __all__ = [
     "RenameColumn",
     "RenameTable",
     "RuleStatement",
+    "ShowCreate",
+    "ShowNames",
+    "ShowStatement",
     "Signal",
     "SilenceRule",
     "Statement",
@@ -153,49 +165,61 @@ Statement: TypeAlias = (
     | Query
     | RuleStatement
     | SilenceStatement
+    | ShowStatement
 )
 
 
 def read(text: str) -> list[Statement]:
     """The statements of a text, in order."""
-    parts = _parts(text) if _MAY_BE_ABOUT_RULES.search(text) else []
+    parts = _parts(text) if _MAY_BE_OWN.search(text) else []
     if not any(_is_own(TokenReader(text, tokens)) for tokens in parts):
         return _plain(text)
     result: list[Statement] = []
     for tokens in parts:
-        reader, stretch = TokenReader(text, tokens), (tokens[0].start, tokens[-1].end + 1)
+        reader, part = TokenReader(text, tokens), (tokens[0].start, tokens[-1].end + 1)
         if is_rule_statement(reader):
             result.append(read_rule_statement(reader, _change))
         elif is_silence_statement(reader):
             result.append(read_silence_statement(reader))
+        elif is_show_statement(reader):
+            result.append(read_show_statement(reader))
         else:
-            trees = parse_at(text, *stretch)
-            result += [_statement(tree, text, text[slice(*stretch)]) for tree in trees]
+            trees = parse_at(text, *part)
+            result += [_statement(tree, text, text[slice(*part)]) for tree in trees]
     return result
 
 
-_MAY_BE_ABOUT_RULES = re.compile(r"\b(rule|event|signal|enable|disable|unsilence)\b", re.IGNORECASE)
+_MAY_BE_OWN = re.compile(
+    r"\b(rule|event|signal|enable|disable|unsilence|show|describe)\b|(^|;)\s*desc\b", re.IGNORECASE
+)
 """Texts without one of these words need not be looked at twice."""
 
 
 def _is_own(reader: TokenReader) -> bool:
     """Whether a statement is one that SQL parsers do not know."""
-    return is_rule_statement(reader) or is_silence_statement(reader)
+    return is_rule_statement(reader) or is_silence_statement(reader) or is_show_statement(reader)
 
 
 def _parts(text: str) -> list[list[Token]]:
     """The tokens of each statement; none where the text cannot be read, which the parser has to say."""
     parts: list[list[Token]] = [[]]
     try:
-        tokens = sqlglot.tokenize(text, read=DIALECT)
+        for token in sqlglot.tokenize(text, read=DIALECT):
+            if token.token_type is TokenType.SEMICOLON:
+                parts.append([])
+            elif parts[-1] and parts[-1][0].token_type is TokenType.SHOW:
+                parts[-1] += _tokens_after_show(text, parts[-1][0], token)
+            else:
+                parts[-1].append(token)
     except TokenError:
         return []
-    for token in tokens:
-        if token.token_type is TokenType.SEMICOLON:
-            parts.append([])
-        else:
-            parts[-1].append(token)
     return [part for part in parts if part]
+
+
+def _tokens_after_show(text: str, show: Token, rest: Token) -> list[Token]:
+    """What follows SHOW, token by token; sqlglot takes it as one text, from behind SHOW to the end of the statement."""
+    start = text.index(rest.text, show.end + 1)
+    return list(sqlglot.tokenize(blanked(text, start, start + len(rest.text)), read=DIALECT))
 
 
 def _change(tree: Expression, text: str) -> Insert | Update | Delete | Merge | None:

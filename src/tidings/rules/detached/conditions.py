@@ -38,7 +38,7 @@ class DetachedConditions:
         context, has_fired = self.context, False
         not_fired: list[tuple[Rule, int]] = []
         for rule in sorted(context.registry.rules(), key=lambda rule: rule.order):
-            if rule.condition_coupling != "detached" or not rule.enabled:
+            if rule.condition_coupling != "detached" or not rule.record.enabled:
                 continue
             until = self._present(rule)
             if rule.cursor < until:

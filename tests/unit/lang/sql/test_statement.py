@@ -196,7 +196,8 @@ def test_queries() -> None:
         "MERGE INTO t USING u ON TRUE WHEN MATCHED THEN INSERT (a) VALUES (1)",
         "MERGE INTO t USING u ON TRUE WHEN NOT MATCHED THEN DELETE",
         "MERGE INTO t USING u ON TRUE WHEN NOT MATCHED BY SOURCE THEN INSERT (a) VALUES (1)",
-        "SHOW TABLES",
+        "SHOW COLUMNS FROM t",
+        "SHOW",
         "SET x = 1",
     ],
 )

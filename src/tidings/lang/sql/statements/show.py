@@ -1,0 +1,92 @@
+"""Statements that show what is defined:
+
+SHOW TABLES | SHOW VIEWS | SHOW RULES
+DESCRIBE [TABLE] name
+SHOW CREATE TABLE name | SHOW CREATE VIEW name | SHOW CREATE RULE name
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from tidings.errors import Place, UnsupportedStatement
+from tidings.lang.sql.statements.token_reader import TokenReader
+
+DefinedKind: TypeAlias = Literal["table", "view", "rule"]
+"""What can be defined and shown."""
+
+KINDS: tuple[DefinedKind, ...] = ("table", "view", "rule")
+
+
+@dataclass(frozen=True, slots=True)
+class ShowNames:
+    """``SHOW TABLES``, ``SHOW VIEWS`` or ``SHOW RULES``."""
+
+    kind: DefinedKind
+
+
+@dataclass(frozen=True, slots=True)
+class Describe:
+    """``DESCRIBE name``: the columns of a table or view."""
+
+    name: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class ShowCreate:
+    """``SHOW CREATE TABLE name``, or the same for a view or a rule."""
+
+    kind: DefinedKind
+    name: str
+    place: Place
+
+
+ShowStatement: TypeAlias = ShowNames | Describe | ShowCreate
+
+
+def is_show_statement(reader: TokenReader) -> bool:
+    """Whether a statement is one of those read here."""
+    return reader.word() in ("SHOW", "DESCRIBE", "DESC")
+
+
+def read_show_statement(reader: TokenReader) -> ShowStatement:
+    """One of the statements that show what is defined."""
+    statement: ShowStatement
+    if not reader.accept("SHOW"):
+        reader.at += 1
+        reader.accept("TABLE")
+        place = reader.place()
+        statement = Describe(_qualified_name(reader), place)
+    elif reader.accept("CREATE"):
+        statement = _show_create(reader)
+    else:
+        statement = _show_names(reader)
+    reader.require_end()
+    return statement
+
+
+def _show_names(reader: TokenReader) -> ShowNames:
+    for kind in KINDS:
+        if reader.accept(f"{kind.upper()}S"):
+            return ShowNames(kind)
+    hint = "SHOW TABLES, SHOW VIEWS, SHOW RULES, SHOW CREATE TABLE, VIEW or RULE name, and DESCRIBE name are there"
+    raise UnsupportedStatement(reader.place(), hint, statement=f"SHOW {reader.word()}".strip())
+
+
+def _show_create(reader: TokenReader) -> ShowCreate:
+    for kind in KINDS:
+        if reader.accept(kind.upper()):
+            place = reader.place()
+            return ShowCreate(kind, reader.name(f"a {kind}"), place)
+    reader.refuse("TABLE, VIEW or RULE is expected here")
+
+
+def _qualified_name(reader: TokenReader) -> str:
+    """The name of a relation, which may be that of a system table such as ``tidings.rules``."""
+    name = reader.name("a table or view")
+    while reader.word() == ".":
+        reader.at += 1
+        name = f"{name}.{reader.name('a name')}"
+    return name

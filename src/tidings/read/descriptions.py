@@ -1,0 +1,130 @@
+"""What is defined, as rows and as text: the tables and views of a database, and the columns of each.
+
+Everything here comes from the definitions in memory; no engine is asked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from tidings.errors import UnknownRelation, closest
+from tidings.ir.column import Column
+from tidings.lang.sql.definition_text import create_table_text, create_view_text
+from tidings.result import Result
+from tidings.store.relation.constraints import NONE
+from tidings.store.relation.relations import Relations
+from tidings.store.relation.table import Table
+from tidings.store.relation.view import StoredView, View
+
+_TABLES = pa.schema(
+    [("name", pa.string()), ("primary_key", pa.string()), ("append_only", pa.bool_()), ("time_column", pa.string())]
+)
+_VIEWS = pa.schema([("name", pa.string()), ("stored", pa.bool_()), ("refresh", pa.string()), ("error", pa.string())])
+_COLUMNS = pa.schema(
+    [
+        ("column", pa.string()),
+        ("type", pa.string()),
+        ("nullable", pa.bool_()),
+        ("primary_key", pa.bool_()),
+        ("default", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptions:
+    """Describes the tables and views of one database."""
+
+    relations: Relations
+
+    def tables(self) -> Result:
+        """The tables, by name: primary key, whether they only grow, and the column that has their instants."""
+        rows = [
+            {
+                "name": table.name,
+                "primary_key": ", ".join(table.constraints.key) or None,
+                "append_only": table.constraints.append_only,
+                "time_column": table.constraints.time_column,
+            }
+            for table in self._sorted_tables()
+        ]
+        return Result(pa.Table.from_pylist(rows, _TABLES))
+
+    def views(self) -> Result:
+        """The views, by name: whether they are stored, when they are refreshed, and what is wrong with them."""
+        views = [self.relations.find(name) for name in sorted(self.relations.names(), key=str.lower)]
+        rows = [
+            {
+                "name": view.name,
+                "stored": isinstance(view, StoredView),
+                "refresh": refresh_text(view) if isinstance(view, StoredView) else None,
+                "error": view.error if isinstance(view, StoredView) else None,
+            }
+            for view in views
+            if isinstance(view, View | StoredView)
+        ]
+        return Result(pa.Table.from_pylist(rows, _VIEWS))
+
+    def schema(self, name: str) -> Result:
+        """The columns of a table, view, event or system table, in order."""
+        relation = self.relations.find(name)
+        constraints = relation.constraints if isinstance(relation, Table) else NONE
+        defaults = dict(constraints.defaults)
+        rows = [
+            {
+                "column": column.name,
+                "type": column.type,
+                "nullable": column.name not in (*constraints.required, *constraints.key),
+                "primary_key": column.name in constraints.key,
+                "default": defaults.get(column.name),
+            }
+            for column in self._columns(name)
+        ]
+        return Result(pa.Table.from_pylist(rows, _COLUMNS))
+
+    def create_table(self, name: str) -> str:
+        """The CREATE TABLE statement that would make a table as it is now, without its rows."""
+        tables = self._sorted_tables()
+        table = next((t for t in tables if t.name.lower() == name.lower()), None)
+        if table is None:
+            raise UnknownRelation(None, closest(name, [t.name for t in tables]), name=name)
+        constraints = table.constraints
+        return create_table_text(
+            table.name,
+            table.columns,
+            key=constraints.key,
+            required=constraints.required,
+            checks=constraints.checks,
+            defaults=dict(constraints.defaults),
+            append_only=constraints.append_only,
+            time_column=constraints.time_column,
+        )
+
+    def create_view(self, name: str) -> str:
+        """The CREATE VIEW statement that would make a view as it is now."""
+        relation = self.relations.find(name)
+        if not isinstance(relation, View | StoredView):
+            views = [n for n in self.relations.names() if not isinstance(self.relations.find(n), Table)]
+            raise UnknownRelation(None, closest(name, views), name=name)
+        if isinstance(relation, StoredView):
+            view, refresh = relation.view, refresh_text(relation)
+            return create_view_text(view.name, view.query, view.named, refresh=refresh)
+        return create_view_text(relation.name, relation.query, relation.named)
+
+    def _sorted_tables(self) -> list[Table]:
+        relations = [self.relations.find(name) for name in sorted(self.relations.names(), key=str.lower)]
+        return [r for r in relations if isinstance(r, Table) and r.role == "table"]
+
+    def _columns(self, name: str) -> tuple[Column, ...]:
+        described = self.relations.columns(name)
+        if described is None:
+            known = [*self.relations.names(), *self.relations.system_tables]
+            raise UnknownRelation(None, closest(name, known), name=name)
+        return described[1]
+
+
+def refresh_text(view: StoredView) -> str:
+    """When a stored view is refreshed, as the option of CREATE MATERIALIZED VIEW says it."""
+    return f"{view.refresh} strict" if view.strict else str(view.refresh)
