@@ -32,7 +32,7 @@ class Reading:
     keys: frozenset[str]
     times: int
     column: str = ""
-    """What the keys are held against, if it is a column."""
+    """The column that the keys are compared with, if it is one."""
 
 
 @dataclass(frozen=True, slots=True)
