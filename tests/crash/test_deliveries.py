@@ -24,7 +24,7 @@ from urllib.request import urlopen
 import pytest
 
 from tests.postgresql import schema, server
-from tests.unit.deliver.life import COMMITS, MOODS, STEP, committed, opened
+from tests.unit.deliver.delivering_process import COMMITS, MOODS, STEP, committed, opened
 from tests.unit.deliver.receiver import Request
 from tidings import ManualClock
 from tidings.deliver.deliverer import SENT
@@ -63,7 +63,10 @@ class World:
 
 @pytest.fixture(scope="module")
 def world() -> Iterator[World]:
-    with running("tests.unit.deliver.receiver", SECRET) as receiver, running("tests.unit.deliver.life") as nursery:
+    with (
+        running("tests.unit.deliver.receiver", SECRET) as receiver,
+        running("tests.unit.deliver.delivering_process") as nursery,
+    ):
         assert receiver.stdout is not None
         yield World(f"http://127.0.0.1:{receiver.stdout.readline().strip()}", nursery)
 

@@ -349,7 +349,7 @@ def marked(rows: Bag, mark: str) -> Bag:
 
 
 def pairs(went: Bag, came: Bag, by: Callable[[tuple[Any, ...]], Any]) -> list[tuple[Any, Any]]:
-    """What went beside what came in its stead."""
+    """Rows that went, each paired with the row that came in its place."""
     found: list[tuple[Any, Any]] = []
     for key in {by(row) for row in (*went, *came)}:
         old, new = (sorted((r for r in bag.elements() if by(r) == key), key=repr) for bag in (went, came))

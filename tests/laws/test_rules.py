@@ -136,7 +136,7 @@ def random_statement(random: Random, rules: list[PlainRule]) -> str:
 
 
 def life(seed: int, engine: Engine = "duckdb", spark: Any = None, most: int = 7) -> None:
-    """One database with rules, beside its interpretation."""
+    """One database with rules, compared with its interpretation."""
     random, clock = Random(seed), tidings.ManualClock(0)
     rules = [random_rule(random, age) for age in range(random.randint(1, 5))]
     plain = Plain(rules, BOUND)

@@ -14,7 +14,7 @@ from tests.unit.schema import bound
 from tidings.compiled import CompiledPlans, Identity
 
 
-class Held:
+class Watched:
     """An object that can be watched."""
 
 
@@ -27,7 +27,7 @@ def test_equal_objects_are_different_keys() -> None:
 
 
 def test_a_key_keeps_its_object_alive() -> None:
-    thing = Held()
+    thing = Watched()
     watched, section = weakref.ref(thing), {Identity(thing): 1}
     del thing
     gc.collect()

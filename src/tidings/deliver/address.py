@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from urllib.parse import quote, urlsplit
 
-Network = IPv4Network | IPv6Network
+IPNetwork = IPv4Network | IPv6Network
 
 _PUBLIC_V6 = IPv6Network("2000::/3")
 _NAT64 = IPv6Network("64:ff9b::/96")
@@ -62,7 +62,7 @@ def resolve(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(address[0]) for *_, address in infos))
 
 
-def is_allowed(address: str, allow: Sequence[Network] = ()) -> bool:
+def is_allowed(address: str, allow: Sequence[IPNetwork] = ()) -> bool:
     """Whether an address is public, or in one of the networks that are allowed.
 
     >>> [is_allowed(a) for a in ("93.184.216.34", "127.0.0.1", "169.254.169.254", "::ffff:10.0.0.1")]

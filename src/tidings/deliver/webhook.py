@@ -26,7 +26,7 @@ from threading import Timer
 from time import monotonic
 
 from tidings.clock import micros
-from tidings.deliver.address import Network, Url, is_allowed, read_url, resolve
+from tidings.deliver.address import IPNetwork, Url, is_allowed, read_url, resolve
 from tidings.deliver.channel import Arrived, Ended, Failed, Refused, SendOutcome
 from tidings.deliver.signature import key, signed
 from tidings.retry_policy import SECOND
@@ -42,7 +42,7 @@ class Webhook:
 
     secrets: Sequence[str] = field(default=(), repr=False)
     secrets_of: Mapping[str, Sequence[str]] = field(default_factory=dict, repr=False)
-    allow: Sequence[Network] = ()
+    allow: Sequence[IPNetwork] = ()
     """Networks that may be reached although they are not public."""
     timeout: float = 15.0
     tls: ssl.SSLContext = field(default_factory=ssl.create_default_context, repr=False)
@@ -80,7 +80,7 @@ class Webhook:
         self, url: Url, addresses: list[str], headers: dict[str, str], body: bytes
     ) -> tuple[int, str, str | None]:
         """Send a request; the status of the answer, its reason, and its ``Retry-After``."""
-        connection = _Connection(url, addresses, self.timeout, self.tls if url.is_secure else None)
+        connection = _WebhookConnection(url, addresses, self.timeout, self.tls if url.is_secure else None)
         plain = {"content-type": "application/json", "user-agent": _AGENT}
         with _time_limit(connection, self.timeout):
             connection.request("POST", url.path, body, plain | headers)
@@ -89,7 +89,7 @@ class Webhook:
                 return answer.status, answer.reason, answer.headers.get("Retry-After")
 
 
-class _Connection(HTTPConnection):
+class _WebhookConnection(HTTPConnection):
     """A connection to one of the addresses that were checked, and to no other."""
 
     def __init__(self, url: Url, addresses: list[str], timeout: float, tls: ssl.SSLContext | None) -> None:
@@ -120,7 +120,7 @@ class _Connection(HTTPConnection):
 
 
 @contextmanager
-def _time_limit(connection: _Connection, seconds: float) -> Iterator[None]:
+def _time_limit(connection: _WebhookConnection, seconds: float) -> Iterator[None]:
     """End a connection after some seconds: a timeout of single reads does not stop a receiver that sends slowly."""
     expired = False
 

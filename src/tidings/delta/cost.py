@@ -5,7 +5,7 @@ the keys that changed, as many each as the relation has per key, or about :data:
 unrestricted one touches the whole relation, and where an operator has no key, once more for every instant of the batch.
 A new state has the changes in it: a recompute from nothing reads them again at every instant.
 
-An engine may take a toll for every read by more keys than it takes as a list: for Spark each is a join, with jobs.
+An engine may have a fixed cost for every read by more keys than it takes as a list: on Spark each is a join with jobs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Reading:
     keys: frozenset[str]
     times: int
     column: str = ""
-    """What the keys are held against, if it is a column."""
+    """The column that the keys are compared with, if it is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def estimate(program: Program, sizes: Sizes) -> int:
 
 
 def fixed_costs(program: Program, sizes: Sizes) -> int:
-    """What the engine takes beside the rows, in rows."""
+    """The fixed costs of the engine, in rows."""
     if not sizes.fixed_cost:
         return 0
     changes = _changes(program, sizes)

@@ -1,4 +1,4 @@
-"""Where the keys of a restriction come from: as a rule columns of deltas, which are at hand before all reading."""
+"""Where the keys of a restriction come from: as a rule columns of deltas, known before anything is read."""
 
 from __future__ import annotations
 

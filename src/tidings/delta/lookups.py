@@ -27,26 +27,26 @@ KEYS, KEY = "?keys", "key"
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Rows wanted of one version of a relation, under a name of their own."""
+    """Rows to look up in one version of a relation, under a name of their own."""
 
     name: str
     relation: str
     version: Version
     columns: tuple[Column, ...]
     column: Column | None = None
-    """What they are looked up by; None if all rows are wanted."""
+    """What they are looked up by; None if all rows are read."""
     keys: tuple[KeyColumn, ...] = ()
     """The columns of deltas the keys are in …"""
     plan: Relation | None = None
     """… or what computes them."""
     nulls: bool = False
-    """Whether rows with NULL in the column are wanted too."""
+    """Whether rows with NULL in the column are looked up too."""
     conditions: tuple[Expression, ...] = ()
     """Without a column: what rows have to meet."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether all rows are wanted."""
+        """Whether all rows are read."""
         return self.column is None and not self.conditions
 
 
@@ -93,7 +93,7 @@ def looked_up(step: Step) -> LookedUp:
         return stand_in(scan)
 
     def under(node: Relation, conditions: tuple[Expression, ...]) -> Relation:
-        """A relation right below some conditions; of a state only rows are wanted that meet those on it alone."""
+        """A relation right below some conditions; of a state only those rows are read that meet those on it alone."""
         if not isinstance(node, Scan) or node.version is Version.DELTA:
             return go(node)
         on_it_alone = tuple(c for c in conditions if aliases(c) == {node.alias})

@@ -1,4 +1,4 @@
-"""The delta of a grouping from its old rows and the changes of its input: where it is kept, no input is read.
+"""The delta of a grouping from its old rows and the changes of its input: where it is stored, no input is read.
 
 Every accumulator ``a`` of a group (:mod:`tidings.rewrite.accumulate`) is a sum, or while rows only come a least or
 greatest value, so its value at an instant is the old one and what the changes up to then add:
@@ -7,11 +7,11 @@ greatest value, so its value at an instant is the old one and what the changes u
 
 One row per touched key and instant, a running total over them, and what differs from one instant to the next:
 
-    P  =  γ_{k, t; ⊕ x}(ΔA)  ⊎  { (k, 0, a) : the kept row of k }        R  =  running ⊕ of P per k
+    P  =  γ_{k, t; ⊕ x}(ΔA)  ⊎  { (k, 0, a) : the stored row of k }        R  =  running ⊕ of P per k
 
 A group is there while its row count is positive; without keys it always is.
 
-Cost: the changes, and one row per touched key: kept, or made of the key's old rows
+Cost: the changes, and one row per touched key: stored, or made of the key's old rows
 (:mod:`tidings.delta.running_aggregates`).
 """
 

@@ -2,7 +2,7 @@
 
     Δ  =  { (r, until, +1) : r ∈ v(new state) }  ⊎  { (r, until, -1) : r ∈ v(old state) }
 
-The answer before it is at hand where the view is stored.
+The answer before it need not be computed where the view is stored.
 
 The way of last resort, for changes so large that a differential would read more.  It tells what lies between two states
 and not what happened in between, so a batch of many instants takes one such program per instant, unless only the net

@@ -5,7 +5,7 @@ A part that groups is split into its accumulators, counts and exact sums, and wh
 touched group are summed up once, however many instants touch it, and the changes are added one after the other.
 
 Withheld for least and greatest values, which cannot be carried on past a row that goes; for sums of 64-bit integers
-within 64 bits, which may not fit on the way from one to the next though both do; and for groupings that are kept.
+within 64 bits, which may not fit on the way from one to the next though both do; and for groupings that are stored.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from tidings.ir.relation import Column
 from tidings.lang.sql.bind import AnalysisFailed
 
 
-class _Connection:
+class _DuckDBConnection:
     """A connection to a DuckDB in memory; what fails raises :class:`tidings.errors.EngineFailed`."""
 
     def __init__(self, threads: int, memory: int | None) -> None:
@@ -96,7 +96,7 @@ class DuckDB:
     def __init__(self, threads: int = 1, memory: int | None = None) -> None:
         self._registered: dict[str, Source] = {}
         self._holds = False
-        self._connection = _Connection(threads, memory)
+        self._connection = _DuckDBConnection(threads, memory)
 
     def analyze(self, query: exp.Query) -> tuple[Column, ...]:
         text = printed(with_typed_nulls(query), self.dialect)

@@ -70,7 +70,7 @@ class Runner:
     def deltas(
         self, program: Program, sources: Sources, since: int, until: int, asked_for: frozenset[str] = frozenset()
     ) -> dict[str, pa.Table]:
-        """The deltas of a program's view and of those of its lower steps that are wanted."""
+        """The deltas of a program's view and of those of its lower steps that are asked for."""
         if not program.steps:
             return {program.view: no_changes(program.columns)}
         results: dict[str, pa.Table] = {}
@@ -103,7 +103,7 @@ class Runner:
     def together(
         self, programs: list[tuple[Program, frozenset[str]]], sources: Sources, since: int, until: int
     ) -> list[dict[str, pa.Table]]:
-        """The deltas of several programs over one batch, each with the lower steps that are wanted.
+        """The deltas of several programs over one batch, each with the lower steps that are asked for.
 
         The first steps of all run as one query, then the second ones, and so on.
         """
@@ -130,7 +130,7 @@ class Runner:
         return results
 
     def is_still(self, program: Program, step: Step, sources: Sources, computed: Mapping[str, Source]) -> bool:
-        """Whether a step has nothing to tell: nothing that it tells of has changed, and time does not matter to it."""
+        """Whether the delta of a step is empty: no relation it reads has changed, and it does not read the clock."""
         deltas = self._needed([step])
         if not program.changed or CLOCK in program.changed or not deltas:
             return False

@@ -32,7 +32,7 @@ SINCE = exp.Anonymous(this="__SINCE")
 UNTIL = exp.Anonymous(this="__UNTIL")
 """The ends of the batch, in microseconds; the engine fills them in.  A query's present is the end of its batch."""
 
-_KEPT = 20_000
+_CACHE_SIZE = 20_000
 """About how many trees facts are kept."""
 
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*", re.IGNORECASE)
@@ -68,12 +68,12 @@ def refs(expression: Expression) -> tuple[Ref, ...]:
     return _refs(expression) if reference is None else (reference,)
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_CACHE_SIZE)
 def _refs(expression: Expression) -> tuple[Ref, ...]:
     return tuple(r for r in map(ref, expression.find_all(exp.Column)) if r is not None)
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_CACHE_SIZE)
 def aliases(expression: Expression) -> frozenset[str]:
     """The aliases of the columns the expression mentions."""
     return frozenset(alias for alias, _ in refs(expression))

@@ -30,15 +30,15 @@ class Subscriptions:
         """A subscription to a table, view or query, from a position on; with a name it keeps its position."""
         self.reload()
         self.plans.plan(text)
-        self.answers.timeline.followed = True
+        self.answers.timeline.has_subscribers = True
         storage = self.answers.scheduler.storage
-        position, keep = since, None
+        position, save = since, None
         if name is not None:
             storage.require_writer()
             position = named_position(storage, name, text, since)
-            keep = partial(storage.move_subscription, name)
+            save = partial(storage.move_subscription, name)
         feed = Feed(text, self.plans, self.answers, self.reload)
-        return Subscription(feed, position, self.news, self.closed, follow, timeout, keep)
+        return Subscription(feed, position, self.news, self.closed, follow, timeout, save)
 
     def unsubscribe(self, name: str) -> None:
         """End a named subscription: its position is forgotten."""

@@ -7,7 +7,7 @@ Withheld, so that the groups are read again instead, for
 
 - floating sums, whose value depends on the order of addition: ``1e20 + 1 - 1e20`` is 0 or 1;
 - sums of decimals of more than 28 digits, which may have no room for what comes and what goes together: from ``-9e37``
-  to ``9e37`` is ``1.8e38``, which is no ``decimal(38,0)``; of more than 34 where groups are kept, which can begin anew;
+  to ``9e37`` is ``1.8e38``, which is no ``decimal(38,0)``; of more than 34 where groups are stored and can begin anew;
 - averages of 64-bit integers and of wide decimals, which engines round on the way;
 - DISTINCT inside an aggregate: whether a value is new cannot be told from a count of all;
 - least and greatest values of nested types, and every other aggregate.
@@ -28,8 +28,8 @@ ROWS = "rows"
 
 _WIDEST_SUM = 28
 """Sums have ten digits more than what they add up, as far as 38 allows."""
-_WIDEST_KEPT = 34
-"""Sums that are kept may do with four digits more: should one not fit on the way, the view begins anew."""
+_WIDEST_STORED = 34
+"""Sums that are stored may do with four digits more: should one not fit on the way, the view begins anew."""
 _NARROW = ("tinyint", "smallint", "int")
 _WIDEST_AVERAGE = 15
 """Decimals of more digits than this have averages that are rounded twice when divided here.
@@ -108,11 +108,11 @@ class _Split:
         return {f.ref: f.type for f in self.node.input.fields}
 
     def _is_exact(self, argument: Expression, total: str) -> bool:
-        """Whether the sum of an argument is exact, with room on the way unless it is kept."""
+        """Whether the sum of an argument is exact, with room on the way unless it is stored."""
         column_types = self._column_types()
         decimals = (types.decimal(column_types[r]) for r in refs(argument))
         return (total == "bigint" or types.decimal(total) is not None) and all(
-            d is None or d[0] <= (_WIDEST_KEPT if self.stored else _WIDEST_SUM) for d in decimals
+            d is None or d[0] <= (_WIDEST_STORED if self.stored else _WIDEST_SUM) for d in decimals
         )
 
     def _summed_as(self, argument: Expression, average: str) -> str | None:

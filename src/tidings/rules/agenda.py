@@ -86,11 +86,11 @@ class Agenda:
         scheduler, now = self.context.scheduler, self.workspace.now()
         try:
             if rule.event is not None:
-                present = Present(scheduler.relations, tx_slice, self.statement_ends, now, rule.created)
+                present = Present(scheduler.relations, tx_slice, self.statement_ends, now, rule.record.created)
                 if not happened(rule.event, present):
                     return None
             if rule.evaluates_on_event:
-                rows = self.workspace.answer(rule.plan, now)
+                rows = self.workspace.answer(rule.condition.plan, now)
             else:
                 rows = instances(scheduler, rule, tx_slice, self._condition_delta)
         except TidingsError as error:
@@ -104,7 +104,7 @@ class Agenda:
         """The changes of a condition; those of rules of one shape are computed once for all of them."""
         shape, scheduler = self._shapes.get(rule.id), self.context.scheduler
         if shape is None:
-            return in_transaction.delta(scheduler, rule.name, rule.plan, tx_slice.at, before, changes)
+            return in_transaction.delta(scheduler, rule.name, rule.condition.plan, tx_slice.at, before, changes)
         key = shape.name, tx_slice.start, tx_slice.end, tx_slice.at, only_inserted
         if key not in self._shape_deltas:
             with_constants = before | {CONSTANTS: shape.constants}

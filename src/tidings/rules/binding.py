@@ -41,22 +41,22 @@ class RuleBinder:
     def bind(self, record: RuleRecord, statement: CreateRule) -> Rule:
         """Bind a rule, or refuse it."""
         relations = self.relations
-        bound = bind_condition(statement, relations, self._change_source, self.analyzer)
-        dependencies = self._influents(statement, bound)
+        condition = bind_condition(statement, relations, self._change_source, self.analyzer)
+        dependencies = self._influents(statement, condition)
         event_tables = frozenset[str]()
         if statement.event is not None:
             occurrence.check(statement.event, relations, statement.name)
             event_tables = frozenset(n for n in relations.names() if n.lower() in occurrence.tables(statement.event))
         evaluates_on_event = (
             statement.event is not None
-            and bound.changes_of is None
+            and condition.changes_of is None
             and not _has_tables(statement.event)
-            and not event_tables & relations.below(bound.plan)
+            and not event_tables & relations.below(condition.plan)
         )
         rule = Rule(
             record=record,
             statement=statement,
-            bound=bound,
+            condition=condition,
             influents=dependencies - {CLOCK},
             event_tables=event_tables,
             evaluates_on_event=evaluates_on_event,
@@ -72,16 +72,16 @@ class RuleBinder:
         key = relation.constraints.key if isinstance(relation, Table) else ()
         return ChangeSource(relation.name, relation.columns, key)
 
-    def _influents(self, statement: CreateRule, bound: BoundCondition) -> frozenset[str]:
+    def _influents(self, statement: CreateRule, condition: BoundCondition) -> frozenset[str]:
         """The tables, and perhaps the clock, that a condition depends on."""
         definitions = self.relations.definitions()
-        names = influents(bound.plan, definitions)
+        names = influents(condition.plan, definitions)
         if names & self.relations.system_tables.keys():
             reason = "its condition reads what the database knows of itself, which has no changes"
             raise InvalidRule(statement.place, name=statement.name, reason=reason)
-        if bound.changes_of is not None:
-            names |= influents(bound.changes_of.plan, definitions)
-            names -= {bound.changes_of.relation}
+        if condition.changes_of is not None:
+            names |= influents(condition.changes_of.plan, definitions)
+            names -= {condition.changes_of.relation}
         return frozenset(names)
 
 

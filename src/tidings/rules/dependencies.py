@@ -29,9 +29,10 @@ class RuleDependencies:
 
     def _dependencies(self, rule: Rule) -> set[str]:
         """The relations that a rule reads, changes or waits for, in lower case."""
-        plans = [rule.plan] if rule.changes_of is None else [rule.plan, rule.changes_of.plan]
+        condition = rule.condition
+        plans = [condition.plan] if condition.changes_of is None else [condition.plan, condition.changes_of.plan]
         names = {name.lower() for plan in plans for name in self.relations.below(plan)}
-        names |= {name.lower() for name in reads(rule.plan)}
+        names |= {name.lower() for name in reads(condition.plan)}
         if rule.event is not None:
             names |= occurrence.tables(rule.event)
         if isinstance(rule.action, Modify):

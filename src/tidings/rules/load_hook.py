@@ -60,7 +60,7 @@ class RuleLoadHook:
             for rule in self.context.registry.touching(names)
             if rule.is_active(now)
             and not rule.evaluates_on_event
-            and (rule.options.initial or rule.activations not in names)
+            and (rule.options.initial or rule.condition.activations not in names)
         ]
         return sorted(rules, key=lambda rule: rule.order)
 
@@ -74,7 +74,7 @@ class RuleLoadHook:
         if any(rule.condition_coupling == "detached" for rule in self._rules([target])):
             self.detached.conditions.judge()
         for rule in self._rules([target]):
-            if rule.changes_of is None and not rule.has_lifecycle:
+            if rule.condition.changes_of is None and not rule.has_lifecycle:
                 self._rows_before[rule.id] = self._condition_rows(rule, target)
 
     def loaded(self, target: Table) -> None:
@@ -95,20 +95,20 @@ class RuleLoadHook:
         entry = as_changes(target.columns, row, [1], at + 1)
         tx_slice = TransactionSlice.of_entries(at, {}, {target.name: entry}, end=1)
         relations = self.context.scheduler.relations
-        return happened(rule.event, Present(relations, tx_slice, (), at + 1, rule.created))
+        return happened(rule.event, Present(relations, tx_slice, (), at + 1, rule.record.created))
 
     def _condition_rows(self, rule: Rule, target: Table) -> pa.Table:
         """The rows of a condition now; stored views that read the table are evaluated, not read."""
         unchanged = {target.name: no_changes(target.columns)}
-        return in_transaction.answer(self.context.scheduler, rule.plan, self.context.timeline.time, unchanged)
+        return in_transaction.answer(self.context.scheduler, rule.condition.plan, self.context.timeline.time, unchanged)
 
     def _instances(self, rule: Rule, target: Table, at: int) -> pa.Table:
         """The rows that a rule fires for."""
         scheduler = self.context.scheduler
-        if rule.changes_of is None:
+        if rule.condition.changes_of is None:
             rows, rows_before = self._condition_rows(rule, target), self._rows_before[rule.id]
             weights = [1] * rows.num_rows + [-1] * rows_before.num_rows
-            delta = consolidated(rule.condition_columns, pa.concat_tables([rows, rows_before]), weights, at + 1)
+            delta = consolidated(rule.condition.columns, pa.concat_tables([rows, rows_before]), weights, at + 1)
             strict = firing_rows(rule, delta)
             return larger_bag(rule.columns, strict, rows_that_came(delta)) if rule.is_nervous else strict
         rows = in_transaction.answer(scheduler, Scan(target.name, target.name, target.columns), at)
@@ -148,7 +148,7 @@ class RuleLoadHook:
         """Record what rules do with what was loaded."""
         self._batch.write(connection)
         if self._to_restart:
-            stored_instances.unfollow(connection, self._to_restart, forget=False)
+            stored_instances.untrack(connection, self._to_restart, forget=False)
 
     def act(self) -> None:
         """Run the actions that would have run in the transaction."""

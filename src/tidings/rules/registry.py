@@ -145,7 +145,7 @@ class RuleRegistry:
             detached = [r for r in self._rules.values() if r.condition_coupling == "detached" and r.id in sound]
             self.store.storage.rule_cursors = {r.id: r.cursor for r in detached}
             self._by_table = {}
-            for rule in [r for r in self._rules.values() if r.enabled]:
+            for rule in [r for r in self._rules.values() if r.record.enabled]:
                 for name in rule.influents | rule.event_tables:
                     self._by_table.setdefault(name, []).append(rule)
         return self._rules

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from tidings.clock import micros
-from tidings.ir.relation import Column, Relation
-from tidings.lang.sql.rules.condition import CHANGE, BoundCondition, ChangesOf
+from tidings.ir.relation import Column
+from tidings.lang.sql.rules.condition import CHANGE, BoundCondition
 from tidings.lang.sql.statements.action import Action
 from tidings.lang.sql.statements.event import And, At, Event, Every, Or, Then
 from tidings.lang.sql.statements.rule import CreateRule, When
@@ -27,7 +27,7 @@ class Rule:
 
     record: RuleRecord
     statement: CreateRule
-    bound: BoundCondition
+    condition: BoundCondition
     influents: frozenset[str]
     """The tables the condition depends on, also those whose changes it reads."""
     event_tables: frozenset[str]
@@ -47,17 +47,9 @@ class Rule:
         return self.record.id
 
     @property
-    def created(self) -> int:
-        return self.record.created
-
-    @property
     def cursor(self) -> int:
         """The instant up to which it has been judged, if it is judged after commits."""
         return self.record.until
-
-    @property
-    def enabled(self) -> bool:
-        return self.record.enabled
 
     # from the statement
 
@@ -80,27 +72,6 @@ class Rule:
     @property
     def options(self) -> Options:
         return self.statement.options
-
-    # from the condition
-
-    @property
-    def plan(self) -> Relation:
-        return self.bound.plan
-
-    @property
-    def changes_of(self) -> ChangesOf | None:
-        """The relation whose changes the condition reads, old and new values side by side."""
-        return self.bound.changes_of
-
-    @property
-    def activations(self) -> str | None:
-        """The table with a row per activation, if the rule has parameters."""
-        return self.bound.activations
-
-    @property
-    def condition_columns(self) -> tuple[Column, ...]:
-        """The columns of the condition."""
-        return tuple(Column(f.name, f.type) for f in self.plan.fields)
 
     # what follows from these
 
@@ -138,13 +109,13 @@ class Rule:
     @property
     def key(self) -> tuple[str, ...]:
         """The columns that identify an instance, as the condition calls them; none if the whole row does."""
-        names = {f.name.lower(): f.name for f in self.plan.fields}
+        names = {f.name.lower(): f.name for f in self.condition.plan.fields}
         return tuple(names[k.lower()] for k in self.options.key)
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """The columns of the rows it fires for; of changes by key also the values before."""
-        columns = self.condition_columns
+        columns = self.condition.columns
         if self.when != "changed":
             return columns if self.when == "begins" or not self.has_lifecycle else (*columns, *TIMES)
         old = tuple(Column(f"old_{c.name}", c.type) for c in columns if self.key and c.name not in self.key)
@@ -152,7 +123,7 @@ class Rule:
 
     def is_active(self, now: int) -> bool:
         """Whether it is judged at an instant: it is enabled, effective and not expired."""
-        return self.enabled and self.is_effective(now)
+        return self.record.enabled and self.is_effective(now)
 
     def is_effective(self, instant: int) -> bool:
         """Whether an instant lies between the options ``effective`` and ``expires``."""

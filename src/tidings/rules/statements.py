@@ -98,14 +98,14 @@ class RuleStatements:
         self.transactions.context.reload()
         if replaced is not None:
             registry.compiled.forget()
-        takes_present = statement.options.initial and rule.changes_of is None
+        takes_present = statement.options.initial and rule.condition.changes_of is None
         if takes_present and not statement.parameters and record.enabled and not rule.has_lifecycle:
             self._fire_for_present_rows(registry.bind(registry.record(statement.name)))
 
     def _fire_for_present_rows(self, rule: Rule) -> None:
         """Let a rule fire for the rows that its condition has when it is created."""
         with self.transactions.begin() as workspace:
-            rows = workspace.answer(rule.plan, workspace.now())
+            rows = workspace.answer(rule.condition.plan, workspace.now())
             hook = workspace.hook
             assert isinstance(hook, RuleHook)
             if not rows.num_rows or rule.when != "begins":

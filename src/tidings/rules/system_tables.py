@@ -79,8 +79,9 @@ class RuleSystemTables:
             return (record.name, record.enabled, *[None] * 7, created, error, record.text)
         options = rule.options
         activations = None
-        if rule.activations is not None:
-            activations = self.registry.binder.relations.table(rule.activations).history.size(self.timeline.time)
+        if rule.condition.activations is not None:
+            table = self.registry.binder.relations.table(rule.condition.activations)
+            activations = table.history.size(self.timeline.time)
         return (
             *(rule.name, record.enabled, options.priority, "nervous" if options.nervous else "strict"),
             *(rule.condition_coupling, rule.action_coupling, summary(rule.action), options.group, activations),

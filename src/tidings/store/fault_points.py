@@ -12,9 +12,9 @@ import signal
 _left: dict[str, int] = {}
 
 
-def arm(wanted: str) -> None:
+def arm(fault: str) -> None:
     """Die at a point, written as ``name`` or ``name:count``."""
-    name, _, count = wanted.partition(":")
+    name, _, count = fault.partition(":")
     _left[name] = int(count or 1)
 
 

@@ -1,6 +1,6 @@
 """What the catalog holds, as values: relations, log entries, snapshots, cursors, subscriptions.
 
-Everybody in the store speaks of these; only the journal knows in which tables and columns they are kept.
+The whole store uses these; only ``catalog/`` knows in which tables and columns they are.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True)
 class NamedSubscription:
-    """A named subscription: what it follows, and the instant up to which it has it; None before its snapshot."""
+    """A named subscription: its query, and the instant up to which it was told; None before its snapshot."""
 
     query: str
     position: int | None

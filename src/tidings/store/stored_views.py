@@ -19,7 +19,7 @@ from tidings.store.storage import Storage
 def advance(storage: Storage, view: StoredView, deltas: dict[str, pa.Table], until: int) -> None:
     """Log what a wave made of a stored view, and how far it has come."""
     with storage.together() as pending:
-        pending.undo.append(view.remembered())
+        pending.undo.append(view.undo())
         for name, delta in deltas.items():
             storage.log(view.tables[name], view.tables[name].spanning(delta))
         pending.batch.cursors[view.rows.id] = until
@@ -31,7 +31,7 @@ def fail(storage: Storage, view: StoredView, error: str) -> None:
     """Mark a view as failed, where it stands."""
     if view.error != error:
         with storage.together() as pending:
-            pending.undo.append(view.remembered())
+            pending.undo.append(view.undo())
             pending.batch.failed[view.rows.id] = error
             view.error = error
 
@@ -40,7 +40,7 @@ def outdate(storage: Storage, views: list[StoredView]) -> None:
     """Let the rows of some views not count any more."""
     with storage.together() as pending:
         for view in views:
-            pending.undo.append(view.remembered())
+            pending.undo.append(view.undo())
             pending.batch.outdated.append(view.rows.id)
             view.outdate()
 
@@ -48,7 +48,7 @@ def outdate(storage: Storage, views: list[StoredView]) -> None:
 def fill(storage: Storage, view: StoredView, rows: dict[str, pa.Table], at: int) -> None:
     """Let a stored view begin with some rows, at an instant; one that is defined already begins anew."""
     with storage.together() as pending:
-        pending.undo.append(view.remembered())
+        pending.undo.append(view.undo())
         is_defined = view.rows.id > 0
         for name, table_rows in rows.items():
             old = view.tables[name]

@@ -1,7 +1,7 @@
-"""What is said when something cannot be written: there is no room, no right, or the disk fails.
+"""Failures to write, as conditions: there is no room, no permission, or the disk fails.
 
-A disk is heard through four voices: the operating system's, Arrow's, an engine's and the catalog's.  Here all of them
-come to two conditions: ``DiskFull``, which ends when room is made, and ``NotWritable``.
+The operating system, Arrow, the engines and the catalog each report such a failure in their own way.  Here all of them
+become one of two conditions: ``DiskFull``, which ends when room is made, and ``NotWritable``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sqlite3 import (
 from tidings.errors import CatalogFailed, DiskFull, EngineFailed, NotWritable, TidingsError
 
 _NO_ROOM = (ENOSPC, EDQUOT, EFBIG)
-_NO_RIGHT = (EACCES, EPERM, EROFS)
+_NO_PERMISSION = (EACCES, EPERM, EROFS)
 _FAILED_WRITES = {
     SQLITE_IOERR_DIR_FSYNC,
     SQLITE_IOERR_FSYNC,
@@ -39,7 +39,7 @@ _FAILED_WRITES = {
 _DISK_FULL = "53100"
 """PostgreSQL's own name for it."""
 
-_LOOK = "look after the disk and try again; nothing has changed"
+_HINT = "look after the disk and try again; nothing has changed"
 
 
 @contextmanager
@@ -59,11 +59,11 @@ def write_failure(error: OSError | EngineFailed, path: Path) -> TidingsError:
     number = _number(error)
     if number in _NO_ROOM:
         return DiskFull(path=str(path), reason=os.strerror(number))
-    if number in _NO_RIGHT:
+    if number in _NO_PERMISSION:
         return NotWritable(path=str(path), reason=os.strerror(number))
     if isinstance(error, EngineFailed) and number is None:
         return error
-    return NotWritable(None, _LOOK, path=str(path), reason=str(error))
+    return NotWritable(None, _HINT, path=str(path), reason=str(error))
 
 
 def _number(error: OSError | EngineFailed) -> int | None:
@@ -71,11 +71,11 @@ def _number(error: OSError | EngineFailed) -> int | None:
     if isinstance(error, OSError) and error.errno is not None:
         return error.errno
     told = f"{error} {error.__context__}"
-    return next((n for n in (*_NO_ROOM, *_NO_RIGHT, EIO) if os.strerror(n) in told), None)
+    return next((n for n in (*_NO_ROOM, *_NO_PERMISSION, EIO) if os.strerror(n) in told), None)
 
 
 def _remove(path: Path) -> None:
-    """Remove what was begun, so that it takes no room; what cannot be removed is litter."""
+    """Remove what was begun, so that it takes no room; what cannot be removed is left to a vacuum."""
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
         return
@@ -91,7 +91,7 @@ def catalog_failure(error: BaseException | None) -> TidingsError:
     if code == SQLITE_FULL or getattr(error, "sqlstate", None) == _DISK_FULL:
         return DiskFull(path="the catalog", reason=reason)
     if code in _FAILED_WRITES:
-        return NotWritable(None, _LOOK, path="the catalog", reason=reason)
+        return NotWritable(None, _HINT, path="the catalog", reason=reason)
     if code & 0xFF in (SQLITE_READONLY, SQLITE_CANTOPEN):
         return NotWritable(path="the catalog", reason=reason)
     return CatalogFailed(reason=reason)

@@ -28,15 +28,15 @@ def test_influents_and_columns(db: Database) -> None:
 
 def test_changes_are_read_of_a_table(db: Database) -> None:
     rule = bound(db, "CREATE RULE r WHEN SELECT old.qty, new.qty FROM CHANGES(stock) DO NOTIFY 'x'")
-    assert rule.changes_of is not None
-    assert (rule.changes_of.name, rule.changes_of.key) == ("stock", ("item",))
+    assert rule.condition.changes_of is not None
+    assert (rule.condition.changes_of.name, rule.condition.changes_of.key) == ("stock", ("item",))
     assert rule.influents == {"stock"}
     assert [c.name for c in rule.columns] == ["old_qty", "qty"]
 
 
 def test_parameters_are_a_table_that_is_joined(db: Database) -> None:
     rule = bound(db, "CREATE RULE r (least INT) WHEN SELECT item FROM stock WHERE qty < least DO NOTIFY 'x'")
-    assert rule.activations == "activations_of_r"
+    assert rule.condition.activations == "activations_of_r"
     assert rule.influents == {"stock", "activations_of_r"}
     assert [c.name for c in rule.columns] == ["item", "least"]
 

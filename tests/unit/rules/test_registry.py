@@ -41,7 +41,7 @@ def test_a_rule_is_bound_once_until_a_definition_changes(db: Database, registry:
     db.sql("DISABLE RULE a")
     again = registry.bind(registry.record("a"))
     assert again is first
-    assert not again.enabled
+    assert not again.record.enabled
     db.sql("CREATE TABLE other (n INT)")
     assert registry.bind(registry.record("a")) is not first
 

@@ -6,7 +6,7 @@ tree of ranges with short lists as its leaves, which says the same:
 
     x IN (…) AND (x < k AND (… the keys below k …) OR x >= k AND (… the others …))
 
-A row is held against the set, and a batch against a few of the keys.
+A row is compared with the set, and a batch with a few of the keys.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ Names: TypeAlias = Mapping[Ref, str]
 _MARK = f"\0{uuid.uuid4().hex}\0"
 """What no text has in it."""
 
-_KEPT = 20_000
+_CACHE_SIZE = 20_000
 
 
 def scalar(expression: Expression, language: str, strict: bool, names: Names, type: str | None = None) -> str:
@@ -45,13 +45,13 @@ def scalar(expression: Expression, language: str, strict: bool, names: Names, ty
     )
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_CACHE_SIZE)
 def _text(expression: Expression, type: str | None, language: str, strict: bool) -> str:
     template = _template(expression, type, language, strict)
     return "".join(part if isinstance(part, str) else column_name(*part, language) for part in template)
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_CACHE_SIZE)
 def _template(expression: Expression, type: str | None, language: str, strict: bool) -> tuple[str | Ref, ...]:
     """The text of an expression in pieces, with its columns between them."""
     tree = in_own_words(expression if type is None else cast(expression, type), strict)
@@ -120,12 +120,12 @@ def _without_nulls(call: exp.ArrayAgg) -> None:
         call.replace(exp.Filter(this=call.copy(), expression=exp.Where(this=some)))
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_CACHE_SIZE)
 def column_name(alias: str, name: str, language: str) -> str:
     return f"{quoted(alias, language)}.{quoted(name, language)}"
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_CACHE_SIZE)
 def quoted(name: str, language: str) -> str:
     """A name in quotes.
 

@@ -20,7 +20,7 @@ from tidings.ir import types
 from tidings.ir.expression import Expression
 from tidings.ir.relation import Column, Item, Project, Relation, Union
 from tidings.lang.sql.context import AnalysisFailed, Analyzer, Context, Namespace
-from tidings.lang.sql.names import check_names, check_reserved, kept_apart
+from tidings.lang.sql.names import check_names, check_reserved, distinct_names
 from tidings.lang.sql.parse import place
 from tidings.lang.sql.query.binder import Binder
 from tidings.lang.sql.query.bound import Bound
@@ -66,10 +66,10 @@ def _with_names_of(query_text: str, bound: Bound, namespace: Namespace, analyzer
     names = analyzer.names(query_text, {r: declared[1] for r, declared in scanned.items() if declared is not None})
     match bound.plan:
         case Project() as plan if names is not None:
-            items = zip(kept_apart(names), plan.items, strict=True)
+            items = zip(distinct_names(names), plan.items, strict=True)
             return Bound(replace(plan, items=tuple(Item(n, i.type, i.expression) for n, i in items)), names)
         case Union() as plan if names is not None:
-            columns = zip(kept_apart(names), plan.columns, strict=True)
+            columns = zip(distinct_names(names), plan.columns, strict=True)
             return Bound(replace(plan, columns=tuple(Column(n, c.type) for n, c in columns)), names)
         case _:
             return bound

@@ -25,10 +25,10 @@ def check_reserved(name: str, at: Place | None) -> None:
         raise ReservedName(at, name=name)
 
 
-def kept_apart(names: tuple[str, ...]) -> list[str]:
+def distinct_names(names: tuple[str, ...]) -> list[str]:
     """Names for a plan's columns: those given, a repeated one with a number.
 
-    >>> kept_apart(("a", "b", "A"))
+    >>> distinct_names(("a", "b", "A"))
     ['a', 'b', 'A_2']
     """
     out: list[str] = []

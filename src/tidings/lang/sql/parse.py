@@ -95,7 +95,7 @@ def after_as(statement: str) -> str:
 
 
 def place(text: str, node: Expression) -> Place | None:
-    """The stretch of text a tree was read from, as far as its tokens tell."""
+    """The part of the text a tree was read from, as far as its tokens tell."""
     marks = [n.meta for n in node.walk() if "start" in n.meta]
     if marks:
         return Place(text, min(m["start"] for m in marks), max(m["end"] for m in marks) + 1)

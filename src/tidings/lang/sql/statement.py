@@ -176,7 +176,7 @@ def read(text: str) -> list[Statement]:
         return _plain(text)
     result: list[Statement] = []
     for tokens in parts:
-        reader, stretch = TokenReader(text, tokens), (tokens[0].start, tokens[-1].end + 1)
+        reader, part = TokenReader(text, tokens), (tokens[0].start, tokens[-1].end + 1)
         if is_rule_statement(reader):
             result.append(read_rule_statement(reader, _change))
         elif is_silence_statement(reader):
@@ -184,8 +184,8 @@ def read(text: str) -> list[Statement]:
         elif is_show_statement(reader):
             result.append(read_show_statement(reader))
         else:
-            trees = parse_at(text, *stretch)
-            result += [_statement(tree, text, text[slice(*stretch)]) for tree in trees]
+            trees = parse_at(text, *part)
+            result += [_statement(tree, text, text[slice(*part)]) for tree in trees]
     return result
 
 

@@ -32,7 +32,7 @@ def check(rule: Rule) -> None:
     if not isinstance(rule.action, Send):
         reason = "what is gathered is sent: by NOTIFY, WEBHOOK, FILE or MAIL"
         raise InvalidRule(rule.statement.place, name=rule.name, reason=reason)
-    names = [f.name for f in rule.plan.fields]
+    names = [f.name for f in rule.condition.plan.fields]
     for column in gather.by:
         if column.lower() not in {n.lower() for n in names}:
             raise UnknownColumn(rule.statement.place, closest(column, names), name=column)
@@ -53,7 +53,7 @@ def by_group(rule: Rule, firing: int, time: int, gone: bool, rows: pa.Table) -> 
     """The rows of a firing by group, each in the order of the rows."""
     gather = rule.options.gather
     assert gather is not None
-    names = {f.name.lower(): f.name for f in rule.plan.fields}
+    names = {f.name.lower(): f.name for f in rule.condition.plan.fields}
     columns = [names[c.lower()] for c in gather.by]
     places: dict[str, list[int]] = {}
     values = rows.select(columns).to_pylist() if columns else [{}] * rows.num_rows

@@ -29,17 +29,17 @@ from tidings.waves.scheduler import Scheduler
 def firing_rows_by_instant(scheduler: Scheduler, rule: Rule, since: int, until: int) -> Iterator[tuple[int, pa.Table]]:
     """The rows that a rule fires for in ``(since, until]``, by instant, in order."""
     relations = scheduler.relations
-    events = None if rule.event is None else instants(rule.event, relations, since, until, rule.created)
+    events = None if rule.event is None else instants(rule.event, relations, since, until, rule.record.created)
     if rule.evaluates_on_event:
         for at in events or ():
-            yield at, in_transaction.answer(scheduler, rule.plan, at)
+            yield at, in_transaction.answer(scheduler, rule.condition.plan, at)
         return
     if events is not None and not events:
         return
     alone = _judged_alone(rule, relations, since, until)
     deltas: dict[int, pa.Table] = {}
-    if rule.changes_of is None:
-        deltas = by_instant(scheduler.delta(rule.name, rule.plan, since, until, net=False))
+    if rule.condition.changes_of is None:
+        deltas = by_instant(scheduler.delta(rule.name, rule.condition.plan, since, until, net=False))
     candidates = (deltas.keys() | alone) - _signal_ends(rule, relations, since, until)
     for at in sorted(candidates if events is None else candidates.intersection(events)):
         if at in alone:
@@ -63,17 +63,17 @@ def condition_delta(scheduler: Scheduler) -> ConditionDelta:
     def delta(
         rule: Rule, tx_slice: TransactionSlice, before: NetEntries, changes: NetEntries, only_inserted: bool
     ) -> pa.Table:
-        return in_transaction.delta(scheduler, rule.name, rule.plan, tx_slice.at, before, changes)
+        return in_transaction.delta(scheduler, rule.name, rule.condition.plan, tx_slice.at, before, changes)
 
     return delta
 
 
 def _judged_alone(rule: Rule, relations: Relations, since: int, until: int) -> set[int]:
     """The instants whose transactions have to be judged by themselves."""
-    if rule.changes_of is not None or rule.is_nervous:
+    if rule.condition.changes_of is not None or rule.is_nervous:
         return {time for table in _tables(rule, relations) for time in table.history.times(since, until)}
-    if rule.activations is not None and not rule.options.initial:
-        return set(relations.table(rule.activations).history.times(since, until))
+    if rule.condition.activations is not None and not rule.options.initial:
+        return set(relations.table(rule.condition.activations).history.times(since, until))
     return set()
 
 

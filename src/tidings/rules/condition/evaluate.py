@@ -54,7 +54,8 @@ def instances(
 ) -> pa.Table:
     """The rows for which a rule is triggered by a slice of a transaction, each as often as the condition has it."""
     before, changes = _visible_changes(scheduler, rule, tx_slice)
-    relevant = rule.influents | ({rule.changes_of.relation} if rule.changes_of is not None else set())
+    changes_of = rule.condition.changes_of
+    relevant = rule.influents | ({changes_of.relation} if changes_of is not None else set())
     if not changes.keys() & relevant:
         return arrow_schema(rule.columns).empty_table()
     delta = condition_delta(rule, tx_slice, before, changes, False)
@@ -71,9 +72,9 @@ def instances(
 def _visible_changes(scheduler: Scheduler, rule: Rule, tx_slice: TransactionSlice) -> tuple[NetEntries, NetEntries]:
     """What was done before a slice and in it, as a rule sees it: with ``CHANGES``, and activations as given."""
     before, changes = dict(tx_slice.before), dict(tx_slice.changes)
-    if rule.activations is not None and not rule.options.initial and rule.activations in changes:
-        before[rule.activations] = _merged(before.get(rule.activations), changes.pop(rule.activations))
-    of = rule.changes_of
+    activations, of = rule.condition.activations, rule.condition.changes_of
+    if activations is not None and not rule.options.initial and activations in changes:
+        before[activations] = _merged(before.get(activations), changes.pop(activations))
     if of is not None and changes:
         before[of.relation] = no_changes(of.side_by_side)
         entry = changes.get(of.name)
@@ -132,7 +133,7 @@ def _changed_by_key(rule: Rule, delta: pa.Table) -> pa.Table:
     current = rows.take(pa.array([old if new is None else new for old, new in pairs], pa.int64()))
     old_places = pa.array([None if new is None else old for old, new in pairs], pa.int64())
     marks = ["came" if old is None else "went" if new is None else "changed" for old, new in pairs]
-    old_names = [c.name for c in rule.condition_columns if c.name not in rule.key]
+    old_names = [c.name for c in rule.condition.columns if c.name not in rule.key]
     arrays = [*current.columns, pa.array(marks, pa.string())]
     arrays += [rows.column(name).combine_chunks().take(old_places) for name in old_names]
     return pa.Table.from_arrays(arrays, schema=arrow_schema(rule.columns))

@@ -47,7 +47,7 @@ def shapes(
     groups: dict[str, list[tuple[Rule, ConditionTemplate]]] = {}
     for rule in rules:
         template = take_constants(rule.statement, relations)
-        if template is not None and rule.changes_of is None and not rule.evaluates_on_event:
+        if template is not None and rule.condition.changes_of is None and not rule.evaluates_on_event:
             groups.setdefault(template.key, []).append((rule, template))
     by_rule: dict[int, RuleShape] = {}
     for key, group in groups.items():
@@ -74,4 +74,4 @@ def _plan(
     if plan is None:
         return None
     columns = [(f.name, f.type) for f in plan.fields[:-1]]
-    return plan if columns == [(f.name, f.type) for f in rule.plan.fields] else None
+    return plan if columns == [(f.name, f.type) for f in rule.condition.plan.fields] else None

@@ -13,9 +13,7 @@ import pyarrow as pa
 
 from tidings.engine.changes import consolidated
 from tidings.store.relation.table import Table
-
-Done = Sequence[tuple[Table, pa.Table, int]]
-"""What a transaction has done, in order: rows of tables that came (1) or went (-1)."""
+from tidings.write.workspace import DoneChange
 
 NetEntries = dict[str, pa.Table]
 """Net changes by table, in the form of log entries."""
@@ -25,7 +23,8 @@ NetEntries = dict[str, pa.Table]
 class TransactionSlice:
     """What was done from one place in a transaction to another."""
 
-    done: Done
+    done: Sequence[DoneChange]
+    """What the transaction has done, in order."""
     start: int
     end: int
     at: int
@@ -55,7 +54,7 @@ class TransactionSlice:
         return self._changes
 
 
-def net(done: Done, time: int) -> NetEntries:
+def net(done: Sequence[DoneChange], time: int) -> NetEntries:
     """The net changes of what has been done, at an instant; tables without any are left out."""
     tables: dict[str, Table] = {}
     parts: dict[str, list[tuple[pa.Table, int]]] = {}

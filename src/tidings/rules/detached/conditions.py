@@ -38,7 +38,7 @@ class DetachedConditions:
         context, has_fired = self.context, False
         not_fired: list[tuple[Rule, int]] = []
         for rule in sorted(context.registry.rules(), key=lambda rule: rule.order):
-            if rule.condition_coupling != "detached" or not rule.enabled:
+            if rule.condition_coupling != "detached" or not rule.record.enabled:
                 continue
             until = self._present(rule)
             if rule.cursor < until:
@@ -93,8 +93,8 @@ class DetachedConditions:
             batch.write(connection)
             move(connection, rule.id, until)
             if tracked is not None:
-                instances.keep(connection, rule.id, tracked.instances)
-                instances.follow(connection, rule.id)
+                instances.record(connection, rule.id, tracked.instances)
+                instances.track(connection, rule.id)
         if batch.firings:
             context.wake_deliveries()
         context.registry.move_cursor(rule, until)

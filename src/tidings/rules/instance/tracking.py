@@ -50,9 +50,9 @@ def check(rule: Rule) -> None:
         return
     if rule.when == "changed":
         refuse("for, keep_alive and resolved are of instances that begin and are gone, not of their values")
-    if rule.evaluates_on_event or rule.changes_of is not None:
+    if rule.evaluates_on_event or rule.condition.changes_of is not None:
         refuse("it takes what is there at an instant, which neither stays nor goes")
-    taken = {f.name.lower() for f in rule.plan.fields} & {c.name for c in TIMES}
+    taken = {f.name.lower() for f in rule.condition.plan.fields} & {c.name for c in TIMES}
     if taken and (options.resolved or rule.when == "gone"):
         refuse(f"the rows of what is gone have a column {min(taken)} already")
 
@@ -76,11 +76,11 @@ class InstanceTracker:
         """Track the instances of a rule from its cursor up to an instant."""
         changes = self._changes(rule, rule.cursor, until)
         with self.storage.rule_tables.reading() as connection:
-            is_tracked = instances.is_followed(connection, rule.id)
+            is_tracked = instances.is_tracked(connection, rule.id)
             if is_tracked:
-                stored = instances.concerned(connection, rule.id, (c.key for c in changes), until)
+                stored = instances.affected(connection, rule.id, (c.key for c in changes), until)
             else:
-                stored = instances.every(connection, rule.id)
+                stored = instances.all_of(connection, rule.id)
         known, outdated = _without_outdated(rule, stored)
         updates = outdated if is_tracked else outdated | self._all_instances(rule, known)
         present = known if is_tracked else [instance for instance in updates.values() if instance is not None]
@@ -101,9 +101,9 @@ class InstanceTracker:
     ) -> tuple[list[Transition], InstanceUpdates]:
         relations, options = self.scheduler.relations, rule.options
         activated = set[int]()
-        if rule.activations is not None and not options.initial:
-            activated = set(relations.table(rule.activations).history.times(since, until))
-        events = None if rule.event is None else set(instants(rule.event, relations, since, until, rule.created))
+        if rule.condition.activations is not None and not options.initial:
+            activated = set(relations.table(rule.condition.activations).history.times(since, until))
+        events = None if rule.event is None else set(instants(rule.event, relations, since, until, rule.record.created))
 
         def is_change(at: int) -> bool:
             return at not in activated
@@ -118,7 +118,7 @@ class InstanceTracker:
 
     def _changes(self, rule: Rule, since: int, until: int) -> list[InstanceChange]:
         """How many rows of each instance came or went at each instant, in order."""
-        delta = self.scheduler.delta(rule.name, rule.plan, since, until, net=False)
+        delta = self.scheduler.delta(rule.name, rule.condition.plan, since, until, net=False)
         delta = delta.take(pc.sort_indices(delta, [(TIME, "ascending"), (WEIGHT, "ascending")]))
         rows, times = without_version(delta), delta.column(TIME).to_pylist()
         counts: dict[tuple[int, str], int] = {}
@@ -131,7 +131,7 @@ class InstanceTracker:
 
     def _all_instances(self, rule: Rule, known: list[Instance]) -> InstanceUpdates:
         """The state of every instance at the cursor of a rule, from those that were known."""
-        rows = in_transaction.answer(self.scheduler, rule.plan, rule.cursor)
+        rows = in_transaction.answer(self.scheduler, rule.condition.plan, rule.cursor)
         counts: dict[str, int] = {}
         places: dict[str, int] = {}
         for place, key in enumerate(_keys(rule, rows)):
@@ -150,7 +150,7 @@ class InstanceTracker:
 
 def _without_outdated(rule: Rule, stored: list[Instance]) -> tuple[list[Instance], InstanceUpdates]:
     """The instances whose rows have the columns of the rule; the others are over: a view below was replaced."""
-    schema = arrow_schema(rule.condition_columns)
+    schema = arrow_schema(rule.condition.columns)
     outdated: InstanceUpdates = {old.key: None for old in stored if not old.row.schema.equals(schema)}
     return [old for old in stored if old.key not in outdated], outdated
 

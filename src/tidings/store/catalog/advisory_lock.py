@@ -1,6 +1,6 @@
 """One writer per catalog, where that is in PostgreSQL.
 
-Two machines may share the catalog and not the lock on the folder (:mod:`tidings.store.relations.writer_lock`): some
+Two machines may share the catalog and not the lock on the folder (:mod:`tidings.store.catalog.writer_lock`): some
 network file systems keep locks to the machine that took them.  So the writer also holds an advisory lock of the
 server, on a connection of its own.  The server lets go of it when the connection ends, however that comes about.
 
@@ -22,13 +22,13 @@ from tidings.errors import DatabaseLocked
 _SPACE = 0x71D1
 """The upper half of the names of our locks, to stay out of the way of others."""
 
-_PATIENCE = 2
+_LOCK_TIMEOUT = 2
 """Seconds to wait for the lock: the server takes a moment to notice that its holder has died."""
 
 _TIMED_OUT = "55P03"
 
-_LIVELY = {"tcp_keepalives_idle": 30, "tcp_keepalives_interval": 10, "tcp_keepalives_count": 3}
-"""The server finds out within about a minute that a writer's machine is gone; left alone it takes hours."""
+_KEEPALIVES = {"tcp_keepalives_idle": 30, "tcp_keepalives_interval": 10, "tcp_keepalives_count": 3}
+"""The server finds out in about a minute that a writer's machine is gone; with its own settings it takes hours."""
 
 
 def alone(connection: Connection) -> None:
@@ -61,7 +61,7 @@ def taken(engine: Engine, preparing: Connection) -> CatalogLock | None:
     lock = CatalogLock(engine.connect().execution_options(isolation_level="AUTOCOMMIT"))
     try:
         ours = f"process {os.getpid()} on {platform.node()}"
-        _set(lock.connection, {**_LIVELY, "application_name": ours, "lock_timeout": f"{_PATIENCE}s"})
+        _set(lock.connection, {**_KEEPALIVES, "application_name": ours, "lock_timeout": f"{_LOCK_TIMEOUT}s"})
         lock.connection.execute(text("SELECT pg_advisory_lock(:name)"), {"name": name})
     except BaseException as error:
         lock.release()
@@ -84,5 +84,5 @@ def _owner(connection: Connection, name: int) -> str:
         AND held.database = (SELECT oid FROM pg_database WHERE datname = current_database())
         AND CAST(held.classid AS bigint) = :upper AND CAST(held.objid AS bigint) = :lower
     """)
-    found = connection.execute(holder, {"upper": name >> 32, "lower": name & 0xFFFFFFFF}).scalars().first()
-    return str(found or "another process")
+    owner = connection.execute(holder, {"upper": name >> 32, "lower": name & 0xFFFFFFFF}).scalars().first()
+    return str(owner or "another process")

@@ -1,6 +1,6 @@
-"""Connections to the catalog: SQLite beside the data, in WAL mode with full sync, or PostgreSQL.
+"""Connections to the catalog: SQLite in the database's folder, in WAL mode with full sync, or PostgreSQL.
 
-SQLite in WAL mode keeps two more files beside its own while it is open, and even a reader has to make them.  Where it
+SQLite in WAL mode keeps two more files next to its own while it is open, and even a reader has to make them.  Where it
 cannot, in a folder that cannot be written or on a full disk, three things may be so:
 
 - nobody has the catalog open: the two files are not there, and what is in the catalog's own file is all there is.  It
@@ -9,7 +9,7 @@ cannot, in a folder that cannot be written or on a full disk, three things may b
 - a writer died: the log is there.  If the index to it is there too, it is read as in the second case; if not, the
   reader is told.
 
-Which of them holds may change, so it is looked at for every connection, and no connection is kept.
+Which of them holds may change, so it is looked at for every connection, and no connection is reused.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ _INDEX = 32_768
 """The bytes of an index that is one; with less it was begun on a full disk."""
 
 
-def engine(url: str, *, read_only: bool) -> Engine:
+def catalog_engine(url: str, *, read_only: bool) -> Engine:
     """Where connections to a catalog come from."""
-    made = make_url(url)
-    if made.get_backend_name() != "sqlite":
-        return create_engine(made)
-    file = Path(str(made.database))
-    if read_only and not _has_room_beside(file):
-        found = create_engine(made, poolclass=NullPool)
-        event.listen(found, "do_connect", lambda *_: _beside_nothing(file))
+    address = make_url(url)
+    if address.get_backend_name() != "sqlite":
+        return create_engine(address)
+    file = Path(str(address.database))
+    if read_only and not _can_make_files_next_to(file):
+        engine = create_engine(address, poolclass=NullPool)
+        event.listen(engine, "do_connect", lambda *_: _connect_without_files(file))
     else:
-        found = create_engine(made)
-    event.listen(found, "connect", _durable)
-    event.listen(found, "begin", _begin)
-    return found
+        engine = create_engine(address)
+    event.listen(engine, "connect", _durable)
+    event.listen(engine, "begin", _begin)
+    return engine
 
 
 def is_writable(folder: Path) -> bool:
@@ -49,8 +49,8 @@ def is_writable(folder: Path) -> bool:
     return os.access(folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
-def _has_room_beside(file: Path) -> bool:
-    """Whether SQLite can make its files beside a catalog; that is tried out, since a disk may be full."""
+def _can_make_files_next_to(file: Path) -> bool:
+    """Whether SQLite can make its files next to a catalog; that is tried out, since a disk may be full."""
     if not is_writable(file.parent):
         return False
     connection = sqlite3.connect(file)
@@ -65,7 +65,7 @@ def _has_room_beside(file: Path) -> bool:
     return True
 
 
-def _beside_nothing(file: Path) -> sqlite3.Connection:
+def _connect_without_files(file: Path) -> sqlite3.Connection:
     """A connection for reading that makes no file."""
     log, index = Path(f"{file}-wal"), Path(f"{file}-shm")
     if _size(index) >= _INDEX:

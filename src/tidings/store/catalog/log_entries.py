@@ -16,7 +16,7 @@ from tidings.store.records import LogEntry
 from tidings.store.relation.log import EntryFacts, span
 
 INLINE = 64 * 1024
-"""Log entries of up to this many bytes are kept in the catalog itself."""
+"""Log entries of up to this many bytes are in the catalog itself."""
 
 
 def stored(folder: Path, entry: LogEntry) -> dict[str, Any]:

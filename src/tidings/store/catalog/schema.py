@@ -1,4 +1,4 @@
-"""The catalog's tables, and how older catalogs become newer ones.
+"""The catalog's tables, and the migrations from earlier versions of them.
 
 Everything that must be atomic is one transaction over these tables.  Rows of users are in them only as small blobs;
 large ones are in files that a row here names.
@@ -47,7 +47,7 @@ relation = Table(
     Column("definition", Text, nullable=False),
     Column("created", BigInteger, nullable=False),
 )
-"""Tables, views, stored views and what is kept for them; ``definition`` is JSON."""
+"""Tables, views, stored views and the groupings stored for them; ``definition`` is JSON."""
 
 committed = Table(
     "committed",
@@ -222,7 +222,7 @@ instance = Table(
     Column("inline", LargeBinary, nullable=False),
     Index("instance_due", "rule", "due"),
 )
-"""Instances of rules that have a life: how each stands, since when, and when it has to be looked at again (``due``)."""
+"""Instances of rules that track them: how each stands, since when, and when it has to be judged next (``due``)."""
 
 silence = Table(
     "silence",
@@ -272,7 +272,7 @@ MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _add_rules}
 
 
 def prepare(connection: Connection) -> None:
-    """Create the tables in an empty catalog; bring those of an older one up to date."""
+    """Create the tables in an empty catalog; migrate those of an earlier version."""
     if not inspect(connection).has_table("meta"):
         metadata.create_all(connection)
         connection.execute(meta.insert().values(key="version", value=str(VERSION)))
@@ -286,13 +286,13 @@ def prepare(connection: Connection) -> None:
 
 def check(connection: Connection) -> None:
     """Refuse a catalog that cannot be read as it is."""
-    found = _version(connection)
-    if found < VERSION:
-        raise CatalogFailed(reason=f"it is of version {found} and has to be opened for writing once")
+    version = _version(connection)
+    if version < VERSION:
+        raise CatalogFailed(reason=f"it is of version {version} and has to be opened for writing once")
 
 
 def _version(connection: Connection) -> int:
-    found = int(connection.execute(select(meta.c.value).where(meta.c.key == "version")).scalar_one())
-    if found > VERSION:
-        raise CatalogTooNew(found=found, known=VERSION)
-    return found
+    version = int(connection.execute(select(meta.c.value).where(meta.c.key == "version")).scalar_one())
+    if version > VERSION:
+        raise CatalogTooNew(found=version, known=VERSION)
+    return version

@@ -1,9 +1,10 @@
-"""Talking to the catalog: its transactions, and who may write.
+"""Sessions with the catalog: its transactions, and who may write.
 
 A transaction of the writer begins by checking that it is still the writer (the epoch) and ends by raising a number, the
-revision.  By it readers know that there is news, and the writer whether a commit whose answer was lost was taken.
+revision.  By it readers know that something was recorded, and the writer knows whether a commit whose answer was lost
+was taken.
 
-Where connections come from is in :mod:`tidings.store.relations.connect`.
+Where connections come from is in :mod:`tidings.store.catalog.connect`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from tidings.errors import CatalogFailed, ReadOnly, StaleWriter
 from tidings.store.catalog import schema
 from tidings.store.catalog.advisory_lock import CatalogLock, alone, taken
-from tidings.store.catalog.connect import engine
+from tidings.store.catalog.connect import catalog_engine
 from tidings.store.write_failures import catalog_failure
 
 
@@ -29,17 +30,18 @@ class Session:
 
     url: str = field(repr=False)
     read_only: bool = False
-    epoch: int = 0
+    epoch: int = field(init=False, default=0)
     _engine: Engine = field(init=False)
-    _revision: int = 0
-    _held: Connection | None = None
-    _in_doubt: bool = False
-    _lock: CatalogLock | None = None
-    _mutex: RLock = field(default_factory=RLock)
+    _revision: int = field(init=False, default=0)
+    _frozen: Connection | None = field(init=False, default=None)
+    """The connection that all reads use while they are to see one moment."""
+    _in_doubt: bool = field(init=False, default=False)
+    _lock: CatalogLock | None = field(init=False, default=None)
+    _mutex: RLock = field(init=False, default_factory=RLock)
     """One transaction of the writer at a time: those who commit and those who deliver are threads of one process."""
 
     def __post_init__(self) -> None:
-        self._engine = engine(self.url, read_only=self.read_only)
+        self._engine = catalog_engine(self.url, read_only=self.read_only)
         if self.read_only:
             with self.reading() as connection:
                 schema.check(connection)
@@ -51,8 +53,8 @@ class Session:
                 self._lock = taken(self._engine, connection)
                 self.epoch = _epoch(connection) + 1
                 self._revision = _fact(connection, "revision")
-                of = schema.meta.c.key == "epoch"
-                connection.execute(update(schema.meta).where(of).values(value=str(self.epoch)))
+                is_epoch = schema.meta.c.key == "epoch"
+                connection.execute(update(schema.meta).where(is_epoch).values(value=str(self.epoch)))
         except BaseException:
             self.close()
             raise
@@ -72,13 +74,13 @@ class Session:
         if self._in_doubt:
             raise CatalogFailed(reason="whether it took the last transaction is not known; open the database again")
         with self._mutex, _failures(), self._engine.connect() as connection, connection.begin() as transaction:
-            found = _epoch(connection)
-            if found != self.epoch:
-                raise StaleWriter(epoch=self.epoch, present=found)
+            epoch = _epoch(connection)
+            if epoch != self.epoch:
+                raise StaleWriter(epoch=self.epoch, present=epoch)
             yield connection
             self._revision += 1
-            of = schema.meta.c.key == "revision"
-            connection.execute(update(schema.meta).where(of).values(value=str(self._revision)))
+            is_revision = schema.meta.c.key == "revision"
+            connection.execute(update(schema.meta).where(is_revision).values(value=str(self._revision)))
             try:
                 transaction.commit()
             except SQLAlchemyError:
@@ -89,16 +91,16 @@ class Session:
         """Whether the catalog took a transaction though its answer was lost; until that is known nothing is written."""
         self._in_doubt = True
         with self._engine.connect().execution_options(reading=True) as connection:
-            found = _fact(connection, "revision")
+            revision = _fact(connection, "revision")
         self._in_doubt = False
-        return found == self._revision
+        return revision == self._revision
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A connection to read from."""
-        if self._held is not None:
+        if self._frozen is not None:
             with _failures():
-                yield self._held
+                yield self._frozen
             return
         with _failures(), self._engine.connect().execution_options(reading=True) as connection:
             yield connection
@@ -108,11 +110,11 @@ class Session:
         """Let all that is read inside be of one moment, whatever the writer does meanwhile."""
         options = {"isolation_level": "REPEATABLE READ"} if self._engine.dialect.name == "postgresql" else {}
         with _failures(), self._engine.connect().execution_options(reading=True, **options) as connection:
-            self._held = connection
+            self._frozen = connection
             try:
                 yield
             finally:
-                self._held = None
+                self._frozen = None
 
     def revision(self) -> int:
         """A number that is another one whenever something was written."""

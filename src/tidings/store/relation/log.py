@@ -1,8 +1,8 @@
 """The log of one relation: what changed, in the order of instants.
 
-It is a row of blocks.  A transaction makes a block of one instant; a load of history or a wave over many transactions
-makes one that spans many, its rows in the order of their instants.  A block is known before its rows are: those of a
-database in a folder are read when somebody asks, and evicted once a snapshot holds them.
+It is a sequence of blocks.  A transaction makes a block of one instant; a load of history or a wave over many
+transactions makes one that spans many, its rows in the order of their instants.  A block is known before its rows are:
+those of a database in a folder are read when somebody asks, and evicted once a snapshot holds them.
 
 A place in the log is a pair: the number of whole blocks before it, and the number of rows of the next block.  Questions
 about the changes between two places are answered by :class:`tidings.store.relation.log_range.LogRange`.
@@ -55,7 +55,7 @@ class Log:
     """Blocks in order, with running sums over them."""
 
     load: Load | None = None
-    """Where the rows of blocks are, if they are anywhere but here."""
+    """Loads the rows of blocks that are not in memory; None if all are."""
     forgotten: int = 0
     """The log reaches back to this instant; what was before is gone."""
     facts: list[EntryFacts] = field(init=False, default_factory=list)
@@ -108,7 +108,7 @@ class Log:
             self._replace(low, high, [merged])
 
     def _replace(self, low: int, high: int, facts: list[EntryFacts]) -> None:
-        """Put blocks whose rows are not here in the place of others."""
+        """Put blocks whose rows are not in memory in the place of others."""
         self.facts[low:high] = facts
         self.rows[low:high] = [None] * len(facts)
         self.lasts[low:high] = [f.last for f in facts]
@@ -122,7 +122,7 @@ class Log:
         self.add(facts, None)
 
     def rewrite(self, row_form: Callable[[pa.Table], pa.Table]) -> None:
-        """Give the rows that are here another form."""
+        """Give the rows that are in memory another form."""
         self.rows = [None if rows is None else row_form(rows) for rows in self.rows]
 
     def cut(self, number: int) -> None:
@@ -130,8 +130,8 @@ class Log:
         del self.facts[number:], self.rows[number:], self.lasts[number:]
         del self.counts[number + 1 :], self.growth[number + 1 :], self.losses[number + 1 :]
 
-    def release(self, until: int) -> None:
-        """Let go of rows that can be loaded again, of blocks that end at an instant or earlier."""
+    def evict(self, until: int) -> None:
+        """Evict the rows of blocks that end at an instant or earlier, if they can be loaded."""
         if self.load is not None:
             number = bisect_right(self.lasts, until)
             self.rows[:number] = [None] * number
@@ -162,7 +162,7 @@ class Log:
         return self.rows[number]
 
     def fetch(self, first: int, last: int) -> None:
-        """Load the rows of blocks that are not here."""
+        """Load the rows of blocks that are not in memory."""
         missing = [n for n in range(first, last) if self.rows[n] is None]
         if missing:
             assert self.load is not None, "only a database in a folder lets go of rows"

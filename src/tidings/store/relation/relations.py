@@ -24,25 +24,25 @@ class Relations:
         return [t.name for t in self._tables.values()] + [v.name for v in self._views.values()]
 
     def columns(self, relation: str) -> tuple[str, tuple[Column, ...]] | None:
-        found = self.find(relation)
-        if found is None and relation.lower() in self.system_tables:
+        known = self.find(relation)
+        if known is None and relation.lower() in self.system_tables:
             return relation.lower(), self.system_tables[relation.lower()]
-        return None if found is None else (found.name, found.columns)
+        return None if known is None else (known.name, known.columns)
 
     def find(self, name: str) -> Table | View | StoredView | None:
         return self._tables.get(name.lower()) or self._views.get(name.lower())
 
     def table(self, name: str) -> Table:
         """The table of this name, or a refusal."""
-        found = self._tables.get(name.lower())
-        if found is None:
+        table = self._tables.get(name.lower())
+        if table is None:
             raise UnknownRelation(None, closest(name, [t.name for t in self._tables.values()]), name=name)
-        return found
+        return table
 
     def rows(self, name: str) -> Table:
-        """The rows of a table or stored view, or of a grouping kept for one."""
-        kept = next((v.tables[name] for v in self.stored() if name in v.tables), None)
-        return self.table(name) if kept is None else kept
+        """The rows of a table or stored view, or of a grouping stored for one."""
+        stored = next((v.tables[name] for v in self.stored() if name in v.tables), None)
+        return self.table(name) if stored is None else stored
 
     def stored(self) -> list[StoredView]:
         """The stored views, each after those it reads."""
@@ -50,8 +50,8 @@ class Relations:
 
     def definitions(self, since: int | None = None, until: int = 0) -> dict[str, Relation]:
         """The plans of all views by name; stored ones only if their rows do not reach from one instant to another."""
-        at_hand = {v.name for v in self.stored() if since is not None and v.reaches(since, until)}
-        return {v.name: v.plan for v in self._views.values() if v.name not in at_hand}
+        current = {v.name for v in self.stored() if since is not None and v.reaches(since, until)}
+        return {v.name: v.plan for v in self._views.values() if v.name not in current}
 
     def add(self, relation: Table | View | StoredView) -> None:
         self.check_free(relation.name)
@@ -66,22 +66,21 @@ class Relations:
 
     def drop(self, name: str, kind: str) -> Table | View | StoredView:
         """Remove a table or view nobody reads."""
-        found = self.droppable(name, kind)
-        self.remove(found)
-        return found
+        relation = self.droppable(name, kind)
+        self.remove(relation)
+        return relation
 
     def clear(self) -> None:
-        """Know of nothing."""
+        """Remove all relations."""
         self._tables.clear()
         self._views.clear()
 
     def copy(self) -> Relations:
-        """The same relations, to try something."""
+        """The same relations, to try out a definition."""
         return Relations(dict(self._tables), dict(self._views), self.system_tables)
 
     def replace(self, views: list[View | StoredView]) -> None:
-        """Put views in the place of those of the same names; the order is again one in which each follows what it
-        reads."""
+        """Put views in the place of those of the same names, each after those it reads."""
         for view in views:
             self._views[view.name.lower()] = view
         ordered: dict[str, View | StoredView] = {}
@@ -107,13 +106,13 @@ class Relations:
     def below(self, plan: Relation) -> set[str]:
         """The tables and views a plan reads, directly or through others."""
         found: set[str] = set()
-        waiting = list(reads(plan))
-        while waiting:
-            name = waiting.pop()
+        unvisited = list(reads(plan))
+        while unvisited:
+            name = unvisited.pop()
             if name not in found:
                 found.add(name)
                 view = self._views.get(name.lower())
-                waiting += reads(view.plan) if view is not None else []
+                unvisited += reads(view.plan) if view is not None else []
         return found
 
     def remove(self, relation: Table | View | StoredView) -> None:

@@ -4,9 +4,9 @@ A row group is known with the least and greatest value of the column, so only th
 value that is sought.  There the column is read first, and the others only if something was found.  Files are in the
 order of the column as a rule: then values are found in it by halving, else by going through it.
 
-What has been decoded is kept, up to a number of bytes: a file never changes, and a transaction looks up its rows more
+What has been decoded is cached, up to a number of bytes: a file never changes, and a transaction looks up its rows more
 than once.  Decoding is nearly all of what a lookup costs.  For many values all row groups that may hold some are read
-at once, on all cores, and nothing is kept of them.
+at once, on all cores, and nothing of them is cached.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyarrow.fs import LocalFileSystem
 
-KEPT_BYTES = 512 << 20
-"""So much is kept of what has been decoded, for all tables of a database."""
+CACHE_BYTES = 512 << 20
+"""So much of what has been decoded is cached, for all tables of a database."""
 
 SCATTERED = 1000
 """Up to this many places in a row group are listed one by one."""
@@ -55,25 +55,25 @@ class _Column:
 class DecodedCache:
     """Columns of row groups; those that were not used for the longest time go first."""
 
-    limit: int = KEPT_BYTES
+    limit: int = CACHE_BYTES
     bytes: int = 0
-    _held: OrderedDict[tuple[Path, int, str], _Column] = field(default_factory=OrderedDict)
+    _columns_by_use: OrderedDict[tuple[Path, int, str], _Column] = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
     def find(self, path: Path, group: int, name: str) -> _Column | None:
         with self._lock:
-            found = self._held.get((path, group, name))
+            found = self._columns_by_use.get((path, group, name))
             if found is not None:
-                self._held.move_to_end((path, group, name))
+                self._columns_by_use.move_to_end((path, group, name))
             return found
 
     def keep(self, path: Path, group: int, name: str, column: _Column) -> None:
         with self._lock:
-            replaced = self._held.pop((path, group, name), None)
-            self._held[path, group, name] = column
+            replaced = self._columns_by_use.pop((path, group, name), None)
+            self._columns_by_use[path, group, name] = column
             self.bytes += _size(column) - (_size(replaced) if replaced is not None else 0)
             while self.bytes > self.limit:
-                _, gone = self._held.popitem(last=False)
+                _, gone = self._columns_by_use.popitem(last=False)
                 self.bytes -= _size(gone)
 
 
@@ -166,7 +166,7 @@ class RowGroups:
 
         Where the file is in the order of the column, the rows of a value stand together, and the group shows them.
         Elsewhere values that are met once are taken to stand for others that are not met, but not for more than make it
-        likely that so many are met again.
+        likely that so many are met more than once.
         """
         groups = self._file.metadata.num_row_groups
         if name not in self.names or not groups:
@@ -181,11 +181,11 @@ class RowGroups:
             return None
         if column.ascending:
             return met / len(counts)
-        again = met - len(counts)
-        if not again:
+        repeated = met - len(counts)
+        if not repeated:
             return 1.0
         once = pc.sum(pc.equal(counts, 1)).as_py() or 0
-        values = min(math.sqrt(max(rows, met) / met) * once + len(counts) - once, met * met / (2 * again))
+        values = min(math.sqrt(max(rows, met) / met) * once + len(counts) - once, met * met / (2 * repeated))
         return max(1.0, rows / max(values, len(counts)))
 
     def _directory(self, name: str) -> _Directory:
@@ -293,9 +293,9 @@ def _places(column: _Column, wanted: pa.Array, null: bool) -> pa.Array:
         except pa.ArrowNotImplementedError:  # of decimals
             pass
         else:
-            stretches = [range(first, last) for first, last in zip(firsts, lasts, strict=True) if first < last]
-            if sum(map(len, stretches)) <= SCATTERED:
-                return pa.array([place for stretch in stretches for place in stretch], pa.int64())
+            ranges = [range(first, last) for first, last in zip(firsts, lasts, strict=True) if first < last]
+            if sum(map(len, ranges)) <= SCATTERED:
+                return pa.array([place for places in ranges for place in places], pa.int64())
     return pc.indices_nonzero(_is_one_of(keys, wanted, null))
 
 

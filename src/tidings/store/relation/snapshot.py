@@ -37,10 +37,10 @@ class Snapshot:
     """The values of its rows in columns that were added after it was written."""
     decoded: DecodedCache = field(default_factory=DecodedCache)
     """What has been read of files; all snapshots of a database share it."""
-    _open: dict[str, RowGroups] = field(default_factory=dict)
-    _whole: pa.Table | None = None
-    _fanout: dict[str, float | None] = field(default_factory=dict)
-    _last: tuple[pa.Array, pa.Table] | None = None
+    _open: dict[str, RowGroups] = field(init=False, default_factory=dict)
+    _whole: pa.Table | None = field(init=False, default=None)
+    _fanout: dict[str, float | None] = field(init=False, default_factory=dict)
+    _last: tuple[pa.Array, pa.Table] | None = field(init=False, default=None)
     """What was looked up last: an update finds its rows, and then the commit looks whether they are there."""
 
     def check(self) -> None:
@@ -59,16 +59,16 @@ class Snapshot:
     def paths(self) -> list[Path]:
         return [self.root / f.path for f in self.record.files]
 
-    def lookup(self, wanted: pa.Array) -> pa.Table:
+    def lookup(self, values: pa.Array) -> pa.Table:
         """The rows whose key is among some values; NULL is found too."""
         last = self._last
-        if last is None or not last[0].equals(wanted):
-            self._last = last = wanted, self.having(self.key, wanted)
+        if last is None or not last[0].equals(values):
+            self._last = last = values, self.having(self.key, values)
         return last[1]
 
-    def effort(self, column: str, wanted: pa.Array) -> float:
+    def effort(self, column: str, values: pa.Array) -> float:
         """How many row groups would have to be decoded to find the values of a column; no end if they are not there."""
-        place, sought = self._place(column), Sought.of(wanted)
+        place, sought = self._place(column), Sought.of(values)
         if place >= len(self.file_columns):
             return math.inf
         return sum(f.unread(f.names[place], sought) for f in map(self._opened, self.record.files))
@@ -88,26 +88,26 @@ class Snapshot:
         return self._fanout[column]
 
     def rows(self) -> pa.Table:
-        """All rows, kept once they were read: for snapshots of a few."""
+        """All rows, cached once they were read: for small snapshots."""
         if self._whole is None:
             schema = arrow_schema(self.columns)
             parts = [pq.read_table(path, partitioning=None) for path in self.paths]
-            complete = [conform(with_current_columns(p, self.columns, self.added_values), schema) for p in parts]
-            self._whole = pa.concat_tables(complete) if complete else schema.empty_table()
+            widened = [conform(with_current_columns(p, self.columns, self.added_values), schema) for p in parts]
+            self._whole = pa.concat_tables(widened) if widened else schema.empty_table()
         return self._whole
 
     def _place(self, column: str) -> int:
         return [c.name for c in self.columns].index(column)
 
-    def having(self, column: str, wanted: pa.Array, only: Sequence[Column] = ()) -> pa.Table:
+    def having(self, column: str, values: pa.Array, only: Sequence[Column] = ()) -> pa.Table:
         """The rows that have one of some values in a column, with all columns or only some; NULL is found too."""
-        place, sought = self._place(column), Sought.of(wanted)
+        place, sought = self._place(column), Sought.of(values)
         columns = [c for c in self.columns if not only or c in only]
         schema = arrow_schema(columns)
         parts = []
         for file in map(self._opened, self.record.files):
-            own = [n for n, c in zip(file.names, self.columns, strict=False) if c in columns]
-            rows = file.matching(file.names[place], sought, own)
+            names = [n for n, c in zip(file.names, self.columns, strict=False) if c in columns]
+            rows = file.matching(file.names[place], sought, names)
             if rows is not None:
                 parts.append(conform(with_current_columns(rows, columns, self.added_values), schema))
         return pa.concat_tables(parts) if parts else schema.empty_table()

@@ -75,7 +75,7 @@ class Table:
     def set_base(self, base: str | None, size: int, time: int = 0) -> None:
         """Take what the engine holds under a name as the rows at an instant, before any transaction unless told."""
         self.base, self.base_size, self.base_time = base, size, time
-        self.entry_log.release(time)
+        self.entry_log.evict(time)
         self._net = None
         self._versions.clear()
 

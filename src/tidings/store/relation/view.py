@@ -1,8 +1,8 @@
-"""Views: named queries, and those whose rows are kept.
+"""Views: named queries, and those whose rows are stored.
 
-A stored view is kept like a table, with Tidings as its writer: the rows it had when it was made are its base, and every
-change is logged at its own instant.  Groupings inside its query that can be carried on from their old rows are kept as
-well (:mod:`tidings.rewrite.accumulate`), under names of their own.
+A stored view is stored like a table, with Tidings as its writer: the rows it had when it was made are its base, and
+every change is logged at its own instant.  Groupings inside its query that can be carried on from their old rows are
+stored as well (:mod:`tidings.rewrite.accumulate`), under names of their own.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ class View:
 
 @dataclass(slots=True)
 class StoredView:
-    """A view whose rows are kept, from ``since`` to ``until``; they do not count where it ends before it begins."""
+    """A view whose rows are stored, from ``since`` to ``until``; they do not count where it ends before it begins."""
 
     view: View
     strict: bool
     over: Relation
-    """Its query over the groupings that are kept."""
+    """Its query over the groupings that are stored."""
     groupings: dict[str, Aggregate]
     tables: dict[str, Table]
     """The rows of the view and of its groupings, by name."""
@@ -90,8 +90,8 @@ class StoredView:
         """Whether its rows have to be computed anew."""
         return self.since > self.until
 
-    def remembered(self) -> Callable[[], None]:
-        """What brings it back to how it is now."""
+    def undo(self) -> Callable[[], None]:
+        """A function that brings it back to how it is now."""
         tables, since, until, error = dict(self.tables), self.since, self.until, self.error
 
         def back() -> None:
@@ -100,7 +100,7 @@ class StoredView:
         return back
 
     def reaches(self, since: int, until: int) -> bool:
-        """Whether its rows and changes are at hand from one instant to another."""
+        """Whether its rows and changes are stored from one instant to another."""
         return self.since <= since and until <= self.until and self.rows.forgotten <= since
 
     def outdate(self) -> None:
@@ -117,14 +117,14 @@ def stored(
     refresh: Refresh = Refresh.ON_ADVANCE,
     known: Mapping[str, str] | None = None,
 ) -> StoredView:
-    """A view to be kept, still without rows; ``normal`` is its query without views in it.
+    """A stored view, still without rows; ``normal`` is its query without views in it.
 
-    ``known`` are names of groupings by their texts, for those that have been kept before.
+    ``known`` are names of groupings by their texts, for those that are stored already.
     """
     groupings: dict[str, Aggregate] = {}
     names = dict(known or {})
 
-    def keep(node: Relation) -> Relation:
+    def store(node: Relation) -> Relation:
         split = accumulate(node, stored=True) if isinstance(node, Aggregate) else None
         if split is None:
             return node
@@ -134,7 +134,7 @@ def stored(
         scan = Scan(name, groups.alias, tuple(Column(f.name, f.type) for f in groups.fields))
         return type(values)(scan, values.alias, values.items)
 
-    over = rebuild(normal, keep)
+    over = rebuild(normal, store)
     tables = {n: Table(n, tuple(Column(f.name, f.type) for f in g.fields)) for n, g in groupings.items()}
     tables[view.name] = Table(view.name, view.columns)
     return StoredView(view, strict, over, groupings, tables, at, at, refresh=refresh)

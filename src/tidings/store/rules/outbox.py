@@ -63,7 +63,7 @@ ADDED, CLAIMED, ACKNOWLEDGED, RECORDED = "outbox.added", "outbox.claimed", "outb
 
 
 def add(connection: Connection, messages: Sequence[Message]) -> None:
-    """Add messages in somebody's transaction; they are due at once, unless their target is disabled."""
+    """Add messages in the caller's transaction; they are due at once, unless their target is disabled."""
     if not messages:
         return
     off = schema.endpoint.c.disabled.is_not(None)
@@ -91,14 +91,14 @@ def _row(message: Message, is_disabled: bool) -> dict[str, Any]:
 
 
 def postpone(connection: Connection, message: Message, due: int | None, error: str) -> None:
-    """Add what was tried once and failed; it is due again at an instant, or dead if there is none."""
+    """Add what was tried once and failed; it is due once more at an instant, or dead if there is none."""
     tried = {"attempts": 1, "error": error}
     tried |= {"state": MessageState.DEAD, "settled": message.created} if due is None else {"due": due}
     connection.execute(insert(schema.outbox), [_row(message, False) | tried])
 
 
 def acknowledge(connection: Connection, now: int, verdicts: Sequence[Verdict]) -> None:
-    """Record what came of attempts in somebody's transaction."""
+    """Record what came of attempts in the caller's transaction."""
     for verdict in verdicts:
         _record(connection, now, verdict)
     point(ACKNOWLEDGED)
@@ -146,12 +146,12 @@ class Outbox:
             .where(_WAITS, _FREE, _OUT.c.due <= now, _OUT.c.channel.in_(channels), ~_held_back(now))
             .subquery()
         )
-        wanted = select(ranked.c.number).where(ranked.c.n <= each).order_by(ranked.c.number).limit(limit)
+        query = select(ranked.c.number).where(ranked.c.n <= each).order_by(ranked.c.number).limit(limit)
         with self.catalog.reading() as connection:
-            if connection.execute(wanted.limit(1)).first() is None:
+            if connection.execute(query.limit(1)).first() is None:
                 return []
         with self.catalog.writing() as connection:
-            these = _OUT.c.number.in_(list(connection.execute(wanted).scalars()))
+            these = _OUT.c.number.in_(list(connection.execute(query).scalars()))
             connection.execute(update(_OUT).where(these).values(claimed=now, attempts=_OUT.c.attempts + 1))
             found = connection.execute(select(_OUT).where(these).order_by(_OUT.c.number)).all()
         point(CLAIMED)
@@ -176,10 +176,10 @@ class Outbox:
     def next_due(self, channels: Sequence[str]) -> int | None:
         """When there will be something to do; None if nothing waits."""
         at = case((_END.c.rests > _OUT.c.due, _END.c.rests), else_=_OUT.c.due)
-        wanted = select(func.min(at)).select_from(_OUT.outerjoin(_END, _same_target()))
-        wanted = wanted.where(_WAITS, _FREE, _OUT.c.channel.in_(channels), _END.c.disabled.is_(None))
+        query = select(func.min(at)).select_from(_OUT.outerjoin(_END, _same_target()))
+        query = query.where(_WAITS, _FREE, _OUT.c.channel.in_(channels), _END.c.disabled.is_(None))
         with self.catalog.reading() as connection:
-            return connection.execute(wanted).scalar()
+            return connection.execute(query).scalar()
 
     # looking
 
@@ -187,11 +187,11 @@ class Outbox:
         self, *states: MessageState, first: int = 0, last: int | None = None, limit: int | None = None
     ) -> list[OutboxEntry]:
         """Messages in the order they were added: in some states or in any, of a range of numbers."""
-        wanted = select(_OUT).where(_within(first, last)).order_by(_OUT.c.number).limit(limit)
+        query = select(_OUT).where(_in_range(first, last)).order_by(_OUT.c.number).limit(limit)
         if states:
-            wanted = wanted.where(_OUT.c.state.in_(states))
+            query = query.where(_OUT.c.state.in_(states))
         with self.catalog.reading() as connection:
-            return [_entry(r) for r in connection.execute(wanted).all()]
+            return [_entry(r) for r in connection.execute(query).all()]
 
     def find(self, id: str) -> OutboxEntry | None:
         """The message of an id."""
@@ -201,9 +201,9 @@ class Outbox:
 
     def counts(self) -> dict[MessageState, int]:
         """How many messages are in each state."""
-        wanted = select(_OUT.c.state, func.count()).group_by(_OUT.c.state)
+        query = select(_OUT.c.state, func.count()).group_by(_OUT.c.state)
         with self.catalog.reading() as connection:
-            found = {MessageState(state): int(number) for state, number in connection.execute(wanted).all()}
+            found = {MessageState(state): int(number) for state, number in connection.execute(query).all()}
         return {state: found.get(state, 0) for state in MessageState}
 
     def endpoints(self) -> list[Endpoint]:
@@ -223,20 +223,20 @@ class Outbox:
 
     def redeliver_range(self, now: int, first: int, last: int | None = None, *states: MessageState) -> int:
         """Have the messages of a range of numbers sent again: the dead ones, or those in the states that are given."""
-        return self._redeliver(now, and_(_within(first, last), _OUT.c.state.in_(states or (MessageState.DEAD,))))
+        return self._redeliver(now, and_(_in_range(first, last), _OUT.c.state.in_(states or (MessageState.DEAD,))))
 
     def _redeliver(self, now: int, which: ColumnElement[bool]) -> int:
-        again = {"state": MessageState.WAITING, "attempts": 0, "due": now, "settled": None}
+        waiting = {"state": MessageState.WAITING, "attempts": 0, "due": now, "settled": None}
         with self.catalog.writing() as connection:
-            return connection.execute(update(_OUT).where(which, _FREE, ~_disabled()).values(**again)).rowcount
+            return connection.execute(update(_OUT).where(which, _FREE, ~_disabled()).values(**waiting)).rowcount
 
     def enable(self, now: int, channel: str, target: str) -> int:
         """Let a target have messages again, also those that it missed; how many these are."""
         these = and_(_OUT.c.channel == channel, _OUT.c.target == target, _OUT.c.state == MessageState.DISABLED)
-        again = {"state": MessageState.WAITING, "attempts": 0, "due": now, "settled": None}
+        waiting = {"state": MessageState.WAITING, "attempts": 0, "due": now, "settled": None}
         with self.catalog.writing() as connection:
             connection.execute(delete(_END).where(_END.c.channel == channel, _END.c.target == target))
-            return connection.execute(update(_OUT).where(these).values(**again)).rowcount
+            return connection.execute(update(_OUT).where(these).values(**waiting)).rowcount
 
     def disable(self, now: int, channel: str, target: str, reason: str) -> None:
         """Let a target have nothing any more until it is enabled."""
@@ -303,7 +303,7 @@ def _same_target() -> ColumnElement[bool]:
     return and_(_END.c.channel == _OUT.c.channel, _END.c.target == _OUT.c.target)
 
 
-def _within(first: int, last: int | None) -> ColumnElement[bool]:
+def _in_range(first: int, last: int | None) -> ColumnElement[bool]:
     return _OUT.c.number >= first if last is None else _OUT.c.number.between(first, last)
 
 

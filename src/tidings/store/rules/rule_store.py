@@ -1,18 +1,18 @@
 """Rules and what they did, as the catalog holds them.
 
-A rule is kept by its text.  A firing is recorded in the transaction of the catalog that records the commit it belongs
-to: there are both or neither.  One whose action runs later waits in its state, and is settled in the transaction of the
-commit that the action makes.
+A rule is recorded by its text.  A firing is recorded in the transaction of the catalog that records the commit it
+belongs to: there are both or neither.  One whose action runs later waits in its state, and is settled in the
+transaction of the commit that the action makes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
-from sqlalchemy import Connection, and_, delete, exists, func, insert, or_, select, update
+from sqlalchemy import Connection, Row, and_, delete, exists, func, insert, or_, select, update
 
 from tidings.store.catalog import schema
 from tidings.store.fault_points import point
@@ -63,7 +63,7 @@ class RuleStore:
     """The rules of one database."""
 
     storage: Storage
-    _last: int | None = field(default=None)
+    _last: int | None = field(init=False, default=None)
 
     # rules
 
@@ -79,7 +79,7 @@ class RuleStore:
         values |= {"created": rule.created, "until": rule.until, "error": None}
         with self.storage.rule_tables.writing() as connection:
             connection.execute(delete(schema.rule).where(schema.rule.c.id == rule.id))
-            instances.unfollow(connection, [rule.id])
+            instances.untrack(connection, [rule.id])
             connection.execute(insert(schema.rule).values(id=rule.id, **values))
 
     def drop(self, id: int) -> None:
@@ -87,15 +87,15 @@ class RuleStore:
         name = select(schema.rule.c.name).where(schema.rule.c.id == id).scalar_subquery()
         waiting = (schema.firing.c.rule == name) & schema.firing.c.state.in_(("waiting", "retrying", "gathered"))
         with self.storage.rule_tables.writing() as connection:
-            instances.unfollow(connection, [id])
+            instances.untrack(connection, [id])
             gathering.drop(connection, connection.execute(select(name)).scalar_one())
             connection.execute(delete(schema.silence).where(schema.silence.c.rule == name))
             gone = {"state": "failed", "error": "the rule was dropped"}
             connection.execute(update(schema.firing).where(waiting).values(**gone))
             sent = schema.outbox.c
-            again = and_(sent.rule == name, sent.channel == ACTION, sent.state == "waiting")
+            retries = and_(sent.rule == name, sent.channel == ACTION, sent.state == "waiting")
             connection.execute(
-                update(schema.outbox).where(again).values(state="dead", claimed=None, error=gone["error"])
+                update(schema.outbox).where(retries).values(state="dead", claimed=None, error=gone["error"])
             )
             connection.execute(delete(schema.rule).where(schema.rule.c.id == id))
 
@@ -105,7 +105,7 @@ class RuleStore:
         with self.storage.rule_tables.writing() as connection:
             connection.execute(update(schema.rule).where(schema.rule.c.id.in_(ids)).values(**values))
             if on:
-                instances.unfollow(connection, ids, forget=False)
+                instances.untrack(connection, ids, forget=False)
 
     def fail(self, id: int, error: str | None) -> None:
         """Note what is wrong with a rule, or that nothing is."""
@@ -124,23 +124,18 @@ class RuleStore:
 
     def firings(self, *states: FiringState) -> list[Firing]:
         """Firings in their order: all, or those in some states."""
-        wanted = select(schema.firing).order_by(schema.firing.c.id)
+        query = select(schema.firing).order_by(schema.firing.c.id)
         if states:
-            wanted = wanted.where(schema.firing.c.state.in_(states))
+            query = query.where(schema.firing.c.state.in_(states))
         with self.storage.rule_tables.reading() as connection:
-            found = connection.execute(wanted).all()
-        return [
-            Firing(r.id, r.rule, r.time, r.coupling, r.state, unpack(r.inline), r.depth, r.error, r.finished)
-            for r in found
-        ]
+            rows = connection.execute(query).all()
+        return [_firing(r) for r in rows]
 
     def firing(self, id: int) -> Firing | None:
         """The firing of a number."""
         with self.storage.rule_tables.reading() as connection:
-            r = connection.execute(select(schema.firing).where(schema.firing.c.id == id)).first()
-        if r is None:
-            return None
-        return Firing(r.id, r.rule, r.time, r.coupling, r.state, unpack(r.inline), r.depth, r.error, r.finished)
+            row = connection.execute(select(schema.firing).where(schema.firing.c.id == id)).first()
+        return None if row is None else _firing(row)
 
     def depths(self, since: int, until: int) -> dict[int, int]:
         """How many firings led to transactions in ``(since, until]``, by their instants; those of users are left out.
@@ -148,19 +143,19 @@ class RuleStore:
         An action that ran in a transaction of its own ended later than what triggered it.
         """
         firing = schema.firing.c
-        own = and_(firing.state == "done", firing.finished > since, firing.finished <= until)
-        wanted = select(firing.finished, firing.time, firing.depth).where(own)
-        found: dict[int, int] = {}
+        finished_inside = and_(firing.state == "done", firing.finished > since, firing.finished <= until)
+        query = select(firing.finished, firing.time, firing.depth).where(finished_inside)
+        depths: dict[int, int] = {}
         with self.storage.rule_tables.reading() as connection:
-            for finished, time, depth in connection.execute(wanted).all():
-                found[finished] = max(depth + (finished > time), found.get(finished, 0))
-        return found
+            for finished, time, depth in connection.execute(query).all():
+                depths[finished] = max(depth + (finished > time), depths.get(finished, 0))
+        return depths
 
     def troubles(self) -> dict[str, str]:
         """What is wrong with what rules did or sent, by their names: it is tried again, or was the last to be tried."""
         firing, sent = schema.firing.c, schema.outbox.c
         lost = or_(sent.state == "dead", sent.state == "disabled")
-        wanted = {
+        queries = {
             "done": select(firing.rule, func.max(firing.id)).where(firing.state == "done").group_by(firing.rule),
             "sent": select(sent.rule, func.max(sent.firing)).where(sent.state == "delivered").group_by(sent.rule),
             "lost": select(sent.rule, sent.firing, sent.error).where(lost).order_by(sent.number),
@@ -168,19 +163,19 @@ class RuleStore:
             "waits": select(firing.rule, firing.error).where(firing.state == "waiting", firing.error.is_not(None)),
         }
         with self.storage.rule_tables.reading() as connection:
-            found = {name: connection.execute(query).all() for name, query in wanted.items()}
+            rows = {name: connection.execute(query).all() for name, query in queries.items()}
         well: dict[str, int] = {}
-        for rule, id in (*found["done"], *found["sent"]):
+        for rule, id in (*rows["done"], *rows["sent"]):
             well[rule] = max(id, well.get(rule, id))
-        lately = [(rule, error) for rule, id, error in found["lost"] if id > well.get(rule, -1)]
-        return {rule: error for rule, error, *_ in (*lately, *found["late"], *found["waits"])}
+        lately = [(rule, error) for rule, id, error in rows["lost"] if id > well.get(rule, -1)]
+        return {rule: error for rule, error, *_ in (*lately, *rows["late"], *rows["waits"])}
 
     def forget(self, before: int) -> None:
         """Forget what was done before an instant, but not what waits, nor the last: no number comes twice."""
         last = select(func.max(schema.firing.c.id)).scalar_subquery()
         of_action, delivered = schema.outbox.c.channel == ACTION, schema.outbox.c.state == "delivered"
-        again = exists().where(schema.outbox.c.firing == schema.firing.c.id, of_action, ~delivered)
-        over = schema.firing.c.state.not_in(("waiting", "retrying", "gathered")) & ~again
+        is_retried = exists().where(schema.outbox.c.firing == schema.firing.c.id, of_action, ~delivered)
+        over = schema.firing.c.state.not_in(("waiting", "retrying", "gathered")) & ~is_retried
         old = (schema.firing.c.time < before) & over & (schema.firing.c.id < last)
         with self.storage.rule_tables.reading() as connection:
             if connection.execute(select(schema.firing.c.id).where(old).limit(1)).first() is None:
@@ -197,8 +192,12 @@ class RuleStore:
             settle(connection, id, state, at, error)
 
 
+def _firing(r: Row[Any]) -> Firing:
+    return Firing(r.id, r.rule, r.time, r.coupling, r.state, unpack(r.inline), r.depth, r.error, r.finished)
+
+
 def record(connection: Connection, firings: Sequence[Firing]) -> None:
-    """Record firings in somebody's transaction."""
+    """Record firings in the caller's transaction."""
     rows = [
         {
             "id": f.id,
@@ -220,7 +219,7 @@ def record(connection: Connection, firings: Sequence[Firing]) -> None:
 
 
 def settle(connection: Connection, id: int, state: FiringState, at: int, error: str | None = None) -> None:
-    """Note what became of a firing, in somebody's transaction."""
+    """Note what became of a firing, in the caller's transaction."""
     finished = None if state in ("waiting", "retrying") else at
     values = {"state": state, "finished": finished, "error": error}
     connection.execute(update(schema.firing).where(schema.firing.c.id == id).values(**values))
@@ -228,5 +227,5 @@ def settle(connection: Connection, id: int, state: FiringState, at: int, error: 
 
 
 def move(connection: Connection, id: int, until: int) -> None:
-    """Note how far a rule has come, in somebody's transaction."""
+    """Note how far a rule has come, in the caller's transaction."""
     connection.execute(update(schema.rule).where(schema.rule.c.id == id).values(until=until, error=None))

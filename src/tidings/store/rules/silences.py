@@ -32,7 +32,7 @@ class SilenceStore:
     """The silences of one database; they are few, and held in memory."""
 
     storage: Storage
-    _known: list[Silence] | None = field(default=None)
+    _known: list[Silence] | None = field(init=False, default=None)
 
     def silences(self) -> list[Silence]:
         """All silences, in the order they were made."""
@@ -40,12 +40,12 @@ class SilenceStore:
             self._known = []
             if self.storage.has_rule_tables:
                 with self.storage.rule_tables.reading() as connection:
-                    found = connection.execute(select(_SI).order_by(_SI.c.id)).all()
-                self._known = [Silence(r.id, r.rule, r.condition, r.since, r.until, r.comment) for r in found]
+                    rows = connection.execute(select(_SI).order_by(_SI.c.id)).all()
+                self._known = [Silence(r.id, r.rule, r.condition, r.since, r.until, r.comment) for r in rows]
         return self._known
 
     def reload(self) -> None:
-        """Read them again when they are needed."""
+        """Read them from the catalog when they are next needed."""
         self._known = None
 
     def add(self, rule: str, condition: str | None, since: int, until: int, comment: str | None) -> Silence:

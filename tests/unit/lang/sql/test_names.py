@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidings.errors import DuplicateColumn, Place, ReservedName
-from tidings.lang.sql.names import check_names, check_reserved, kept_apart
+from tidings.lang.sql.names import check_names, check_reserved, distinct_names
 
 AT = Place("SELECT 1", 0, 6)
 
@@ -20,7 +20,7 @@ AT = Place("SELECT 1", 0, 6)
     ],
 )
 def test_repeated_names_are_numbered(given: tuple[str, ...], kept: list[str]) -> None:
-    assert kept_apart(given) == kept
+    assert distinct_names(given) == kept
 
 
 def test_repeated_names_are_refused_in_a_result() -> None:

@@ -6,8 +6,9 @@ import pyarrow as pa
 
 from tidings.ir.expression import TIME, WEIGHT
 from tidings.ir.relation import Column
-from tidings.rules.condition.transaction_slice import Done, NetEntries, TransactionSlice, net
+from tidings.rules.condition.transaction_slice import NetEntries, TransactionSlice, net
 from tidings.store.relation.table import Table
+from tidings.write.workspace import DoneChange
 
 STOCK, LOG = Table("stock", (Column("n", "int"),)), Table("log", (Column("n", "int"),))
 
@@ -20,7 +21,13 @@ def plain(entries: NetEntries) -> dict[str, list[tuple[int, int, int]]]:
     return {name: sorted((r["n"], r[TIME], r[WEIGHT]) for r in entry.to_pylist()) for name, entry in entries.items()}
 
 
-DONE: Done = [(STOCK, rows(1, 2), 1), (LOG, rows(9), 1), (STOCK, rows(1), -1), (STOCK, rows(3), 1), (LOG, rows(9), -1)]
+DONE: list[DoneChange] = [
+    (STOCK, rows(1, 2), 1),
+    (LOG, rows(9), 1),
+    (STOCK, rows(1), -1),
+    (STOCK, rows(3), 1),
+    (LOG, rows(9), -1),
+]
 
 
 def test_before_and_in_it() -> None:

@@ -130,14 +130,14 @@ def test_rows_are_let_go_and_come_back() -> None:
     log = made(history(3), lazily=True)
     everything = LogRange(log, (0, 0), log.end).rows()
     assert LogRange(log, (0, 0), log.end).rows_in_memory() == everything
-    log.release(log.last or 0)
+    log.evict(log.last or 0)
     assert LogRange(log, (0, 0), log.end).rows_in_memory() is None
     assert LogRange(log, (0, 0), log.end).rows() == everything
 
 
 def test_rows_that_are_nowhere_else_stay() -> None:
     log = made(history(3), lazily=False)
-    log.release(log.last or 0)
+    log.evict(log.last or 0)
     assert LogRange(log, (0, 0), log.end).rows_in_memory() is not None
 
 

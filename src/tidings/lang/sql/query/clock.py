@@ -42,7 +42,7 @@ def reads_clock(condition: Expression) -> bool:
     return any(functions.reads_clock(n) for n in condition.walk())
 
 
-def held_now(ctx: Context, plan: Relation, condition: Expression) -> During:
+def filtered_now(ctx: Context, plan: Relation, condition: Expression) -> During:
     """The rows of a plan for which a condition on time holds at present."""
     if not plan.fields:
         plan = Project(plan, ctx.alias("nothing"), (Item("one", "int", literal(1)),))

@@ -27,7 +27,7 @@ from tidings.ir import types
 from tidings.ir.expression import Expression, cast, column, literal, operand, typed_null
 from tidings.ir.relation import Column, Item, Project, Relation, Unnest
 from tidings.lang.sql.context import Context
-from tidings.lang.sql.names import kept_apart
+from tidings.lang.sql.names import distinct_names
 
 _ELEMENT = "element"
 
@@ -185,5 +185,5 @@ def expanded(
             )
             fields = rest
     output_names = tuple(o.name for o in columns)
-    out = zip([*kept_apart(output_names), *(o.name for o in unnamed)], [*columns, *unnamed], strict=True)
+    out = zip([*distinct_names(output_names), *(o.name for o in unnamed)], [*columns, *unnamed], strict=True)
     return plan, [Item(name, o.type, o.expression) for name, o in out], output_names

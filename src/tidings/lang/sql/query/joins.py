@@ -9,7 +9,7 @@ from sqlglot import exp
 from tidings.ir.expression import Expression, aliases, conjuncts, typed_null
 from tidings.ir.relation import Column, Field, Item, Join, OuterJoin, Project, Relation, SemiJoin, Union
 from tidings.lang.sql.context import Context
-from tidings.lang.sql.query.clock import held_now, reads_clock
+from tidings.lang.sql.query.clock import filtered_now, reads_clock
 from tidings.lang.sql.query.expression import bind_condition
 from tidings.lang.sql.query.scope import Scope
 from tidings.lang.sql.query.subquery import Subqueries
@@ -61,7 +61,7 @@ def join_sources(
     for condition in asking:
         joined = subqueries.filtered(joined, condition)
     for condition in timed:
-        joined = held_now(ctx, joined, condition)
+        joined = filtered_now(ctx, joined, condition)
     return joined
 
 
@@ -143,7 +143,7 @@ def _timed_side(
     for condition in timed:
         if side == "FULL" or not aliases(condition) <= optional_aliases:
             raise ctx.unsupported("a condition on time over both sides of an outer, semi or anti join", join)
-        optional = held_now(ctx, optional, condition)
+        optional = filtered_now(ctx, optional, condition)
     return (optional, right) if side == "RIGHT" else (left, optional)
 
 

@@ -82,9 +82,9 @@ def _for_all(
         ctx.alias("around"),
         tuple(Item(t.name, t.type, a) for t, a in zip(ties, arguments, strict=True)),
     )
-    occurring = Aggregate(values, ctx.alias("occurring"), tuple(map(_kept, values.fields)), ())
+    occurring = Aggregate(values, ctx.alias("occurring"), tuple(map(_as_item, values.fields)), ())
     there = Item("__there", "boolean", exp.true())
-    known = Project(plan, ctx.alias("total"), (*map(_kept, plan.fields), there))
+    known = Project(plan, ctx.alias("total"), (*map(_as_item, plan.fields), there))
     again = tuple(
         exp.NullSafeEQ(this=column(occurring.alias, t.name), expression=column(known.alias, t.name)) for t in ties
     )
@@ -99,5 +99,5 @@ def _for_all(
     return Project(OuterJoin(occurring, known, again), ctx.alias("totals"), tuple(out))
 
 
-def _kept(field: Field) -> Item:
+def _as_item(field: Field) -> Item:
     return Item(field.name, field.type, field.expression)

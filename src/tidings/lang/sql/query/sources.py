@@ -16,7 +16,7 @@ from tidings.analysis import functions
 from tidings.errors import DuplicateAlias
 from tidings.ir.expression import Expression, conjuncts, refs, show_name, typed_null
 from tidings.ir.relation import Filter, Item, Project, Relation
-from tidings.lang.sql.names import check_reserved, kept_apart
+from tidings.lang.sql.names import check_reserved, distinct_names
 from tidings.lang.sql.query.bound import Bound, one_row
 from tidings.lang.sql.query.expression import bind_expression, for_analysis
 from tidings.lang.sql.query.generators import Generator, unnested
@@ -179,7 +179,7 @@ def _generated(binder: Binder, node: Expression, part: Part, *, outer: bool = Fa
         raise ctx.unsupported("a function that makes rows of the query around it", node)
     plan, generated = unnested(ctx, part.plan, generator, arguments)
     passed = [Item(f"{f.alias}.{f.name}", f.type, f.expression) for f in part.plan.fields]
-    names = kept_apart(tuple(o.name for o in generated))
+    names = distinct_names(tuple(o.name for o in generated))
     new = [Item(n, o.type, o.expression) for n, o in zip(names, generated, strict=True)]
     before = part.plan.fields
     part.plan = Project(plan, ctx.alias(name), (*passed, *new))

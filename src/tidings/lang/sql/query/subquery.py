@@ -308,14 +308,14 @@ class Subqueries:
         types = [*(f.type for f in subquery.tie_fields), *ctx.types(tested, plan.fields, tested[0])]
         items = tuple(Item(f"v{n}", t, a) for n, (t, a) in enumerate(zip(types, arguments, strict=True)))
         values = Project(plan, ctx.alias("around"), items)
-        occurring = Aggregate(values, ctx.alias("occurring"), tuple(map(_kept, values.fields)), ())
+        occurring = Aggregate(values, ctx.alias("occurring"), tuple(map(_as_item, values.fields)), ())
         occurring_values = [f.expression for f in occurring.fields]
         compared = [f.expression for f in inner.fields]
         maybe = subquery.comparison.may_hold(occurring_values[subquery.ties :], compared)
         tied = [_same(o, f.expression) for o, f in zip(occurring_values, subquery.tie_fields, strict=False)]
         meets = conjunction(subquery.comparison.holds(occurring_values[subquery.ties :], compared))
         met = exp.Count(this=exp.Case(ifs=[exp.If(this=meets, true=literal(1))]), big_int=True)
-        keys = tuple(map(_kept, occurring.fields))
+        keys = tuple(map(_as_item, occurring.fields))
         counted = Aggregate(
             Join((occurring, inner), (*tied, *maybe)), ctx.alias("compared"), keys, (Item("n", "bigint", met),)
         )
@@ -385,12 +385,12 @@ def with_domain(
             return node
         items = (Item(c.name, c.type, e) for c, e in zip(node.columns, arguments, strict=False))
         values = Project(plan, ctx.alias("around"), tuple(items))
-        return Aggregate(values, node.alias, tuple(map(_kept, values.fields)), ())
+        return Aggregate(values, node.alias, tuple(map(_as_item, values.fields)), ())
 
     return rebuild(inner, with_values)
 
 
-def _kept(field: Field) -> Item:
+def _as_item(field: Field) -> Item:
     return Item(field.name, field.type, field.expression)
 
 

@@ -71,6 +71,11 @@ class BoundCondition:
     activations: str | None
     """The table of the rule's activations, if it has parameters."""
 
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of the condition's rows."""
+        return tuple(Column(f.name, f.type) for f in self.plan.fields)
+
 
 @dataclass(frozen=True, slots=True)
 class ChangeSource:

@@ -163,8 +163,8 @@ def _create_event(reader: TokenReader) -> CreateEvent:
 
 def _signal(reader: TokenReader) -> Signal:
     at, name = reader.place(), reader.name("an event")
-    stretch = reader.until()
-    query = reader.parsed(stretch, "VALUES or a query") if stretch[0] < stretch[1] else None
+    part = reader.until()
+    query = reader.parsed(part, "VALUES or a query") if part[0] < part[1] else None
     if not isinstance(query, exp.Query | exp.Values):
         raise InvalidSyntax(at, reason="SIGNAL needs VALUES or a query")
     return Signal(name, Insert(name, (), query, reader.text, at))
@@ -179,10 +179,10 @@ def _create_rule(reader: TokenReader, change: ReadChange, replace: bool) -> Crea
     event = read_event(reader) if reader.accept("ON") else None
     reader.expect("WHEN")
     when: When = "gone" if reader.accept("GONE") else "changed" if reader.accept("CHANGED") else "begins"
-    stretch = reader.until("DO")
-    query = reader.parsed(stretch, "a query")
+    part = reader.until("DO")
+    query = reader.parsed(part, "a query")
     if not isinstance(query, exp.Query):
-        raise InvalidSyntax(Place(reader.text, *stretch), reason="a condition is a query")
+        raise InvalidSyntax(Place(reader.text, *part), reason="a condition is a query")
     reader.expect("DO")
     action = read_action(reader, change)
     options = read_options(reader, action) if reader.accept("WITH") else default_options(action)

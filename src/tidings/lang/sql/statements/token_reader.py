@@ -1,7 +1,7 @@
 """A reader of tokens, for statements that SQL parsers do not know.
 
-It walks over the tokens of one statement, cuts out stretches at the outermost level, and hands queries among them to
-the parser.  A stretch is parsed in its place, with everything around it blanked out, so that whatever is found wrong in
+It walks over the tokens of one statement, cuts out parts at the outermost level, and hands queries among them to
+the parser.  A part is parsed in its place, with everything around it blanked out, so that whatever is found wrong in
 it is shown in the user's own text.
 """
 
@@ -40,7 +40,7 @@ UNITS = {
 
 
 def blanked(text: str, start: int, end: int) -> str:
-    """A stretch of a text in its place, the rest of it blank.
+    """A part of a text in its place, the rest of it blank.
 
     >>> blanked("a; b; c", 3, 4)
     '   b'
@@ -49,7 +49,7 @@ def blanked(text: str, start: int, end: int) -> str:
 
 
 def parse_at(text: str, start: int, end: int) -> list[Expression]:
-    """The statements in a stretch of a text; places refer to the whole of it."""
+    """The statements in a part of a text; places refer to the whole of it."""
     try:
         return statements(blanked(text, start, end))
     except InvalidSyntax as error:
@@ -131,7 +131,7 @@ class TokenReader:
         return str(self.tokens[self.at - 1].text)
 
     def until(self, *words: str, before: str = "") -> tuple[int, int]:
-        """The stretch up to a word at this level, or to the end; ``before`` is what must follow the word."""
+        """The part up to a word at this level, or to the end; ``before`` is what must follow the word."""
         depth, first = 0, self.start
         while not self.is_done:
             kind = self.tokens[self.at].token_type
@@ -143,13 +143,13 @@ class TokenReader:
             self.at += 1
         return first, self.tokens[self.at - 1].end + 1 if self.at and self.start > first else first
 
-    # what stretches hold
+    # what parts hold
 
-    def parsed(self, stretch: tuple[int, int], what: str) -> Expression:
-        """The one statement in a stretch."""
-        trees = parse_at(self.text, *stretch)
+    def parsed(self, part: tuple[int, int], what: str) -> Expression:
+        """The one statement in a part of the text."""
+        trees = parse_at(self.text, *part)
         if len(trees) != 1:
-            raise InvalidSyntax(Place(self.text, stretch[0], stretch[1]), reason=f"{what} is expected here")
+            raise InvalidSyntax(Place(self.text, part[0], part[1]), reason=f"{what} is expected here")
         return trees[0]
 
     def expressions(self) -> list[Expression]:

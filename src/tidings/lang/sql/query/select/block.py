@@ -15,7 +15,7 @@ from sqlglot import exp
 from tidings.ir.expression import Expression, Ref, column, conjuncts, equality, ref, substitute
 from tidings.ir.relation import Field, Filter, Item, Join, Project, Relation, Scan, Window
 from tidings.lang.sql.context import Context
-from tidings.lang.sql.query.clock import held_now, reads_clock
+from tidings.lang.sql.query.clock import filtered_now, reads_clock
 from tidings.lang.sql.query.expression import bind_condition, bind_expression
 from tidings.lang.sql.query.floating import in_fixed_order, window_in_fixed_order
 from tidings.lang.sql.query.scope import Outer, Scope
@@ -78,7 +78,7 @@ class SelectBlock:
             self.plan = self.subqueries.filtered(self.plan, condition)
             return
         self.plan, value = self.subqueries.valued(self.plan, condition)
-        self.plan = held_now(self.ctx, self.plan, value) if timed else Filter(self.plan, (value,))
+        self.plan = filtered_now(self.ctx, self.plan, value) if timed else Filter(self.plan, (value,))
 
     def _join_domain(self, outer: Outer, domain: Scan, conditions: list[Expression]) -> list[Expression]:
         """Join the domain, or let own columns stand for it where the conditions set all of it equal to such."""

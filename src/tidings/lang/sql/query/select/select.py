@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from tidings.analysis.cardinality import at_most_one_row
 from tidings.ir.relation import Item, Project, Relation
-from tidings.lang.sql.names import kept_apart
+from tidings.lang.sql.names import distinct_names
 from tidings.lang.sql.query.aggregates import in_canonical_order
 from tidings.lang.sql.query.bound import Bound, distinct_rows
 from tidings.lang.sql.query.expression import for_analysis
@@ -51,7 +51,7 @@ def bind_select(binder: Binder, node: exp.Select, name: str, ctes: Mapping[str, 
         outer.total, outer.defaults = around.total, around.defaults
     block.attach_subqueries()
     block.windows()
-    out = [Item(n, c.type, e) for n, c, e in zip(kept_apart(names), typed, block.outputs, strict=True)]
+    out = [Item(n, c.type, e) for n, c, e in zip(distinct_names(names), typed, block.outputs, strict=True)]
     return _cut_to_limit(block, name, names, out, columns)
 
 

@@ -23,7 +23,7 @@ def postgresql() -> Iterator[str]:
 
 
 def catalog(request: pytest.FixtureRequest, kind: str) -> str | None:
-    return schema(request.getfixturevalue("postgresql"), "beside") if kind == "postgresql" else None
+    return schema(request.getfixturevalue("postgresql"), "during_writes") if kind == "postgresql" else None
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])

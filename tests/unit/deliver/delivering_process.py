@@ -1,8 +1,9 @@
-"""Lives of a process that fires and delivers, each ended at a named point: ``python -m tests.unit.deliver.life``.
+"""A process whose rules fire and whose messages are delivered, killed at a named fault point.
 
-Reads cases from standard input as ``folder catalog receiver secret workers begin fault``, one per line, forks for each,
-and answers with how it ended; ``catalog`` is ``-`` for that in the folder.  A life commits until all rows are there,
-and delivers for a while what its rules have to tell, by a clock of its own.
+Run as ``python -m tests.unit.deliver.delivering_process``.  It reads cases from standard input as ``folder catalog
+receiver secret workers begin fault``, one per line, forks a child for each, and answers with how the child ended;
+``catalog`` is ``-`` for the one in the folder.  A child commits until all rows are there, and delivers for a while what
+its rules send, by a clock of its own.
 """
 
 from __future__ import annotations

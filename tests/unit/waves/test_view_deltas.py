@@ -1,0 +1,69 @@
+"""The deltas of stored views: alone or at once they are the same, and what views share is computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+
+import tidings
+from tests.unit.inside import scheduler_of, stored_view
+from tidings import Database, errors
+from tidings.store.relation.view import StoredView
+from tidings.waves.strategy import Strategy
+from tidings.waves.view_deltas import ViewDeltas
+
+
+@pytest.fixture
+def db() -> Iterator[Database]:
+    with tidings.open(engine="duckdb", clock=tidings.ManualClock(1)) as database:
+        database.sql("""
+            CREATE TABLE t (k INT, x INT);
+            CREATE VIEW positive AS SELECT k, x FROM t WHERE x > 0;
+            CREATE MATERIALIZED VIEW a AS SELECT k FROM positive;
+            CREATE MATERIALIZED VIEW b AS SELECT x, count(*) AS n FROM positive GROUP BY x;
+            CREATE MATERIALIZED VIEW c WITH (refresh = 'incremental strict') AS SELECT max(x) AS m FROM positive;
+            INSERT INTO t VALUES (1, 1), (2, 1), (3, -1);
+        """)
+        yield database
+
+
+def view_deltas(db: Database) -> ViewDeltas:
+    return scheduler_of(db).upkeep.view_deltas
+
+
+def views(db: Database) -> list[StoredView]:
+    return [stored_view(db, name) for name in "abc"]
+
+
+def shown(deltas: dict[str, pa.Table]) -> dict[str, list[str]]:
+    return {name: sorted(map(str, rows.to_pylist())) for name, rows in deltas.items()}
+
+
+def test_at_once_as_alone(db: Database) -> None:
+    at_once = view_deltas(db).of_views(views(db), db.time)
+    alone = {view.name: view_deltas(db).of_view(view, db.time) for view in views(db)}
+    assert {name: shown(d) for name, d in at_once.items()} == {name: shown(d) for name, d in alone.items()}
+    assert at_once["a"]["a"].num_rows == 2
+    assert at_once["b"].keys() == {"b", "b#groups1"}
+
+
+def test_what_views_share_is_computed_once(db: Database) -> None:
+    view_deltas(db).of_views(views(db), db.time)
+    names = [wave.view for wave in db.waves()]
+    assert names.count("positive") == 1
+    assert names[0] == "positive"
+
+
+def test_the_groupings_of_a_recomputed_view_are_recomputed(db: Database) -> None:
+    merged = view_deltas(db).of_view(stored_view(db, "b"), db.time)
+    scheduler_of(db).planner.only = Strategy.RECOMPUTE
+    assert shown(view_deltas(db).of_view(stored_view(db, "b"), db.time)) == shown(merged)
+
+
+def test_a_strict_view_is_not_recomputed(db: Database) -> None:
+    scheduler_of(db).planner.only = Strategy.RECOMPUTE
+    assert view_deltas(db).of_views(views(db), db.time).keys() == {"a", "b"}
+    with pytest.raises(errors.RecomputeRefused):
+        view_deltas(db).of_view(stored_view(db, "c"), db.time)
