@@ -30,7 +30,7 @@ class Subscriptions:
         """A subscription to a table, view or query, from a position on; with a name it keeps its position."""
         self.reload()
         self.plans.plan(text)
-        self.answers.timeline.followed = True
+        self.answers.timeline.has_subscribers = True
         storage = self.answers.scheduler.storage
         position, save = since, None
         if name is not None:

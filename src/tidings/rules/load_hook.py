@@ -148,7 +148,7 @@ class RuleLoadHook:
         """Record what rules do with what was loaded."""
         self._batch.write(connection)
         if self._to_restart:
-            stored_instances.unfollow(connection, self._to_restart, forget=False)
+            stored_instances.untrack(connection, self._to_restart, forget=False)
 
     def act(self) -> None:
         """Run the actions that would have run in the transaction."""

@@ -31,7 +31,7 @@ class Timeline:
     """That of the one before."""
     told: int = 0
     """The last instant of which something was said."""
-    followed: bool = False
+    has_subscribers: bool = False
     """Whether somebody has asked to be told of changes, and may hold a position in them."""
 
     def begin(self) -> None:

@@ -57,7 +57,7 @@ class Loader:
         rows = _as_declared(target, data)
         definitions = storage.relations.definitions()
         readers = [v for v in storage.relations.stored() if target.name in influents(v.plan, definitions)]
-        has_readers = timeline.time or timeline.followed
+        has_readers = timeline.time or timeline.has_subscribers
         if hook is not None:
             hook.before(target)
 

@@ -24,9 +24,9 @@ def test_what_cannot_be_bound_is_refused_at_once(db: Database) -> None:
 
 def test_the_timeline_knows_that_there_are_readers(db: Database) -> None:
     timeline = subscriptions(db).answers.timeline
-    assert not timeline.followed
+    assert not timeline.has_subscribers
     subscribed(db)
-    assert timeline.followed
+    assert timeline.has_subscribers
 
 
 def test_without_a_name_nothing_is_saved(db: Database) -> None:

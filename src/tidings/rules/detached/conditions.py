@@ -93,8 +93,8 @@ class DetachedConditions:
             batch.write(connection)
             move(connection, rule.id, until)
             if tracked is not None:
-                instances.keep(connection, rule.id, tracked.instances)
-                instances.follow(connection, rule.id)
+                instances.record(connection, rule.id, tracked.instances)
+                instances.track(connection, rule.id)
         if batch.firings:
             context.wake_deliveries()
         context.registry.move_cursor(rule, until)

@@ -76,11 +76,11 @@ class InstanceTracker:
         """Track the instances of a rule from its cursor up to an instant."""
         changes = self._changes(rule, rule.cursor, until)
         with self.storage.rule_tables.reading() as connection:
-            is_tracked = instances.is_followed(connection, rule.id)
+            is_tracked = instances.is_tracked(connection, rule.id)
             if is_tracked:
-                stored = instances.concerned(connection, rule.id, (c.key for c in changes), until)
+                stored = instances.affected(connection, rule.id, (c.key for c in changes), until)
             else:
-                stored = instances.every(connection, rule.id)
+                stored = instances.all_of(connection, rule.id)
         known, outdated = _without_outdated(rule, stored)
         updates = outdated if is_tracked else outdated | self._all_instances(rule, known)
         present = known if is_tracked else [instance for instance in updates.values() if instance is not None]

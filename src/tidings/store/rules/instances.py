@@ -1,6 +1,6 @@
 """Instances of rules as the catalog holds them: which ones there are, how each stands, and when it is due.
 
-Only rules with a life of their own have any (see :mod:`tidings.rules.instance.lifecycle`).  Instances are looked up
+Only rules that track instances have any (see :mod:`tidings.rules.instance.lifecycle`).  Instances are looked up
 by a digest of their key, and by when they are due, so judging a rule reads those that something happens to and no
 others.
 """
@@ -58,61 +58,61 @@ def digest(key: object) -> str:
     return sha256(repr(key).encode()).hexdigest()[:32]
 
 
-def is_followed(connection: Connection, rule: int) -> bool:
-    """Whether the instances of a rule are known."""
-    wanted = select(schema.followed).where(schema.followed.c.rule == rule)
-    return connection.execute(wanted).first() is not None
+def is_tracked(connection: Connection, rule: int) -> bool:
+    """Whether the instances of a rule are tracked: those that held when tracking began are recorded too."""
+    tracked = select(schema.followed).where(schema.followed.c.rule == rule)
+    return connection.execute(tracked).first() is not None
 
 
-def follow(connection: Connection, rule: int) -> None:
-    """Note that the instances of a rule are known, in somebody's transaction."""
-    if not is_followed(connection, rule):
+def track(connection: Connection, rule: int) -> None:
+    """Note that the instances of a rule are tracked from now on, in the caller's transaction."""
+    if not is_tracked(connection, rule):
         connection.execute(insert(schema.followed).values(rule=rule))
 
 
-def unfollow(connection: Connection, rules: Sequence[int], *, forget: bool = True) -> None:
-    """Note that the instances of rules are not known any more; they are forgotten, or looked at again later."""
+def untrack(connection: Connection, rules: Sequence[int], *, forget: bool = True) -> None:
+    """Note that the instances of rules are not tracked any more; they are forgotten, unless tracking goes on later."""
     connection.execute(delete(schema.followed).where(schema.followed.c.rule.in_(rules)))
     if forget:
         connection.execute(delete(_IN).where(_IN.c.rule.in_(rules)))
 
 
-def every(connection: Connection, rule: int) -> list[Instance]:
+def all_of(connection: Connection, rule: int) -> list[Instance]:
     """All instances of a rule."""
     return [_instance(r) for r in connection.execute(select(_IN).where(_IN.c.rule == rule)).all()]
 
 
-def concerned(connection: Connection, rule: int, keys: Iterable[str], until: int) -> list[Instance]:
+def affected(connection: Connection, rule: int, keys: Iterable[str], until: int) -> list[Instance]:
     """The instances of some keys, and those that are due up to an instant."""
-    wanted, listed = select(_IN).where(_IN.c.rule == rule), sorted(set(keys))
-    found = {r.key: r for r in connection.execute(wanted.where(_IN.c.due <= until)).all()}
+    query, listed = select(_IN).where(_IN.c.rule == rule), sorted(set(keys))
+    rows = {r.key: r for r in connection.execute(query.where(_IN.c.due <= until)).all()}
     for first in range(0, len(listed), _AT_ONCE):
-        some = connection.execute(wanted.where(_IN.c.key.in_(listed[first : first + _AT_ONCE]))).all()
-        found |= {r.key: r for r in some}
-    return [_instance(r) for r in found.values()]
+        by_key = connection.execute(query.where(_IN.c.key.in_(listed[first : first + _AT_ONCE]))).all()
+        rows |= {r.key: r for r in by_key}
+    return [_instance(r) for r in rows.values()]
 
 
-def keep(connection: Connection, rule: int, became: dict[str, Instance | None]) -> None:
-    """Record what became of instances, in somebody's transaction; None is for those that are over."""
-    keys = list(became)
+def record(connection: Connection, rule: int, changed: dict[str, Instance | None]) -> None:
+    """Record how instances stand now, in the caller's transaction; None is for those that are over."""
+    keys = list(changed)
     for first in range(0, len(keys), _AT_ONCE):
         these = _IN.c.key.in_(keys[first : first + _AT_ONCE])
         connection.execute(delete(_IN).where(_IN.c.rule == rule, these))
     rows = [
         {
             "rule": rule,
-            "key": one.key,
-            "phase": one.phase,
-            "rows": one.count,
-            "began": one.began,
-            "ended": one.ended,
-            "due": one.due,
-            "quiet": int(one.quiet),
-            "muted": int(one.muted),
-            "inline": pack(one.row),
+            "key": instance.key,
+            "phase": instance.phase,
+            "rows": instance.count,
+            "began": instance.began,
+            "ended": instance.ended,
+            "due": instance.due,
+            "quiet": int(instance.quiet),
+            "muted": int(instance.muted),
+            "inline": pack(instance.row),
         }
-        for one in became.values()
-        if one is not None
+        for instance in changed.values()
+        if instance is not None
     ]
     if rows:
         connection.execute(insert(_IN), rows)
@@ -120,5 +120,13 @@ def keep(connection: Connection, rule: int, became: dict[str, Instance | None]) 
 
 def _instance(r: Row[tuple[object, ...]]) -> Instance:
     return Instance(
-        *(r.key, r.phase, r.rows, unpack(r.inline), r.began, r.ended, r.due), quiet=bool(r.quiet), muted=bool(r.muted)
+        key=r.key,
+        phase=r.phase,
+        count=r.rows,
+        row=unpack(r.inline),
+        began=r.began,
+        ended=r.ended,
+        due=r.due,
+        quiet=bool(r.quiet),
+        muted=bool(r.muted),
     )

@@ -4,7 +4,7 @@ A firing of a rule that gathers leaves its rows here, by group.  A group's messa
 and not too soon after its last message.  When it is due, it takes what was gathered up to that instant, and no more: so
 what is in which message does not depend on when somebody looks.
 
-All of it is done in somebody's transaction: rows leave this table in the one that puts the message into the outbox.
+All of it is done in the caller's transaction: rows leave this table in the one that puts the message into the outbox.
 """
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ def _tell(connection: Connection, rule: str, key: str, until: int, pace: Pace, c
         numbers = [g.firing for g in told]
         connection.execute(delete(_GD).where(_GD.c.rule == rule, _GD.c.key == key, _GD.c.firing.in_(numbers)))
         _settle(connection, numbers, group.due)
-        following = _next(rest[0], group.due, pace) if rest else None
-        connection.execute(update(_GG).where(this).values(due=following, sent=group.due))
+        next_due = _next(rest[0], group.due, pace) if rest else None
+        connection.execute(update(_GG).where(this).values(due=next_due, sent=group.due))
         point(TOLD)
         sent += 1
 
@@ -116,7 +116,7 @@ def _settle(connection: Connection, firings: Sequence[int], at: int) -> None:
 
 
 def drop(connection: Connection, rule: str) -> None:
-    """Forget what a rule has gathered, in somebody's transaction."""
+    """Forget what a rule has gathered, in the caller's transaction."""
     for table in (_GD, _GG):
         connection.execute(delete(table).where(func.lower(table.c.rule) == rule.lower()))
 

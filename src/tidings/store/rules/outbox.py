@@ -63,7 +63,7 @@ ADDED, CLAIMED, ACKNOWLEDGED, RECORDED = "outbox.added", "outbox.claimed", "outb
 
 
 def add(connection: Connection, messages: Sequence[Message]) -> None:
-    """Add messages in somebody's transaction; they are due at once, unless their target is disabled."""
+    """Add messages in the caller's transaction; they are due at once, unless their target is disabled."""
     if not messages:
         return
     off = schema.endpoint.c.disabled.is_not(None)
@@ -98,7 +98,7 @@ def postpone(connection: Connection, message: Message, due: int | None, error: s
 
 
 def acknowledge(connection: Connection, now: int, verdicts: Sequence[Verdict]) -> None:
-    """Record what came of attempts in somebody's transaction."""
+    """Record what came of attempts in the caller's transaction."""
     for verdict in verdicts:
         _record(connection, now, verdict)
     point(ACKNOWLEDGED)

@@ -79,7 +79,7 @@ class RuleStore:
         values |= {"created": rule.created, "until": rule.until, "error": None}
         with self.storage.rule_tables.writing() as connection:
             connection.execute(delete(schema.rule).where(schema.rule.c.id == rule.id))
-            instances.unfollow(connection, [rule.id])
+            instances.untrack(connection, [rule.id])
             connection.execute(insert(schema.rule).values(id=rule.id, **values))
 
     def drop(self, id: int) -> None:
@@ -87,7 +87,7 @@ class RuleStore:
         name = select(schema.rule.c.name).where(schema.rule.c.id == id).scalar_subquery()
         waiting = (schema.firing.c.rule == name) & schema.firing.c.state.in_(("waiting", "retrying", "gathered"))
         with self.storage.rule_tables.writing() as connection:
-            instances.unfollow(connection, [id])
+            instances.untrack(connection, [id])
             gathering.drop(connection, connection.execute(select(name)).scalar_one())
             connection.execute(delete(schema.silence).where(schema.silence.c.rule == name))
             gone = {"state": "failed", "error": "the rule was dropped"}
@@ -105,7 +105,7 @@ class RuleStore:
         with self.storage.rule_tables.writing() as connection:
             connection.execute(update(schema.rule).where(schema.rule.c.id.in_(ids)).values(**values))
             if on:
-                instances.unfollow(connection, ids, forget=False)
+                instances.untrack(connection, ids, forget=False)
 
     def fail(self, id: int, error: str | None) -> None:
         """Note what is wrong with a rule, or that nothing is."""
@@ -197,7 +197,7 @@ def _firing(r: Row[Any]) -> Firing:
 
 
 def record(connection: Connection, firings: Sequence[Firing]) -> None:
-    """Record firings in somebody's transaction."""
+    """Record firings in the caller's transaction."""
     rows = [
         {
             "id": f.id,
@@ -219,7 +219,7 @@ def record(connection: Connection, firings: Sequence[Firing]) -> None:
 
 
 def settle(connection: Connection, id: int, state: FiringState, at: int, error: str | None = None) -> None:
-    """Note what became of a firing, in somebody's transaction."""
+    """Note what became of a firing, in the caller's transaction."""
     finished = None if state in ("waiting", "retrying") else at
     values = {"state": state, "finished": finished, "error": error}
     connection.execute(update(schema.firing).where(schema.firing.c.id == id).values(**values))
@@ -227,5 +227,5 @@ def settle(connection: Connection, id: int, state: FiringState, at: int, error: 
 
 
 def move(connection: Connection, id: int, until: int) -> None:
-    """Note how far a rule has come, in somebody's transaction."""
+    """Note how far a rule has come, in the caller's transaction."""
     connection.execute(update(schema.rule).where(schema.rule.c.id == id).values(until=until, error=None))

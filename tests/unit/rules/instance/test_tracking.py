@@ -22,7 +22,7 @@ def tracker(db: Database) -> InstanceTracker:
 
 def stored(db: Database) -> list[Instance]:
     with db._parts.storage.rule_tables.reading() as connection:
-        return instances.every(connection, 1)
+        return instances.all_of(connection, 1)
 
 
 def test_only_what_something_happens_to_is_recorded(db: Database, clock: ManualClock, tracker: InstanceTracker) -> None:
