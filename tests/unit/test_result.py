@@ -97,3 +97,32 @@ def test_show_of_a_delta(capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().out
     assert "1970-01-01 00:00:01" in shown
     assert "-1" in shown
+
+
+def test_results_print_count_and_iterate() -> None:
+    result = Result(pa.table({"a": list(range(7)), "b": ["<x>", None, *"cdefg"]}))
+    assert repr(result).splitlines()[:3] == ["<Result: 7 rows of a, b>", "  0, <x>", "  1, NULL"]
+    assert repr(result).splitlines()[-1] == "  …"
+    assert (len(result), [row["a"] for row in result]) == (7, list(range(7)))
+    html = result._repr_html_()
+    assert "<th>a</th>" in html
+    assert "&lt;x&gt;" in html
+    assert repr(Result(pa.table({"a": [1]}))) == "<Result: 1 row of a>\n  1"
+
+
+def test_deltas_print_count_and_iterate() -> None:
+    assert repr(HISTORY).startswith("<Delta: 5 changes of k, v>\n  1970-01-01 00:00:00.000010, +1, 1, [1]")
+    assert list(HISTORY) == HISTORY.rows()
+    assert "<td>+2</td>" in HISTORY._repr_html_()
+
+
+def test_arrow_streams() -> None:
+    assert pa.table(HISTORY) == HISTORY.to_arrow()  # by __arrow_c_stream__
+    assert HISTORY.to_polars().shape == (5, 4)
+    assert list(HISTORY.to_pandas().columns) == ["k", "v", "__t", "__w"]
+
+
+def test_a_notebook_shows_some_rows_and_says_how_many_more() -> None:
+    html = Result(pa.table({"a": list(range(25))}))._repr_html_()
+    assert html.count("<tr>") == 21
+    assert "… 5 more" in html

@@ -47,18 +47,6 @@ class DeliverySettings:
     """How many seconds a webhook may take."""
     workers: int = 4
 
-    def channels(self, notify: Notify) -> dict[str, Channel]:
-        """The channels there are settings for."""
-        channels: dict[str, Channel] = {"notify": notify}
-        if self.secrets or self.secrets_of:
-            allow = [ip_network(text) for text in self.allow]
-            channels["webhook"] = Webhook(self.secrets, self.secrets_of, allow, self.timeout)
-        if self.files is not None:
-            channels["file"] = FileChannel(Path(self.files))
-        if self.mail is not None:
-            channels["mail"] = MailChannel(self.mail)
-        return channels
-
 
 COLUMNS = tuple(
     Column(*part.split())
@@ -87,7 +75,7 @@ class Deliveries:
         self._clock = clock or SystemClock()
         self._notify = Notify()
         self.outbox = Outbox(catalog)
-        channels = settings.channels(self._notify)
+        channels = _channels(settings, self._notify)
         self.deliverer = Deliverer(self.outbox, channels, self._clock, settings.policy, workers=settings.workers)
         self._thread = DeliveryThread(self.deliverer, wakeup=wakeup or Event())
 
@@ -151,6 +139,19 @@ class Deliveries:
     def disable(self, channel: str, target: str, reason: str = "by hand") -> None:
         """Let a target have nothing any more until it is enabled."""
         self.outbox.disable(self._clock.now(), channel, target, reason)
+
+
+def _channels(settings: DeliverySettings, notify: Notify) -> dict[str, Channel]:
+    """The channels there are settings for."""
+    channels: dict[str, Channel] = {"notify": notify}
+    if settings.secrets or settings.secrets_of:
+        allow = [ip_network(text) for text in settings.allow]
+        channels["webhook"] = Webhook(settings.secrets, settings.secrets_of, allow, settings.timeout)
+    if settings.files is not None:
+        channels["file"] = FileChannel(Path(settings.files))
+    if settings.mail is not None:
+        channels["mail"] = MailChannel(settings.mail)
+    return channels
 
 
 def rows(outbox: Outbox) -> list[tuple[Any, ...]]:

@@ -1,6 +1,6 @@
 """Changes of rows that are named by their primary key.
 
-The rows are found in this process (:mod:`tidings.store.key_lookup`), with what the transaction has done so far.
+The rows are looked up in this process (:mod:`tidings.store.key_lookup`), with what the transaction has done so far.
 """
 
 from __future__ import annotations
@@ -21,91 +21,112 @@ from tidings.write.workspace import Workspace
 
 
 def delete(workspace: Workspace, table: Table, data: Any) -> None:
-    """Take rows out: those given whole as they are, the others by their key."""
+    """Remove rows: those given whole as they are, the others by their key."""
     workspace.add(table, to_delete(workspace, table, data), -1)
 
 
 def to_delete(workspace: Workspace, table: Table, data: Any) -> pa.Table:
     """The rows that are named whole or by their key."""
-    groups = [_Group(table.columns, given(table.name, table.columns, data))]
+    groups = [_RecordGroup(table.columns, given(table.name, table.columns, data))]
     if table.constraints.key:
         groups = _grouped(table, groups[0].records, tuples_may_be_keys=True)
-    read = [(g, read_rows(table.name, g.columns, g.records)) for g in groups]
-    partial = [(g, rows) for g, rows in read if g.columns != table.columns]
-    held = _HeldRows(workspace, table, [key for _, rows in partial for key in _keys(table, rows)])
-    found = [rows for g, rows in read if g.columns == table.columns]
-    found += [table_of(table.columns, held.agreeing(g.columns, rows)) for g, rows in partial]
-    return pa.concat_tables([table.schema.empty_table(), *found])
+    typed = [(group.columns, read_rows(table.name, group.columns, group.records)) for group in groups]
+    whole = [rows for columns, rows in typed if columns == table.columns]
+    partial = [(columns, rows) for columns, rows in typed if columns != table.columns]
+    current = _CurrentRows(workspace, table, [key for _, rows in partial for key in _keys(table, rows)])
+    completed = [table_of(table.columns, current.take(columns, rows)) for columns, rows in partial]
+    return pa.concat_tables([table.schema.empty_table(), *whole, *completed])
 
 
 def update(workspace: Workspace, table: Table, data: Any) -> None:
-    """Give rows other values in the columns that are given beside their key; later ones build on earlier ones."""
+    """Give rows new values in the columns that stand with their key; later updates build on earlier ones."""
     if not table.constraints.key:
         raise KeyNeeded(table=table.name)
-    names = [c.name for c in table.columns]
-    steps: list[tuple[int, Row, tuple[Column, ...], Row]] = []
-    for group in _grouped(table, given(table.name, table.columns, data)):
-        rows = read_rows(table.name, group.columns, group.records)
-        parts = zip(group.numbers or range(rows.num_rows), _keys(table, rows), values(rows), strict=True)
-        steps += [(number, key, group.columns, record) for number, key, record in parts]
-    held = _HeldRows(workspace, table, [key for _, key, _, _ in steps])
-    came, went = [], []
-    for _, key, columns, record in sorted(steps, key=lambda step: step[0]):
-        old = held.one(key, dict(zip(table.constraints.key, key, strict=True)))
-        new = list(old)
-        for column, value in zip(columns, record, strict=True):
-            new[names.index(column.name)] = value
-        held.rows[key] = [tuple(new)]
-        went.append(old)
-        came.append(tuple(new))
-    workspace.add(table, table_of(table.columns, went), -1)
-    workspace.add(table, table_of(table.columns, came), 1)
+    updates = sorted(_updates(table, data), key=lambda update: update.number)
+    current = _CurrentRows(workspace, table, [update.key for update in updates])
+    old_rows, new_rows = [], []
+    for update in updates:
+        old = current.row(update.key, dict(zip(table.constraints.key, update.key, strict=True)))
+        new = update.applied_to(old, table)
+        current.rows[update.key] = [new]
+        old_rows.append(old)
+        new_rows.append(new)
+    workspace.add(table, table_of(table.columns, old_rows), -1)
+    workspace.add(table, table_of(table.columns, new_rows), 1)
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
-    """Rows that have the same columns, and their places among those given."""
+class _RowUpdate:
+    """New values for one row."""
+
+    number: int
+    """Its place among those given."""
+    key: Row
+    columns: tuple[Column, ...]
+    values: Row
+
+    def applied_to(self, row: Row, table: Table) -> Row:
+        names = [c.name for c in table.columns]
+        new = list(row)
+        for column, value in zip(self.columns, self.values, strict=True):
+            new[names.index(column.name)] = value
+        return tuple(new)
+
+
+def _updates(table: Table, data: Any) -> Iterator[_RowUpdate]:
+    for group in _grouped(table, given(table.name, table.columns, data)):
+        rows = read_rows(table.name, group.columns, group.records)
+        numbers = group.numbers or range(rows.num_rows)
+        for number, key, record in zip(numbers, _keys(table, rows), values(rows), strict=True):
+            yield _RowUpdate(number, key, group.columns, record)
+
+
+@dataclass(frozen=True, slots=True)
+class _RecordGroup:
+    """Records that have the same columns, and their places among those given."""
 
     columns: tuple[Column, ...]
     records: Any
     numbers: list[int] = field(default_factory=list)
 
 
-class _HeldRows:
+class _CurrentRows:
     """The rows with some keys, as they stand in a transaction."""
 
     def __init__(self, workspace: Workspace, table: Table, keys: list[Row]) -> None:
         self.table = table
-        self.rows = workspace.parts.enforcer.finder.by_key(table, list(dict.fromkeys(keys)), workspace.pending(table))
+        lookup = workspace.parts.enforcer.finder
+        self.rows = lookup.by_key(table, list(dict.fromkeys(keys)), workspace.pending(table))
 
-    def one(self, key: Row, shown: Mapping[str, Any]) -> Row:
-        found = self.rows.get(key)
-        if not found:
+    def row(self, key: Row, shown: Mapping[str, Any]) -> Row:
+        """The row with a key; a refusal that shows what was asked for if there is none."""
+        rows = self.rows.get(key)
+        if not rows:
             raise MissingRow(table=self.table.name, row=dict(shown))
-        return found[0]
+        return rows[0]
 
-    def agreeing(self, columns: tuple[Column, ...], wanted: pa.Table) -> Iterator[Row]:
-        """The rows that have what is given of them, each taken out of those that are held."""
+    def take(self, columns: tuple[Column, ...], partial_rows: pa.Table) -> Iterator[Row]:
+        """The rows that agree with what is given of them; each is taken once."""
         places = [[c.name for c in self.table.columns].index(c.name) for c in columns]
-        for record, key in zip(wanted.to_pylist(), _keys(self.table, wanted), strict=True):
-            old = self.one(key, record)
-            if any(hashable(old[p]) != hashable(value) for p, value in zip(places, record.values(), strict=True)):
+        for record, key in zip(partial_rows.to_pylist(), _keys(self.table, partial_rows), strict=True):
+            row = self.row(key, record)
+            if any(hashable(row[p]) != hashable(value) for p, value in zip(places, record.values(), strict=True)):
                 raise MissingRow(table=self.table.name, row=record)
             self.rows[key] = self.rows[key][1:]
-            yield old
+            yield row
 
 
 def _keys(table: Table, rows: pa.Table) -> list[Row]:
     return row_keys(rows.select(list(table.constraints.key)))
 
 
-def _grouped(table: Table, data: pa.Table | list[Any], *, tuples_may_be_keys: bool = False) -> list[_Group]:
+def _grouped(table: Table, data: pa.Table | list[Any], *, tuples_may_be_keys: bool = False) -> list[_RecordGroup]:
     """Rows by the columns they have, which include the key."""
     by_name = {c.name: c for c in table.columns}
     key = tuple(by_name[k] for k in table.constraints.key)
     if isinstance(data, pa.Table):
-        return [_Group(_columns(table, data.column_names, 1), data)]
-    groups: dict[tuple[Column, ...], _Group] = {}
+        return [_RecordGroup(_columns(table, data.column_names, 1), data)]
+    groups: dict[tuple[Column, ...], _RecordGroup] = {}
     for number, record in enumerate(data, 1):
         if isinstance(record, Mapping):
             columns = _columns(table, [str(name) for name in record], number)
@@ -113,7 +134,7 @@ def _grouped(table: Table, data: pa.Table | list[Any], *, tuples_may_be_keys: bo
             columns = key
         else:
             columns = table.columns
-        group = groups.setdefault(columns, _Group(columns, []))
+        group = groups.setdefault(columns, _RecordGroup(columns, []))
         group.records.append(record)
         group.numbers.append(number)
     return list(groups.values())
@@ -121,9 +142,9 @@ def _grouped(table: Table, data: pa.Table | list[Any], *, tuples_may_be_keys: bo
 
 def _columns(table: Table, names: list[str], number: int) -> tuple[Column, ...]:
     """The columns of a table that are given; names it does not have are refused when the rows are read."""
-    have = {n.lower() for n in names}
-    missing = next((k for k in table.constraints.key if k.lower() not in have), None)
+    given_names = {n.lower() for n in names}
+    missing = next((k for k in table.constraints.key if k.lower() not in given_names), None)
     if missing is not None:
         raise InvalidRow(row=number, table=table.name, reason=f"it has no value for {missing}, a column of the key")
     known = {c.name.lower() for c in table.columns}
-    return table.columns if have - known else tuple(c for c in table.columns if c.name.lower() in have)
+    return table.columns if given_names - known else tuple(c for c in table.columns if c.name.lower() in given_names)

@@ -34,58 +34,55 @@ KEYS = 10_000
 """Up to this many keys of the source are looked up."""
 
 
-def run(context: StatementContext, read: Merge) -> None:
+def run(context: StatementContext, statement: Merge) -> None:
     """Do what the clauses say, each row by the first one that holds."""
-    target, source, on = (
-        context.source(read.alias),
-        at_instant(read.source, context.now),
-        at_instant(read.on, context.now),
-    )
-    held = _held(context, read, on)
-    went, came = [], []
+    target = context.source(statement.alias)
+    source, on = at_instant(statement.source, context.now), at_instant(statement.on, context.now)
+    known_rows = _known_rows(context, statement, on)
+    old_rows, new_rows = [], []
     for kind in ("matched", "unmatched by source", "unmatched"):
-        clauses = [c for c in read.clauses if c.when == kind]
+        clauses = [c for c in statement.clauses if c.when == kind]
         if not clauses:
             continue
         left, right = (source, target) if kind == "unmatched" else (target, source)
         rows = exp.select().from_(left.copy())
         query = rows.join(right.copy(), on=on.copy(), join_type="" if kind == "matched" else "left anti")
-        found = _Found(context, read, clauses, query, held)
+        clause_rows = _ClauseRows(context, statement, clauses, query, known_rows)
         if kind == "matched":
-            found.check_matched_once(rows.join(right.copy(), on=on.copy(), join_type="left semi"))
-        went += found.went()
-        came += found.came()
-    for rows in went:
+            clause_rows.check_matched_once(rows.join(right.copy(), on=on.copy(), join_type="left semi"))
+        old_rows += clause_rows.old_rows()
+        new_rows += clause_rows.new_rows()
+    for rows in old_rows:
         context.workspace.add(context.table, rows, -1)
-    for rows in came:
+    for rows in new_rows:
         context.workspace.add(context.table, rows, 1)
 
 
-def _held(context: StatementContext, read: Merge, on: Expression) -> pa.Table | None:
+def _known_rows(context: StatementContext, statement: Merge, on: Expression) -> pa.Table | None:
     """The rows of the table that rows of the source may match; None where only the engine can tell."""
     table, workspace = context.table, context.workspace
-    paired = _paired(read, on)
+    paired = _paired(statement, on)
     columns = [c for k in table.constraints.key for c in table.columns if c.name == k]
     if not columns or any(c.name.lower() not in paired for c in columns):
         return None
-    if any(clause.when == "unmatched by source" for clause in read.clauses):
+    if any(clause.when == "unmatched by source" for clause in statement.clauses):
         return None
     query = (
         exp.select(*named([paired[c.name.lower()] for c in columns]))
-        .from_(at_instant(read.source, context.now))
+        .from_(at_instant(statement.source, context.now))
         .distinct()
     )
-    plan = workspace.parts.plans.bind(query, context.change.text)
-    given = [Column(c.name, f.type) for c, f in zip(columns, plan.fields, strict=True)]
-    alike = all(types.comparable_as_keys(g.type, c.type) for g, c in zip(given, columns, strict=True))
+    plan = workspace.parts.plans.bind(query, context.statement.text)
+    source_columns = [Column(c.name, f.type) for c, f in zip(columns, plan.fields, strict=True)]
+    alike = all(types.comparable_as_keys(g.type, c.type) for g, c in zip(source_columns, columns, strict=True))
     if not alike or table.name in influents(plan, workspace.parts.relations.definitions()):
         return None
-    keys = row_keys(context.answer_plan(plan, given))
+    keys = row_keys(context.answer_plan(plan, source_columns))
     if len(keys) > KEYS:
         return None
-    wanted = [key for key in keys if all(_may_be(v, c.type) for v, c in zip(key, columns, strict=True))]
-    found = workspace.parts.enforcer.finder.by_key(table, wanted, workspace.pending(table)) if wanted else {}
-    return table_of(table.columns, [row for rows in found.values() for row in rows])
+    possible = [key for key in keys if all(_may_be(v, c.type) for v, c in zip(key, columns, strict=True))]
+    by_key = workspace.parts.enforcer.finder.by_key(table, possible, workspace.pending(table)) if possible else {}
+    return table_of(table.columns, [row for rows in by_key.values() for row in rows])
 
 
 def _may_be(value: Any, type: str) -> bool:
@@ -96,40 +93,45 @@ def _may_be(value: Any, type: str) -> bool:
     return bool(-half <= value < half)
 
 
-def _paired(read: Merge, on: Expression) -> dict[str, Expression]:
+def _paired(statement: Merge, on: Expression) -> dict[str, Expression]:
     """Columns of the source by the columns of the table, in small letters, that they must equal."""
-    own, other = read.alias.lower(), read.source.alias_or_name.lower()
-    found: dict[str, Expression] = {}
+    target, source = statement.alias.lower(), statement.source.alias_or_name.lower()
+    source_columns: dict[str, Expression] = {}
     for part in conjuncts(on):
         equal = part.unnest()
         if not isinstance(equal, exp.EQ):
             continue
-        for one, two in ((equal.left, equal.right), (equal.right, equal.left)):
-            if not isinstance(one, exp.Column) or not isinstance(two, exp.Column) or own == other:
+        for left, right in ((equal.left, equal.right), (equal.right, equal.left)):
+            if not isinstance(left, exp.Column) or not isinstance(right, exp.Column) or target == source:
                 continue
-            if (one.table.lower(), two.table.lower()) == (own, other):
-                found.setdefault(one.name.lower(), two)
-    return found
+            if (left.table.lower(), right.table.lower()) == (target, source):
+                source_columns.setdefault(left.name.lower(), right)
+    return source_columns
 
 
-class _Found:
-    """What some clauses of one kind find, and what they make of it."""
+class _ClauseRows:
+    """The rows that the clauses of one kind apply to, and what they make of them."""
 
     def __init__(
-        self, context: StatementContext, read: Merge, clauses: list[Clause], query: exp.Select, held: pa.Table | None
+        self,
+        context: StatementContext,
+        statement: Merge,
+        clauses: list[Clause],
+        query: exp.Select,
+        known_rows: pa.Table | None,
     ) -> None:
         inserts = clauses[0].when == "unmatched"
         self.context = context
-        self.alias = read.alias
+        self.alias = statement.alias
         self.clauses = clauses
-        self.held = held
-        self.settings = [self._settings(read, c) for c in clauses]
-        own = [] if inserts else context.own(read.alias)
+        self.known_rows = known_rows
+        self.settings = [self._settings(statement, c) for c in clauses]
+        target_columns = [] if inserts else context.column_nodes(statement.alias)
         conditions = [at_instant(c.condition, context.now) if c.condition is not None else exp.true() for c in clauses]
         number = exp.Case()
         for n, condition in enumerate(conditions):
             number = number.when(condition.copy(), exp.Literal.number(n))
-        items: list[Expression] = [*own, number]
+        items: list[Expression] = [*target_columns, number]
         columns = [*([] if inserts else context.table.columns), Column("number", "int")]
         for n, settings in enumerate(self.settings):
             for column, value in settings:
@@ -138,15 +140,15 @@ class _Found:
                     chosen = chosen.when(earlier.copy(), exp.Null())
                 items.append(chosen.when(conditions[n].copy(), value.copy()))
                 columns.append(column)
-        self.width = len(own)
-        self.rows = context.answer(query.select(*named(items)), columns, held)
+        self.width = len(target_columns)
+        self.rows = context.answer(query.select(*named(items)), columns, known_rows)
         number_column = self.rows.column(self.width)
         self.rows = self.rows.filter(pc.is_valid(number_column))
 
-    def _settings(self, read: Merge, clause: Clause) -> list[tuple[Column, Expression]]:
+    def _settings(self, statement: Merge, clause: Clause) -> list[tuple[Column, Expression]]:
         if not clause.every:
-            return self.context.settings(clause.settings, read.alias)
-        alias = read.source.alias_or_name
+            return self.context.settings(clause.settings, statement.alias)
+        alias = statement.source.alias_or_name
         values = [exp.column(exp.to_identifier(c.name, quoted=True), table=alias) for c in self.context.table.columns]
         return list(zip(self.context.table.columns, values, strict=True))
 
@@ -157,32 +159,32 @@ class _Found:
         if max(acted.values(), default=0) <= 1:
             return
         table = self.context.table
-        own = query.select(*named(self.context.own(self.alias)))
-        there = self.context.answer(own, list(table.columns), self.held)
-        held = Counter(row_keys(self.context.rows(there)))
+        target_rows = query.select(*named(self.context.column_nodes(self.alias)))
+        matched = self.context.answer(target_rows, list(table.columns), self.known_rows)
+        matches = Counter(row_keys(self.context.rows(matched)))
         for n, row in enumerate(row_keys(old)):
-            if acted[row] > held[row]:
+            if acted[row] > matches[row]:
                 raise AmbiguousMerge(table=table.name, values=old.slice(n, 1).to_pylist()[0])
 
-    def went(self) -> list[pa.Table]:
+    def old_rows(self) -> list[pa.Table]:
         return [self.context.rows(self.rows)] if self.width else []
 
-    def came(self) -> list[pa.Table]:
+    def new_rows(self) -> list[pa.Table]:
         """The rows that clauses put into the table."""
-        found = []
+        tables = []
         start = self.width + 1
         for n, (clause, settings) in enumerate(zip(self.clauses, self.settings, strict=True)):
             rows = self.rows.filter(pc.equal(self.rows.column(self.width), n))
             new = {c.name: rows.column(start + k) for k, (c, _) in enumerate(settings)}
             start += len(settings)
             if clause.action == "update":
-                found.append(self.context.rows(rows, new))
+                tables.append(self.context.rows(rows, new))
             elif clause.action == "insert":
-                found.append(self._inserted(new, rows.num_rows))
-        return found
+                tables.append(self._inserted(new, rows.num_rows))
+        return tables
 
     def _inserted(self, new: dict[str, pa.ChunkedArray], count: int) -> pa.Table:
         table = self.context.table
         defaults = self.context.workspace.parts.enforcer.evaluator.defaults(table, self.context.now)
-        given = pa.table(list(new.values()), names=list(new)) if new else pa.table({"": pa.nulls(count)})
-        return read_rows(table.name, table.columns, given, defaults)
+        columns = pa.table(list(new.values()), names=list(new)) if new else pa.table({"": pa.nulls(count)})
+        return read_rows(table.name, table.columns, columns, defaults)

@@ -1,4 +1,4 @@
-"""INSERT, UPDATE, DELETE and MERGE: found out what they mean for rows, and handed to a transaction.
+"""Runs INSERT, UPDATE, DELETE and MERGE: finds the rows that go and the rows that come, and adds them to a transaction.
 
 An UPDATE or DELETE whose WHERE fixes the primary key finds its rows in this process, and computes its new values there
 if the engines agree on them (:mod:`tidings.constraints.agreed`).  Everything else is a query, bound like any other and
@@ -30,42 +30,42 @@ KEYS = 10_000
 """Up to this many keys are looked up one by one."""
 
 
-def run(workspace: Workspace, change: RowStatement) -> None:
+def run(workspace: Workspace, statement: RowStatement) -> None:
     """Run a statement in a transaction."""
     now = workspace.now()
-    context = StatementContext(workspace, target(workspace, change), change, now)
-    match change:
+    context = StatementContext(workspace, target(workspace, statement), statement, now)
+    match statement:
         case Insert():
-            _insert(context, change)
+            _insert(context, statement)
         case Update():
-            _update(context, change)
+            _update(context, statement)
         case Delete():
-            _delete(context, change)
+            _delete(context, statement)
         case Merge():
-            merge.run(context, change)
+            merge.run(context, statement)
         case _:
-            assert_never(change)
+            assert_never(statement)
     workspace.statement_done()
 
 
-def target(workspace: Workspace, change: RowStatement) -> Table:
+def target(workspace: Workspace, statement: RowStatement) -> Table:
     """The table a statement changes."""
     try:
-        return workspace.target(change.table)
+        return workspace.target(statement.table)
     except UnknownRelation as unknown:
-        raise UnknownRelation(change.place, unknown.hint, name=change.table) from None
+        raise UnknownRelation(statement.place, unknown.hint, name=statement.table) from None
 
 
-def signal(workspace: Workspace, read: Insert) -> None:
+def signal(workspace: Workspace, statement: Insert) -> None:
     """Let an event happen, with the rows of VALUES or a query."""
     try:
-        event = workspace.event(read.table)
+        event = workspace.event(statement.table)
     except UnknownEvent as unknown:
-        raise UnknownEvent(read.place, unknown.hint, name=read.table) from None
+        raise UnknownEvent(statement.place, unknown.hint, name=statement.table) from None
     done = len(workspace.done)
-    _insert(StatementContext(workspace, event, read, workspace.now()), read)
+    _insert(StatementContext(workspace, event, statement, workspace.now()), statement)
     if len(workspace.done) == done:
-        raise EmptySignal(read.place, name=event.name)
+        raise EmptySignal(statement.place, name=event.name)
     workspace.statement_done()
 
 
@@ -77,8 +77,8 @@ def _named(query: Expression, columns: list[Column]) -> Expression:
     stars = isinstance(query, exp.Select) and any(i.is_star for i in query.expressions)
     if not isinstance(query, exp.Select) or stars or len(query.expressions) != len(columns):
         return query
-    given = {i.alias.lower() for i in query.expressions if isinstance(i, exp.Alias)}
-    if given & {c.name.lower() for c in columns}:
+    aliases = {i.alias.lower() for i in query.expressions if isinstance(i, exp.Alias)}
+    if aliases & {c.name.lower() for c in columns}:
         return query
     tree, named = query.copy(), []
     for item, column in zip(tree.expressions, columns, strict=True):
@@ -87,17 +87,17 @@ def _named(query: Expression, columns: list[Column]) -> Expression:
     return tree
 
 
-def _insert(context: StatementContext, read: Insert) -> None:
+def _insert(context: StatementContext, statement: Insert) -> None:
     table, workspace = context.table, context.workspace
-    columns = [_named_column(context, name) for name in read.columns] or list(table.columns)
+    columns = [_named_column(context, name) for name in statement.columns] or list(table.columns)
     defaults = workspace.parts.enforcer.evaluator.defaults(table, context.now)
-    constants = _constants(context, read.query, columns)
+    constants = _constants(context, statement.query, columns)
     if constants is None:
-        query = _named(_with_defaults(context, read.query, columns), columns)
-        plan = workspace.parts.plans.bind(query, read.text)
+        query = _named(_with_defaults(context, statement.query, columns), columns)
+        plan = workspace.parts.plans.bind(query, statement.text)
         if len(columns) != len(plan.fields):
             reason = f"{len(plan.fields)} values for {len(columns)} columns of {table.name}"
-            raise InvalidExpression(read.place, reason=reason)
+            raise InvalidExpression(statement.place, reason=reason)
         items = (Item(c.name, c.type, cast(f.expression, c.type)) for c, f in zip(columns, plan.fields, strict=True))
         rows: Any = workspace.answer(Project(plan, "inserted", tuple(items)), context.now)
     else:
@@ -106,11 +106,11 @@ def _insert(context: StatementContext, read: Insert) -> None:
 
 
 def _named_column(context: StatementContext, name: str) -> Column:
-    found = next((c for c in context.table.columns if c.name.lower() == name.lower()), None)
-    if found is None:
+    column = next((c for c in context.table.columns if c.name.lower() == name.lower()), None)
+    if column is None:
         hint = closest(name, [c.name for c in context.table.columns])
-        raise UnknownColumn(context.change.place, hint, name=name)
-    return found
+        raise UnknownColumn(context.statement.place, hint, name=name)
+    return column
 
 
 def _constants(context: StatementContext, query: Expression, columns: list[Column]) -> list[list[Any]] | None:
@@ -144,23 +144,25 @@ def _with_defaults(context: StatementContext, query: Expression, columns: list[C
 # update and delete
 
 
-def _update(context: StatementContext, read: Update) -> None:
-    settings = context.settings(read.settings, read.alias)
-    where = at_instant(read.where, context.now) if read.where is not None else None
-    changed = _update_by_key(context, read, settings, where) or _update_by_query(context, read, settings, where)
+def _update(context: StatementContext, statement: Update) -> None:
+    settings = context.settings(statement.settings, statement.alias)
+    where = at_instant(statement.where, context.now) if statement.where is not None else None
+    changed = _update_by_key(context, statement, settings, where) or _update_by_query(
+        context, statement, settings, where
+    )
     old, new = changed
     context.workspace.add(context.table, old, -1)
     context.workspace.add(context.table, new, 1)
 
 
 def _update_by_key(
-    context: StatementContext, read: Update, settings: list[tuple[Column, Expression]], where: Expression | None
+    context: StatementContext, statement: Update, settings: list[tuple[Column, Expression]], where: Expression | None
 ) -> tuple[pa.Table, pa.Table] | None:
-    values = [(agreed(v, context.table.columns, frozenset({read.alias.lower()})), c.type) for c, v in settings]
+    values = [(agreed(v, context.table.columns, frozenset({statement.alias.lower()})), c.type) for c, v in settings]
     fitting = [(value, type) for value, type in values if value is not None and value.fits(type)]
     if len(fitting) < len(values):
         return None
-    old = _by_key(context, read.alias, where)
+    old = _by_key(context, statement.alias, where)
     new = None if old is None else context.workspace.parts.enforcer.evaluator.values(fitting, old)
     if old is None or new is None:
         return None
@@ -168,25 +170,25 @@ def _update_by_key(
 
 
 def _update_by_query(
-    context: StatementContext, read: Update, settings: list[tuple[Column, Expression]], where: Expression | None
+    context: StatementContext, statement: Update, settings: list[tuple[Column, Expression]], where: Expression | None
 ) -> tuple[pa.Table, pa.Table]:
-    items = named([*context.own(read.alias), *(value for _, value in settings)])
-    query = exp.select(*items).from_(context.source(read.alias))
-    found = context.answer(
+    items = named([*context.column_nodes(statement.alias), *(value for _, value in settings)])
+    query = exp.select(*items).from_(context.source(statement.alias))
+    answer = context.answer(
         query.where(where) if where is not None else query, [*context.table.columns, *(c for c, _ in settings)]
     )
     width = len(context.table.columns)
-    new = {c.name: found.column(width + n) for n, (c, _) in enumerate(settings)}
-    return context.rows(found), context.rows(found, new)
+    new = {c.name: answer.column(width + n) for n, (c, _) in enumerate(settings)}
+    return context.rows(answer), context.rows(answer, new)
 
 
-def _delete(context: StatementContext, read: Delete) -> None:
-    where = at_instant(read.where, context.now) if read.where is not None else None
-    old = _by_key(context, read.alias, where)
+def _delete(context: StatementContext, statement: Delete) -> None:
+    where = at_instant(statement.where, context.now) if statement.where is not None else None
+    old = _by_key(context, statement.alias, where)
     if old is None:
-        query = exp.select(*named(context.own(read.alias))).from_(context.source(read.alias))
-        found = context.answer(query.where(where) if where is not None else query, list(context.table.columns))
-        old = context.rows(found)
+        query = exp.select(*named(context.column_nodes(statement.alias))).from_(context.source(statement.alias))
+        answer = context.answer(query.where(where) if where is not None else query, list(context.table.columns))
+        old = context.rows(answer)
     context.workspace.add(context.table, old, -1)
 
 
@@ -207,15 +209,15 @@ def _by_key(context: StatementContext, alias: str, where: Expression | None) -> 
     if len(agreeing) < len(conditions):
         return None
     keys = list(dict.fromkeys(product(*(fixed[c.name] for c in columns))))
-    found = enforcer.finder.by_key(table, keys, context.workspace.pending(table)) if keys else {}
-    rows = table_of(table.columns, [row for held in found.values() for row in held])
+    by_key = enforcer.finder.by_key(table, keys, context.workspace.pending(table)) if keys else {}
+    rows = table_of(table.columns, [row for rows in by_key.values() for row in rows])
     if not agreeing:
         return rows
     verdicts = enforcer.evaluator.values(agreeing, rows)
     if verdicts is None:
         return None
-    kept = [all(v is True for v in row.values()) for row in verdicts.to_pylist()]
-    return rows.filter(pa.array(kept, pa.bool_()))
+    is_selected = [all(v is True for v in row.values()) for row in verdicts.to_pylist()]
+    return rows.filter(pa.array(is_selected, pa.bool_()))
 
 
 def _fixed(table: Table, alias: str, where: Expression) -> tuple[dict[str, list[Any]], list[Expression]]:
@@ -223,11 +225,11 @@ def _fixed(table: Table, alias: str, where: Expression) -> tuple[dict[str, list[
     fixed: dict[str, list[Any]] = {}
     rest = []
     for part in conjuncts(where):
-        found = _fixes(table, alias, part.unnest())
-        if found is None or found[0] in fixed:
+        fixed_column = _fixes(table, alias, part.unnest())
+        if fixed_column is None or fixed_column[0] in fixed:
             rest.append(part)
         else:
-            fixed[found[0]] = found[1]
+            fixed[fixed_column[0]] = fixed_column[1]
     return fixed, rest
 
 
@@ -244,7 +246,7 @@ def _fixes(table: Table, alias: str, part: Expression) -> tuple[str, list[Any]] 
             continue
         column = next((c for c in table.columns if c.name.lower() == node.name.lower()), None)
         if column is not None and column.name in table.constraints.key:
-            found = [constant(v, column.type) for v in values]
-            if not any(v is NO_VALUE for v in found):
-                return column.name, [v for v in found if v is not None]
+            constants = [constant(v, column.type) for v in values]
+            if not any(v is NO_VALUE for v in constants):
+                return column.name, [v for v in constants if v is not None]
     return None

@@ -60,7 +60,7 @@ class Workspace:
     parts: WriteParts
     hook_for: Callable[[Workspace], TransactionHook | None] = no_hook
     """Makes the hook that watches this transaction, when it is first needed."""
-    given: Mapping[str, pa.Table] = field(default_factory=dict)
+    local_relations: Mapping[str, pa.Table] = field(default_factory=dict)
     """The rows, as changes that bring them, of relations that only this transaction knows."""
     time: int | None = field(init=False, default=None)
     """The commit time, once committed."""
@@ -74,13 +74,15 @@ class Workspace:
     _hook: TransactionHook | None = field(init=False, default=None)
     _has_hook: bool = field(init=False, default=False)
 
-    def for_action(self, parts: WriteParts | None = None, given: Mapping[str, pa.Table] | None = None) -> Workspace:
+    def for_action(
+        self, parts: WriteParts | None = None, local_relations: Mapping[str, pa.Table] | None = None
+    ) -> Workspace:
         """The same transaction for a rule's action, which may change rows in it but not end it.
 
         No hook is called for what the action does.  It may have relations of its own: ``parts`` know their names,
-        ``given`` has their rows.
+        ``local_relations`` has their rows.
         """
-        workspace = Workspace(parts or self.parts, given=given or {})
+        workspace = Workspace(parts or self.parts, local_relations=local_relations or {})
         workspace.done, workspace._changes, workspace._is_for_action = self.done, self._changes, True
         return workspace
 
@@ -144,7 +146,7 @@ class Workspace:
         if timeline.reads_clock(plan):
             timeline.tell(now)
             at = now
-        return in_transaction.answer(self.parts.scheduler, plan, at, changes, {**entries, **self.given})
+        return in_transaction.answer(self.parts.scheduler, plan, at, changes, {**entries, **self.local_relations})
 
     def result(self, plan: Relation) -> Result:
         """The rows of a query in this transaction, for a user."""

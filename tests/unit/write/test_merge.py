@@ -51,7 +51,7 @@ def test_the_same_as_without_looking_up(seed: int, db: Database, monkeypatch: py
     found = []
     for looked_up in (True, False):
         if not looked_up:
-            monkeypatch.setattr(merge, "_held", lambda *_: None)
+            monkeypatch.setattr(merge, "_known_rows", lambda *_: None)
         tx = db.transaction()
         tx.sql("DELETE FROM t WHERE a = 3; INSERT INTO t VALUES (100, 'w', 7); UPDATE t SET v = 9 WHERE a = 8")
         tx.sql(f"MERGE INTO t USING s ON {ON} {CLAUSES}")
@@ -85,8 +85,8 @@ def test_the_base_is_not_read(db: Database, monkeypatch: pytest.MonkeyPatch) -> 
 )
 def test_the_engine_looks_where_keys_are_not_enough(text: str, db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     held: list[object] = []
-    original = merge._held
-    monkeypatch.setattr(merge, "_held", lambda *given: held.append(original(*given)))
+    original = merge._known_rows
+    monkeypatch.setattr(merge, "_known_rows", lambda *given: held.append(original(*given)))
     db.sql("INSERT INTO s VALUES (7, 'x', 1)")
     db.sql(text)
     assert held == [None]

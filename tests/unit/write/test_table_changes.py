@@ -1,0 +1,41 @@
+"""The changes of one table in one transaction, netted."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from tidings.errors import UnknownTransactionState
+from tidings.ir.column import Column
+from tidings.store.relation.table import Table
+from tidings.write.table_changes import TableChanges
+
+
+def rows(*values: int) -> pa.Table:
+    return pa.table({"a": pa.array(values, pa.int64())})
+
+
+def test_what_cancels_is_no_change() -> None:
+    changes = TableChanges(Table("t", (Column("a", "bigint"),)))
+    changes.add(rows(1, 2, 2), 1)
+    changes.add(rows(1, 3), -1)
+    net = changes.net_change()
+    assert dict(zip(net.rows.column("a").to_pylist(), net.weights, strict=True)) == {2: 2, 3: -1}
+
+
+def test_rows_keep_the_number_they_were_given_under() -> None:
+    changes = TableChanges(Table("t", (Column("a", "bigint"),)))
+    changes.add(rows(7, 8), 1)
+    changes.add(rows(9), 1)
+    net = changes.net_change()
+    numbers = {net.rows.column("a")[n].as_py(): net.number(n) for n in range(3)}
+    assert numbers == {7: 1, 8: 2, 9: 1}
+
+
+def test_a_table_that_was_altered_meanwhile() -> None:
+    table = Table("t", (Column("a", "bigint"),))
+    changes = TableChanges(table)
+    changes.add(rows(1), 1)
+    table.columns = (Column("b", "bigint"),)
+    with pytest.raises(UnknownTransactionState):
+        changes.net_change()
