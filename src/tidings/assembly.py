@@ -75,25 +75,9 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
-    """The parts of one open database."""
+class Signals:
+    """What threads of one database wait for."""
 
-    settings: Settings
-    storage: Storage
-    timeline: Timeline
-    runner: Runner
-    scheduler: Scheduler
-    plans: BoundPlans
-    answers: Answers
-    subscriptions: Subscriptions
-    rules: RuleContext
-    transactions: RuleTransactions
-    detached: DetachedRules
-    loader: Loader
-    statements: StatementRunner
-    shows: ShowStatements
-    folding: Folding
-    maintenance: Maintenance
     mutex: RLock
     """Lets one thread in at a time."""
     news: Condition
@@ -103,13 +87,23 @@ class Parts:
     outbox_filled: Event
     """Is set when there may be something to deliver."""
 
-    @property
-    def compiled(self) -> CompiledPlans:
-        return self.maintenance.compiled
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of one open database: those that its methods call, and below them what these are made of."""
+
+    settings: Settings
+    signals: Signals
+    scheduler: Scheduler
+    transactions: RuleTransactions
+    answers: Answers
+    subscriptions: Subscriptions
+    statements: StatementRunner
+    maintenance: Maintenance
 
     @property
-    def registry(self) -> RuleRegistry:
-        return self.rules.registry
+    def storage(self) -> Storage:
+        return self.maintenance.storage
 
     @property
     def relations(self) -> Relations:
@@ -123,6 +117,46 @@ class Parts:
     def clock(self) -> Clock:
         return self.settings.clock
 
+    @property
+    def timeline(self) -> Timeline:
+        return self.maintenance.timeline
+
+    @property
+    def folding(self) -> Folding:
+        return self.maintenance.folding
+
+    @property
+    def compiled(self) -> CompiledPlans:
+        return self.maintenance.compiled
+
+    @property
+    def runner(self) -> Runner:
+        return self.scheduler.engines.runner
+
+    @property
+    def plans(self) -> BoundPlans:
+        return self.transactions.write_parts.plans
+
+    @property
+    def loader(self) -> Loader:
+        return Loader(self.transactions.write_parts.commits)
+
+    @property
+    def shows(self) -> ShowStatements:
+        return self.statements.shows
+
+    @property
+    def rules(self) -> RuleContext:
+        return self.transactions.context
+
+    @property
+    def registry(self) -> RuleRegistry:
+        return self.rules.registry
+
+    @property
+    def detached(self) -> DetachedRules:
+        return self.maintenance.detached
+
 
 def open_storage(backend: Backend, path: str | Path | None, catalog: str | None, *, read_only: bool) -> Storage:
     """The storage of a database in a folder, or of a new one in memory, with the system tables known by name."""
@@ -134,81 +168,85 @@ def open_storage(backend: Backend, path: str | Path | None, catalog: str | None,
 
 def assemble(storage: Storage, settings: Settings) -> Parts:
     """Build the parts of a database over its storage, and restore what the catalog has."""
-    mutex, closed, outbox_filled = RLock(), Event(), Event()
-    news = Condition(mutex)
-    compiled = CompiledPlans()
-    timeline = Timeline(storage, settings.clock, news)
-    retention = None if settings.retention is None else settings.retention // timedelta(microseconds=1)
-    folding = Folding(storage, settings.clock, FoldPolicy(retention=retention))
+    mutex, compiled = RLock(), CompiledPlans()
+    signals = Signals(mutex, Condition(mutex), closed=Event(), outbox_filled=Event())
+    timeline = Timeline(storage, settings.clock, signals.news)
+    scheduler = _scheduler(storage, settings, timeline, compiled)
+    folding = _folding(storage, settings)
+    write = _write_parts(scheduler, timeline, folding, compiled, mutex)
+    transactions = RuleTransactions(_rules(settings, write, compiled, signals.outbox_filled), write)
 
-    # reading and waves
-    runner = Runner(storage.backend, compiled)
+    rules, views = transactions.context, Views(storage, scheduler, timeline)
+    rule_tables = RuleSystemTables(rules.registry, rules.silences.store, timeline)
+    answers = Answers(scheduler, timeline, SystemTables(rule_tables, storage))
+    maintenance = Maintenance(storage, views, rules, DetachedRules(transactions), folding, compiled)
+    maintenance.restore()
+    return Parts(
+        settings=settings,
+        signals=signals,
+        scheduler=scheduler,
+        transactions=transactions,
+        answers=answers,
+        subscriptions=Subscriptions(write.plans, answers, maintenance.reload, signals.news, signals.closed),
+        statements=_statements(answers, transactions, maintenance, rule_tables),
+        maintenance=maintenance,
+    )
+
+
+def _folding(storage: Storage, settings: Settings) -> Folding:
+    retention = None if settings.retention is None else settings.retention // timedelta(microseconds=1)
+    return Folding(storage, settings.clock, FoldPolicy(retention=retention))
+
+
+def _scheduler(storage: Storage, settings: Settings, timeline: Timeline, compiled: CompiledPlans) -> Scheduler:
+    """What plans and runs waves: on the engine, and in this process if that is wanted."""
     in_process = None
     if settings.in_process:
         in_process = InProcessRunner(storage, Runner(storage.backend, compiled), in_process_duckdb(), compiled)
-    scheduler = Scheduler(Planner(storage, Engines(runner, in_process), compiled, settings.strategy), timeline)
+    engines = Engines(Runner(storage.backend, compiled), in_process)
+    return Scheduler(Planner(storage, engines, compiled, settings.strategy), timeline)
+
+
+def _write_parts(
+    scheduler: Scheduler, timeline: Timeline, folding: Folding, compiled: CompiledPlans, mutex: RLock
+) -> WriteParts:
+    """What transactions work with."""
+    storage, runner = scheduler.storage, scheduler.engines.runner
     plans = BoundPlans(storage.relations, storage.backend, mutex, compiled)
-
-    # writing
-    evaluator = Evaluator(runner)
-    enforcer = Enforcer(KeyLookup(storage, runner), evaluator)
+    enforcer = Enforcer(KeyLookup(storage, runner), Evaluator(runner))
     commits = Commits(storage, enforcer, scheduler, timeline, folding, mutex)
-    write = WriteParts(storage.relations, plans, enforcer, scheduler, timeline, commits, mutex)
+    return WriteParts(storage.relations, plans, enforcer, scheduler, timeline, commits, mutex)
 
-    # rules
-    registry = RuleRegistry(RuleStore(storage), RuleBinder(storage.relations, storage.backend), compiled)
-    silences = Silences(SilenceStore(storage), evaluator)
-    rules = RuleContext(
-        registry=registry,
-        scheduler=scheduler,
-        timeline=timeline,
-        silences=silences,
+
+def _rules(settings: Settings, write: WriteParts, compiled: CompiledPlans, outbox_filled: Event) -> RuleContext:
+    """What rules work with."""
+    storage = write.scheduler.storage
+    return RuleContext(
+        registry=RuleRegistry(RuleStore(storage), RuleBinder(storage.relations, storage.backend), compiled),
+        scheduler=write.scheduler,
+        timeline=write.timeline,
+        silences=Silences(SilenceStore(storage), write.enforcer.evaluator),
         actions=Actions(storage.backend),
         limits=RuleLimits(settings.cascade, settings.deliveries.policy),
         wake_deliveries=outbox_filled.set,
     )
-    transactions = RuleTransactions(rules, write)
-    detached = DetachedRules(transactions)
 
-    # what questions and statements go through
-    rule_tables = RuleSystemTables(registry, silences.store, timeline)
-    answers = Answers(scheduler, timeline, SystemTables(rule_tables, storage))
-    shows = ShowStatements(Descriptions(storage.relations), RuleDescriptions(registry, rule_tables))
-    views = Views(storage, scheduler, timeline)
-    maintenance = Maintenance(storage, views, rules, detached, folding, compiled)
+
+def _statements(
+    answers: Answers, transactions: RuleTransactions, maintenance: Maintenance, rule_tables: RuleSystemTables
+) -> StatementRunner:
+    """Those who run each kind of statement."""
+    rules, views, evaluator = transactions.context, maintenance.views, transactions.write_parts.enforcer.evaluator
+    storage, timeline, relations = maintenance.storage, maintenance.timeline, maintenance.storage.relations
     tables = Tables(storage, evaluator, views.binder, timeline)
-    dependencies = RuleDependencies(registry, storage.relations)
-    statements = StatementRunner(
+    dependencies = RuleDependencies(rules.registry, relations)
+    return StatementRunner(
         answers=answers,
         transactions=transactions,
-        definitions=DefinitionStatements(storage.relations, tables, views, timeline, compiled),
+        definitions=DefinitionStatements(relations, tables, views, timeline, maintenance.compiled),
         dependencies=dependencies,
         rules=RuleStatements(transactions, dependencies, evaluator),
-        silences=SilenceStatements(registry, silences, timeline),
-        shows=shows,
+        silences=SilenceStatements(rules.registry, rules.silences, timeline),
+        shows=ShowStatements(Descriptions(relations), RuleDescriptions(rules.registry, rule_tables)),
         maintenance=maintenance,
-    )
-
-    maintenance.restore()
-    return Parts(
-        settings=settings,
-        storage=storage,
-        timeline=timeline,
-        runner=runner,
-        scheduler=scheduler,
-        plans=plans,
-        answers=answers,
-        subscriptions=Subscriptions(plans, answers, maintenance.reload, news, closed),
-        rules=rules,
-        transactions=transactions,
-        detached=detached,
-        loader=Loader(commits),
-        statements=statements,
-        shows=shows,
-        folding=folding,
-        maintenance=maintenance,
-        mutex=mutex,
-        news=news,
-        closed=closed,
-        outbox_filled=outbox_filled,
     )

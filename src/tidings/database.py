@@ -90,7 +90,7 @@ class Database:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._mutex = parts.mutex
+        self._mutex = parts.signals.mutex
         self._deliveries: Deliveries | None = None
 
     @property
@@ -152,7 +152,7 @@ class Database:
         if self._deliveries is None:
             parts = self._parts
             self._deliveries = Deliveries(
-                parts.storage.rule_tables, parts.clock, parts.settings.deliveries, parts.outbox_filled
+                parts.storage.rule_tables, parts.clock, parts.settings.deliveries, parts.signals.outbox_filled
             )
         return self._deliveries
 
@@ -322,12 +322,12 @@ class Database:
     def close(self) -> None:
         """Let go of the engine's resources and of the folder; a fold that is under way is waited for."""
         parts = self._parts
-        with parts.news:
-            parts.closed.set()
-            parts.news.notify_all()
+        with parts.signals.news:
+            parts.signals.closed.set()
+            parts.signals.news.notify_all()
         if self._deliveries is not None:
             self._deliveries.close()
-        with parts.news:
+        with parts.signals.news:
             parts.folding.close()
             parts.storage.close()
             parts.scheduler.close()

@@ -41,7 +41,7 @@ def test_parts_are_shared() -> None:
     assert write.timeline is built.timeline is built.answers.timeline is built.maintenance.timeline
     assert write.plans is built.plans is built.subscriptions.plans
     assert built.loader.commits is write.commits
-    assert write.mutex is built.mutex
+    assert write.mutex is built.signals.mutex
     assert built.registry is built.rules.registry
     assert built.relations is built.storage.relations is write.relations
     assert built.compiled is built.scheduler.planner.compiled
@@ -88,6 +88,6 @@ def test_what_a_folder_has_is_restored(tmp_path: Path) -> None:
 
 def test_deliveries_are_woken_by_what_rules_send() -> None:
     built = parts()
-    assert not built.outbox_filled.is_set()
+    assert not built.signals.outbox_filled.is_set()
     built.rules.wake_deliveries()
-    assert built.outbox_filled.is_set()
+    assert built.signals.outbox_filled.is_set()

@@ -101,8 +101,8 @@ def test_signals_are_gone_at_the_next_instant(db: Database) -> None:
 
 def test_those_who_wait_are_woken(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     woken: list[int] = []
-    news = db._parts.news
-    assert isinstance(db._parts.mutex, type(RLock()))
+    news = db._parts.signals.news
+    assert isinstance(db._parts.signals.mutex, type(RLock()))
     monkeypatch.setattr(news, "notify_all", lambda: woken.append(db.time))
     db.sql("INSERT INTO quantity VALUES (1, 1)")
     assert woken == [db.time]
