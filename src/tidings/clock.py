@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Anything that tells the time."""
+    """Gives the time; any object with such a method is a clock."""
 
     def now(self) -> int:
         """Microseconds since the epoch."""
@@ -37,10 +37,12 @@ class ManualClock:
         return self._now
 
     def set(self, to: datetime | int) -> int:
+        """Move the clock to an instant; returns it in microseconds."""
         self._now = to if isinstance(to, int) else micros(to)
         return self._now
 
     def advance(self, by: timedelta) -> int:
+        """Move the clock on; returns the new time in microseconds."""
         return self.set(self._now + by // timedelta(microseconds=1))
 
 

@@ -1,4 +1,4 @@
-"""One thread at a time: methods that must not meet."""
+"""Decorators for methods that only one thread may run at a time."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tidings.errors import ReaderBehind
 
 
 class Guarded(Protocol):
-    """An object with a lock of its own."""
+    """An object with a lock."""
 
     _mutex: RLock
 
 
-class FollowingReader(Guarded, Protocol):
-    """One that may have to look what another process has done."""
+class ReloadingReader(Guarded, Protocol):
+    """An object that can take in what another process has committed."""
 
     def reload(self) -> object: ...
 
@@ -25,11 +25,11 @@ class FollowingReader(Guarded, Protocol):
 P = ParamSpec("P")
 R = TypeVar("R")
 S = TypeVar("S", bound=Guarded)
-T = TypeVar("T", bound=FollowingReader)
+T = TypeVar("T", bound=ReloadingReader)
 
 
 def exclusive(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
-    """Let a method run only while no other such method of the object does, in any other thread."""
+    """Let a method run only while no other thread runs such a method of the same object."""
 
     @wraps(method)
     def guarded(self: S, /, *args: P.args, **named: P.kwargs) -> R:
@@ -40,7 +40,10 @@ def exclusive(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S,
 
 
 def reading(method: Callable[Concatenate[T, P], R]) -> Callable[Concatenate[T, P], R]:
-    """Like :func:`exclusive`, of the state that the writer has reached; once more if that has just gone."""
+    """Like :func:`exclusive`, and take in what the writer has committed first.
+
+    If the writer removes what is being read, the method runs once more over the new state.
+    """
 
     @wraps(method)
     def guarded(self: T, /, *args: P.args, **named: P.kwargs) -> R:

@@ -1,4 +1,4 @@
-"""Keeping libraries from logging what Tidings reports as an error anyway."""
+"""Keeps libraries from logging what Tidings reports as an error anyway."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from contextlib import contextmanager
 
 @contextmanager
 def quiet(logger: str) -> Iterator[None]:
-    """Silence a logger for a while."""
-    found = logging.getLogger(logger)
-    before = found.level
-    found.setLevel(logging.CRITICAL + 1)
+    """Silence a logger inside a ``with`` block."""
+    silenced = logging.getLogger(logger)
+    level = silenced.level
+    silenced.setLevel(logging.CRITICAL + 1)
     try:
         yield
     finally:
-        found.setLevel(before)
+        silenced.setLevel(level)

@@ -87,7 +87,9 @@ def _parameters(one: ast.ClassDef) -> int:
 
 
 def _is_record(one: ast.ClassDef) -> bool:
-    """Whether a class is data and nothing else: it has properties at most."""
+    """Whether a class is a value that never changes, or data with properties at most."""
+    if any("frozen=True" in ast.unparse(decorator) for decorator in one.decorator_list):
+        return True
     methods = [part for part in one.body if isinstance(part, ast.FunctionDef)]
     return all(method.name.startswith("__") or _is_accessor(method) for method in methods)
 

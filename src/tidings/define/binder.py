@@ -88,7 +88,7 @@ class ViewBinder:
         """A stored view with another plan; it keeps the rows it had, as far as it has the same parts."""
         new = self.stored(view, reader.strict, reader.refresh, grouping_names(reader), changed)
         new.tables |= {n: t for n, t in reader.tables.items() if n in new.tables and new.tables[n].columns == t.columns}
-        new.since, new.until, new.error = reader.since, reader.until, reader.error
+        new.cursor = reader.cursor
         return new
 
 

@@ -78,4 +78,4 @@ def _take_in_view(storage: Storage, view: StoredView, snapshots: dict[int, Snaps
             storage.backend.unload(table.base)
         if table.id in by_id:
             view.tables[name] = restored_table(storage, by_id[table.id], table.columns, snapshots)
-    view.since, view.until, view.error = cursor.since, cursor.until, cursor.error
+    view.cursor = cursor

@@ -6,11 +6,13 @@ Everything here is part of what is recorded together (:meth:`tidings.store.stora
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
 
 from tidings.store.catalog.definitions import grouping_definition
+from tidings.store.records import Cursor
 from tidings.store.relation.table import Table
 from tidings.store.relation.view import StoredView
 from tidings.store.storage import Storage
@@ -24,7 +26,7 @@ def advance(storage: Storage, view: StoredView, deltas: dict[str, pa.Table], unt
             storage.log(view.tables[name], view.tables[name].spanning(delta))
         pending.batch.cursors[view.rows.id] = until
         pending.batch.failed.pop(view.rows.id, None)
-        view.until, view.error = until, None
+        view.cursor = Cursor(view.since, until, None)
 
 
 def fail(storage: Storage, view: StoredView, error: str) -> None:
@@ -33,7 +35,7 @@ def fail(storage: Storage, view: StoredView, error: str) -> None:
         with storage.together() as pending:
             pending.undo.append(view.undo())
             pending.batch.failed[view.rows.id] = error
-            view.error = error
+            view.cursor = replace(view.cursor, error=error)
 
 
 def outdate(storage: Storage, views: list[StoredView]) -> None:
@@ -58,8 +60,7 @@ def fill(storage: Storage, view: StoredView, rows: dict[str, pa.Table], at: int)
             if is_defined and not table.id:
                 table.id = storage.ids.next()
                 pending.batch.groupings.append(grouping_definition(table, view))
-        view.since = view.until = at
-        view.error = None
+        view.cursor = Cursor(at, at, None)
         if is_defined:
             snapshots = storage.snapshots.write(view.all_tables, at)
             pending.batch.refilled[view.rows.id] = [s.record for s in snapshots]
@@ -73,4 +74,6 @@ def loaded(storage: Storage, old: Table, rows: pa.Table, at: int) -> Table:
         base = f"{old.name}@{uuid.uuid4().hex[:12]}"
         pending.undo.append(partial(storage.backend.unload, base))
         size = storage.backend.load(base, old.columns, rows, old.key_column)
-        return Table(old.name, old.columns, base, size, at, id=old.id)
+        table = Table(old.name, old.columns, id=old.id)
+        table.set_base(base, size, at)
+        return table

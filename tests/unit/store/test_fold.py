@@ -59,7 +59,8 @@ def test_a_log_that_has_grown_is_folded(db: Database) -> None:
 
 
 def test_a_share_of_the_base() -> None:
-    some = Table("t", (), base="t", base_size=1_000_000)
+    some = Table("t", ())
+    some.set_base("t", 1_000_000)
     assert FoldPolicy().limit(some) == 100_000
     assert FoldPolicy().limit(Table("t", ())) == 20_000
 

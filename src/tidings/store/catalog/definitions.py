@@ -69,7 +69,7 @@ def resumed(view: StoredView, rows: dict[str, Table], cursor: Cursor) -> StoredV
     same = {n: t for n, t in rows.items() if n in view.tables and t.columns == view.tables[n].columns}
     complete = same.keys() == view.tables.keys()
     view.tables = view.tables | same
-    view.since, view.until, view.error = cursor.since, cursor.until, cursor.error
+    view.cursor = cursor
     if not complete:
         view.outdate()
     return view

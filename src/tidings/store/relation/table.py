@@ -33,16 +33,18 @@ class Table:
 
     name: str
     columns: tuple[Column, ...]
-    base: str | None = None
-    base_size: int = 0
-    base_time: int = 0
     constraints: Constraints = NONE
     id: int = 0
-    sorted_by: str = ""
-    """The column its base was asked to be sorted by."""
     role: str = "table"
     """What it is to users: a ``table``, an ``event`` with a row per signal, or the ``activations`` of a rule."""
-    damage: TidingsError | None = None
+    base: str | None = field(init=False, default=None)
+    """The name under which the engine holds its base rows."""
+    base_size: int = field(init=False, default=0)
+    base_time: int = field(init=False, default=0)
+    """The instant the base rows are of."""
+    sorted_by: str = field(init=False, default="")
+    """The column its base was asked to be sorted by."""
+    damage: TidingsError | None = field(init=False, default=None)
     """Why its rows cannot be read."""
     entry_log: Log = field(init=False, default_factory=Log)
     """Its log entries; they are added by :meth:`log`."""

@@ -8,13 +8,14 @@ stored as well (:mod:`tidings.rewrite.accumulate`), under names of their own.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from tidings.ir.relation import Aggregate, Column, Relation, Scan
 from tidings.ir.text import show
 from tidings.ir.traverse import rebuild
 from tidings.rewrite.accumulate import accumulate
+from tidings.store.records import Cursor
 from tidings.store.relation.table import Table
 
 
@@ -48,7 +49,10 @@ class View:
 
 @dataclass(slots=True)
 class StoredView:
-    """A view whose rows are stored, from ``since`` to ``until``; they do not count where it ends before it begins."""
+    """A view whose rows are stored.
+
+    Its cursor says from when to when the rows reach; they do not count where it ends before it begins.
+    """
 
     view: View
     strict: bool
@@ -57,11 +61,23 @@ class StoredView:
     groupings: dict[str, Aggregate]
     tables: dict[str, Table]
     """The rows of the view and of its groupings, by name."""
-    since: int
-    until: int
-    error: str | None = None
-    """Why it stays where it is."""
+    cursor: Cursor
     refresh: Refresh = Refresh.ON_ADVANCE
+
+    @property
+    def since(self) -> int:
+        """The instant from which on its rows and changes are stored."""
+        return self.cursor.since
+
+    @property
+    def until(self) -> int:
+        """The instant its rows are of."""
+        return self.cursor.until
+
+    @property
+    def error(self) -> str | None:
+        """Why it stays where it is."""
+        return self.cursor.error
 
     @property
     def name(self) -> str:
@@ -92,10 +108,10 @@ class StoredView:
 
     def undo(self) -> Callable[[], None]:
         """A function that brings it back to how it is now."""
-        tables, since, until, error = dict(self.tables), self.since, self.until, self.error
+        tables, cursor = dict(self.tables), self.cursor
 
         def back() -> None:
-            self.tables, self.since, self.until, self.error = tables, since, until, error
+            self.tables, self.cursor = tables, cursor
 
         return back
 
@@ -105,7 +121,7 @@ class StoredView:
 
     def outdate(self) -> None:
         """Let its rows not count any more: what it reads is not what it was."""
-        self.since = self.until + 1
+        self.cursor = replace(self.cursor, since=self.until + 1)
 
 
 def stored(
@@ -137,7 +153,7 @@ def stored(
     over = rebuild(normal, store)
     tables = {n: Table(n, tuple(Column(f.name, f.type) for f in g.fields)) for n, g in groupings.items()}
     tables[view.name] = Table(view.name, view.columns)
-    return StoredView(view, strict, over, groupings, tables, at, at, refresh=refresh)
+    return StoredView(view, strict, over, groupings, tables, Cursor(at, at, None), refresh)
 
 
 def _free(view: str, taken: set[str]) -> str:

@@ -16,7 +16,8 @@ COLUMNS = (Column("x", "int"),)
 @pytest.fixture
 def table() -> Table:
     """Changes at 10 (+1), 20 (-1, +2) and 30 (+3)."""
-    found = Table("t", COLUMNS, base="t")
+    found = Table("t", COLUMNS)
+    found.set_base("t", 0)
     for time, rows, weights in ((10, [1], [1]), (20, [1, 2], [-1, 1]), (30, [3], [1])):
         found.append(time, pa.table({"x": pa.array(rows, pa.int32())}), weights)
     return found
