@@ -20,7 +20,7 @@ from benchmarks.data.inventory import RECOMPUTE, TABLES, Sales, load, rows
 from benchmarks.measure import Figure, measure_in_turns, nothing, progress
 from benchmarks.report import Bar, Plot, Report, Table, finished, ms, times
 from benchmarks.setting import EXECUTIONS, PlainDuckDB, PlainSpark, database, stop_spark
-from tidings.choices import Engine, Execution
+from tidings.front.choices import Engine, Execution
 from tidings.waves.record import WaveRecord
 
 BATCHES = (1, 100, 10_000)

@@ -25,7 +25,7 @@ from benchmarks.data.inventory import load
 from benchmarks.measure import percentile, progress
 from benchmarks.report import Plot, Report, Table, finished, ms
 from benchmarks.setting import EXECUTIONS, database, never_fold, stop_spark
-from tidings.choices import Engine, Execution
+from tidings.front.choices import Engine, Execution
 
 RATES = (1, 10, 100)
 SECONDS = 30.0

@@ -15,8 +15,8 @@ import pyarrow as pa
 
 import tidings
 from benchmarks.measure import Limit
-from tidings.choices import Engine, Execution, StrategyChoice
 from tidings.engine.spark import Spark
+from tidings.front.choices import Engine, Execution, StrategyChoice
 from tidings.waves.strategy import Strategy
 
 EXECUTIONS: tuple[Execution, ...] = ("spark", "auto")

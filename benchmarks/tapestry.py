@@ -29,8 +29,8 @@ from benchmarks.data.messages import BEGIN, QUERIES, SCHEMA, Messages, messages
 from benchmarks.measure import Figure, measure_in_turns, nothing, progress
 from benchmarks.report import Bar, Plot, Report, Table, finished, ms, times
 from benchmarks.setting import Plain, PlainDuckDB, PlainSpark, database, executing, limited, stop_spark
-from tidings.choices import Engine
 from tidings.clock import instant
+from tidings.front.choices import Engine
 from tidings.waves.record import WaveRecord
 
 SIZES = (380_000, 4_000_000, 20_000_000)

@@ -28,8 +28,8 @@ from benchmarks.measure import progress, timed
 from benchmarks.report import Bar, Plot, Report, Table, finished, ms, times
 from benchmarks.setting import PlainSpark, database, executing, forced, limited, never_fold, stop_spark
 from tests.tpc.benchmark import Query, connect, queries
-from tidings.choices import Engine
 from tidings.errors import TidingsError
+from tidings.front.choices import Engine
 from tidings.waves.record import WaveRecord
 from tidings.waves.strategy import Strategy
 

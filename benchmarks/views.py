@@ -18,7 +18,7 @@ from benchmarks.data.watchers import FAMILIES, watch
 from benchmarks.measure import Figure, measure_in_turns, progress
 from benchmarks.report import Bar, Plot, Report, Table, finished, ms, times
 from benchmarks.setting import EXECUTIONS, database, never_fold, stop_spark
-from tidings.choices import Engine, Execution
+from tidings.front.choices import Engine, Execution
 from tidings.waves.record import WaveRecord
 
 COUNTS = (1, 2, 5, 10, 20, 50, 100, 200)

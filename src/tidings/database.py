@@ -1,6 +1,6 @@
 """The front door: open a database, define tables and views, change rows, ask what changed.
 
-A thin front: each method hands on to a part that :mod:`tidings.assembly` has built.
+A thin front: each method hands on to a part that :mod:`tidings.front.assembly` has built.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from tidings import explain as explanation
-from tidings.assembly import Parts, Settings, assemble, open_storage
-from tidings.choices import Engine, Execution, Instant, Late, StrategyChoice
 from tidings.clock import Clock, SystemClock, micros
 from tidings.deliver.deliveries import Deliveries, DeliverySettings
 from tidings.engine.backends import backend_named
 from tidings.errors import UnknownExecution, UnknownStrategy
 from tidings.exclusive import exclusive, reading
+from tidings.front.assembly import Parts, Settings, assemble, open_storage
+from tidings.front.choices import Engine, Execution, Instant, Late, StrategyChoice
 from tidings.lang.sql import statement as sql
 from tidings.read.subscriptions import Subscription
 from tidings.result import Delta, Result

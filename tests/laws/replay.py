@@ -13,8 +13,8 @@ import tidings
 from tests.laws.generate import Case, instant
 from tests.laws.schema import arrow
 from tidings.analysis.influents import influents
-from tidings.choices import Engine, Execution, StrategyChoice
 from tidings.delta.plan import Program, compile_program
+from tidings.front.choices import Engine, Execution, StrategyChoice
 
 
 def program(db: tidings.Database, view: str, share: frozenset[str] = frozenset()) -> Program:

@@ -20,9 +20,9 @@ import tidings
 from tests.laws.plain_events import SECOND, random_event
 from tests.laws.plain_rules import TABLES, Plain, PlainRule
 from tests.laws.seeds import SEED, chunks
-from tidings.choices import Engine, Execution
 from tidings.deliver.deliveries import DeliverySettings
 from tidings.errors import CascadeTooLong, RuleRaised
+from tidings.front.choices import Engine, Execution
 from tidings.retry_policy import RetryPolicy
 
 BOUND = 6

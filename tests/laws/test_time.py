@@ -16,7 +16,7 @@ import pytest
 import tidings
 from tests.laws.seeds import chunks
 from tests.laws.timed_views import expected, replay, reported, timed_case
-from tidings.choices import Engine
+from tidings.front.choices import Engine
 
 
 def check(seed: int, engine: Engine, session: Any = None) -> bool:

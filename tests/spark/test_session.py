@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 import tidings
 from tidings import Database, ManualClock
-from tidings.choices import Engine
+from tidings.front.choices import Engine
 
 pytestmark = pytest.mark.spark
 

@@ -1,30 +1,8 @@
-"""Partial differencing over sets, the calculus of Risch and Sköld's AMOS, as symbols and as values.
+"""Partial differencing over sets: the calculus of AMOS, as symbols and as values, for reading and for checking.
 
-The kernel in :mod:`tidings.delta` computes with weighted rows, because SQL speaks of bags.  This package is the
-calculus that stands behind it, small enough to be read beside the paper: sets of tuples, the pair ⟨Δ+, Δ-⟩, one
-differential per influent and sign, the old state by logical rollback.  Use it to see what a differential looks like,
-to check a rule by hand, and as an oracle that shares no code with the kernel.
-
-    deltaset     ⟨Δ+, Δ-⟩, delta-union, logical rollback, events to net change
-    scalar       conditions and computed attributes of one row
-    expression   set expressions: data only
-    text         expressions as one line of algebra
-    facts        new states and delta-sets, and the value of an expression over them
-    partial      Table 1: the differential by one influent and sign
-    network      breadth-first, bottom-up propagation over several definitions
-
-The example of the paper, p(X, Z) ← q(X, Y) ∧ r(Y, Z):
-
->>> q, r = relation("q", "X", "Y"), relation("r", "Y", "Z")
->>> p = project(join(q, r), "X", "Z")
->>> print(show(partial(p, "q", Sign.PLUS)))
-π[X, Z] (Δ+q ⋈ r)
->>> facts = Facts.after(
-...     {"q": {(1, 1)}, "r": {(1, 2), (2, 3)}},
-...     {"q": DeltaSet.of(plus={(1, 2)}), "r": DeltaSet.of(plus={(1, 4)})},
-... )
->>> print(delta(p, facts))
-⟨{⟨1, 3⟩, ⟨1, 4⟩}, {}⟩
+Set expressions and delta-sets come in; differentials, as expressions or as values, go out.  The kernel in
+:mod:`tidings.delta` computes with weighted rows and does not use it: this is an oracle that shares no code with it.
+It imports no other package.
 """
 
 from tidings.algebra.deltaset import (

@@ -22,6 +22,20 @@ Exactness.  With exact delta-sets every row of the table but π is exact.  A pro
 gains may have been derived from another tuple before, and the one it loses may still be.  Above a projection all
 operators repeat the claim, and a difference turns a false loss on its right into a false gain.  No claim is ever
 missing.  :func:`strict` takes the false ones out.
+
+The example of the paper, p(X, Z) ← q(X, Y) ∧ r(Y, Z):
+
+>>> from tidings.algebra import DeltaSet, Facts, Sign, delta, join, partial, project, relation, show
+>>> q, r = relation("q", "X", "Y"), relation("r", "Y", "Z")
+>>> p = project(join(q, r), "X", "Z")
+>>> print(show(partial(p, "q", Sign.PLUS)))
+π[X, Z] (Δ+q ⋈ r)
+>>> facts = Facts.after(
+...     {"q": {(1, 1)}, "r": {(1, 2), (2, 3)}},
+...     {"q": DeltaSet.of(plus={(1, 2)}), "r": DeltaSet.of(plus={(1, 4)})},
+... )
+>>> print(delta(p, facts))
+⟨{⟨1, 3⟩, ⟨1, 4⟩}, {}⟩
 """
 
 from __future__ import annotations

@@ -16,10 +16,10 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 import tidings
-from tidings.choices import Engine
 from tidings.clock import instant, micros
 from tidings.demo import story
 from tidings.errors import TidingsError
+from tidings.front.choices import Engine
 
 WATCHED = "low_stock"
 

@@ -1,12 +1,8 @@
-"""The delta of a plan, as a sum of partial differentials.
+"""The delta of a plan, as a sum of partial differentials: Δ P = Σ ∂P/∂R over the occurrences of changed relations R.
 
-    Δ P  =  Σ  ∂P/∂R     over the occurrences of changed relations R in P
-
-Each term substitutes one occurrence of a changed relation by its delta and reads every other relation in its old
-or its new state (see :mod:`tidings.delta.differentiate.join`).  Occurrences of unchanged relations have no term:
-their plans are never built.
-
-One file per operator; this one is the total function that picks among them.
+A term puts the delta of one occurrence in its place and reads every other relation in its old or its new state.
+Occurrences of unchanged relations have no term.  One file per operator, and ``driver`` picks among them.  The room
+imports ``ir``, ``analysis`` and its neighbours in ``delta``.
 """
 
 from tidings.delta.differentiate.driver import Differential, differentiate, state

@@ -22,7 +22,10 @@ from tidings.deliver.deliveries import DeliverySettings
 from tidings.engine.backend import Backend
 from tidings.engine.backends import in_process_duckdb
 from tidings.engine.run import Runner
-from tidings.maintenance import Maintenance
+from tidings.front.maintenance import Maintenance
+from tidings.front.show_statements import ShowStatements
+from tidings.front.statement_runner import StatementRunner
+from tidings.front.system_tables import COLUMNS, SystemTables
 from tidings.read.answers import Answers
 from tidings.read.bound_plans import BoundPlans
 from tidings.read.descriptions import Descriptions
@@ -39,8 +42,6 @@ from tidings.rules.silence_statements import SilenceStatements
 from tidings.rules.statements import RuleStatements
 from tidings.rules.system_tables import RuleSystemTables
 from tidings.rules.transactions import RuleTransactions
-from tidings.show_statements import ShowStatements
-from tidings.statement_runner import StatementRunner
 from tidings.store.fold import Folding, FoldPolicy
 from tidings.store.key_lookup import KeyLookup
 from tidings.store.open import open_folder, open_in_memory
@@ -49,7 +50,6 @@ from tidings.store.rules.rule_store import RuleStore
 from tidings.store.rules.silences import SilenceStore
 from tidings.store.storage import Storage
 from tidings.store.timeline import Timeline
-from tidings.system_tables import COLUMNS, SystemTables
 from tidings.waves.engines import Engines
 from tidings.waves.in_process.runner import InProcessRunner
 from tidings.waves.planner import Planner

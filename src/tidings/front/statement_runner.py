@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 from tidings.define.replacement import as_table
 from tidings.define.statements import DefinitionStatements
+from tidings.front.maintenance import Maintenance
+from tidings.front.show_statements import ShowStatements
 from tidings.lang.sql import statement as sql
-from tidings.maintenance import Maintenance
 from tidings.read.answers import Answers
 from tidings.result import Result
 from tidings.rules.dependencies import RuleDependencies
 from tidings.rules.silence_statements import SilenceStatements
 from tidings.rules.statements import RuleStatements
 from tidings.rules.transactions import RuleTransactions
-from tidings.show_statements import ShowStatements
 from tidings.store.vacuum import GRACE
 from tidings.write import statements
 

@@ -10,7 +10,7 @@ import pytest
 import tidings
 from tidings import Database, ManualClock
 from tidings.errors import ReadOnly, UnknownRelation
-from tidings.maintenance import Maintenance
+from tidings.front.maintenance import Maintenance
 
 
 @pytest.fixture

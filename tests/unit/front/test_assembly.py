@@ -11,9 +11,9 @@ import pytest
 
 import tidings
 from tidings import DeliverySettings, ManualClock, RetryPolicy
-from tidings.assembly import Parts, Settings, assemble, open_storage
 from tidings.engine.backends import backend_named
-from tidings.system_tables import COLUMNS
+from tidings.front.assembly import Parts, Settings, assemble, open_storage
+from tidings.front.system_tables import COLUMNS
 from tidings.waves.strategy import Strategy
 
 
