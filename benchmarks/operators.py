@@ -20,7 +20,6 @@ import pyarrow.compute as pc
 
 import tidings
 from benchmarks.measure import report
-from tidings.delta.plan import Step
 from tidings.engine.run import LIST_LIMIT, Runner
 from tidings.engine.spark import Spark
 from tidings.engine.sql.literals import among
@@ -71,8 +70,8 @@ class Counting(Runner):
 
     counts: list[int] | None = field(default=None)
 
-    def _prepare(self, step: Step, *rest):  # type: ignore[no-untyped-def]
-        prepared = Runner._prepare(self, step, *rest)
+    def _prepare(self, step, sources, computed, registered, batch, needed):  # type: ignore[no-untyped-def]
+        prepared = Runner._prepare(self, step, sources, computed, registered, batch, needed)
         if self.counts is not None:
             deltas = prepared[1]
             listed = frozenset(
@@ -81,14 +80,14 @@ class Counting(Runner):
             for node in _passive(step.plan):
                 counted = Aggregate(node, "counted", (), (Item("n", "bigint", read("COUNT(*)")),))
                 statement = lower(counted, self.backend.dialect, listed)
-                filled = statement.filled(lambda keys, test: _among(keys, test.wanted, deltas), *rest[-1])
+                filled = statement.filled(lambda keys, test: _among(keys, test.tested, deltas), *batch)
                 self.counts.append(self.backend.fetch(filled).column(0)[0].as_py())
         return prepared
 
 
-def _among(keys, wanted, deltas) -> str:  # type: ignore[no-untyped-def]
+def _among(keys, tested, deltas) -> str:  # type: ignore[no-untyped-def]
     values = [deltas[relation].column(name).combine_chunks() for relation, name in keys.columns]
-    return among(wanted, pc.unique(pa.chunked_array(values)), keys.type, "spark", halves=True)
+    return among(tested, pc.unique(pa.chunked_array(values)), keys.type, "spark", halves=True)
 
 
 def _passive(node: Relation) -> Iterator[Relation]:
@@ -141,7 +140,7 @@ def _measured(size: int) -> dict[str, Line]:
     _load(db, size)
     backend = db._parts.backend
     assert isinstance(backend, Spark)
-    runner = Counting(backend)
+    runner = Counting(backend, db._parts.compiled)
     db._parts.scheduler.engines.runner = runner
     db.sql("CREATE MATERIALIZED VIEW stored AS SELECT k, count(*) AS n, sum(x) AS s FROM big GROUP BY k")
     rng, out = random.Random(3), {}
