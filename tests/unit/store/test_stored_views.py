@@ -45,20 +45,23 @@ def test_a_wave_adds_rows_and_moves_the_cursor(tmp_path: Path) -> None:
         assert (rows(storage, view.rows), view.since, view.until) == ([(1,), (2,), (3,)], 7, 10)
 
 
-def test_what_is_not_recorded_is_taken_back() -> None:
+@pytest.mark.parametrize("fills", [False, True])
+def test_what_is_not_recorded_is_taken_back(fills: bool) -> None:
     storage = open_in_memory(DuckDB())
     view = with_a_view(storage)
     before = view.rows
 
-    def advance_and_fail() -> None:
+    def change_and_fail() -> None:
         with storage.together():
-            stored_views.advance(storage, view, {"v": inserted(9, 2)}, 10)
-            stored_views.fill(storage, view, {"v": of_ints(5)}, 11)
-            assert (rows(storage, view.rows), view.until) == ([(5,)], 11)
+            if fills:
+                stored_views.fill(storage, view, {"v": of_ints(5)}, 11)
+            else:
+                stored_views.advance(storage, view, {"v": inserted(9, 2)}, 11)
+            assert view.until == 11
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        advance_and_fail()
+        change_and_fail()
     assert view.rows is before
     assert (rows(storage, view.rows), view.until) == ([(1,)], 7)
 

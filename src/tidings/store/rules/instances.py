@@ -96,8 +96,8 @@ def record(connection: Connection, rule: int, changed: dict[str, Instance | None
     """Record how instances stand now, in the caller's transaction; None is for those that are over."""
     keys = list(changed)
     for first in range(0, len(keys), _AT_ONCE):
-        these = _IN.c.key.in_(keys[first : first + _AT_ONCE])
-        connection.execute(delete(_IN).where(_IN.c.rule == rule, these))
+        is_changed = _IN.c.key.in_(keys[first : first + _AT_ONCE])
+        connection.execute(delete(_IN).where(_IN.c.rule == rule, is_changed))
     rows = [
         {
             "rule": rule,

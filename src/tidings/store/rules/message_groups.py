@@ -24,7 +24,7 @@ from tidings.store.rules.messages import Message
 TOLD = "group.told"
 """A point to die at: a group's message is written, and its rows wait no more."""
 
-_GD, _GG = schema.gathered, schema.gathering
+_ROWS, _GROUPS = schema.gathered, schema.gathering
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +60,15 @@ def gather(connection: Connection, waiting: Sequence[Gathered], pace: Pace, comp
     sent = 0
     for entry in waiting:
         sent += write_due(connection, entry.rule, entry.key, entry.time - 1, pace, compose)
-        this = and_(_GG.c.rule == entry.rule, _GG.c.key == entry.key)
-        group = connection.execute(select(_GG).where(this)).first()
+        is_group = and_(_GROUPS.c.rule == entry.rule, _GROUPS.c.key == entry.key)
+        group = connection.execute(select(_GROUPS).where(is_group)).first()
         values = {"firing": entry.firing, "time": entry.time, "gone": int(entry.gone), "inline": pack(entry.rows)}
-        connection.execute(insert(_GD).values(rule=entry.rule, key=entry.key, **values))
+        connection.execute(insert(_ROWS).values(rule=entry.rule, key=entry.key, **values))
         if group is None:
             due = entry.time + pace.wait
-            connection.execute(insert(_GG).values(rule=entry.rule, key=entry.key, due=due, sent=None))
+            connection.execute(insert(_GROUPS).values(rule=entry.rule, key=entry.key, due=due, sent=None))
         elif group.due is None:
-            connection.execute(update(_GG).where(this).values(due=_next(entry.time, group.sent, pace)))
+            connection.execute(update(_GROUPS).where(is_group).values(due=_next(entry.time, group.sent, pace)))
     for rule, key, last in {(g.rule, g.key): (g.rule, g.key, g.time) for g in waiting}.values():
         sent += write_due(connection, rule, key, last, pace, compose)
     return sent
@@ -76,28 +76,32 @@ def gather(connection: Connection, waiting: Sequence[Gathered], pace: Pace, comp
 
 def due(connection: Connection, until: int) -> list[tuple[str, str]]:
     """The groups whose messages are due up to an instant, by rule and key."""
-    query = select(_GG.c.rule, _GG.c.key).where(_GG.c.due <= until).order_by(_GG.c.due, _GG.c.rule, _GG.c.key)
+    query = (
+        select(_GROUPS.c.rule, _GROUPS.c.key)
+        .where(_GROUPS.c.due <= until)
+        .order_by(_GROUPS.c.due, _GROUPS.c.rule, _GROUPS.c.key)
+    )
     return [(r.rule, r.key) for r in connection.execute(query).all()]
 
 
 def write_due(connection: Connection, rule: str, key: str, until: int, pace: Pace, compose: Compose) -> int:
     """Write the messages of a group that are due up to an instant; how many these are."""
-    this, sent = and_(_GG.c.rule == rule, _GG.c.key == key), 0
+    is_group, sent = and_(_GROUPS.c.rule == rule, _GROUPS.c.key == key), 0
     while True:
-        group = connection.execute(select(_GG).where(this)).first()
+        group = connection.execute(select(_GROUPS).where(is_group)).first()
         if group is None or group.due is None or group.due > until:
             return sent
         waiting = connection.execute(
-            select(_GD).where(_GD.c.rule == rule, _GD.c.key == key).order_by(_GD.c.time, _GD.c.firing)
+            select(_ROWS).where(_ROWS.c.rule == rule, _ROWS.c.key == key).order_by(_ROWS.c.time, _ROWS.c.firing)
         ).all()
         ready = [_gathered(r) for r in waiting if r.time <= group.due]
-        rest = [r.time for r in waiting if r.time > group.due]
+        later_times = [r.time for r in waiting if r.time > group.due]
         outbox.add(connection, [compose(key, group.due, ready)])
         numbers = [g.firing for g in ready]
-        connection.execute(delete(_GD).where(_GD.c.rule == rule, _GD.c.key == key, _GD.c.firing.in_(numbers)))
+        connection.execute(delete(_ROWS).where(_ROWS.c.rule == rule, _ROWS.c.key == key, _ROWS.c.firing.in_(numbers)))
         _settle(connection, numbers, group.due)
-        next_due = _next(rest[0], group.due, pace) if rest else None
-        connection.execute(update(_GG).where(this).values(due=next_due, sent=group.due))
+        next_due = _next(later_times[0], group.due, pace) if later_times else None
+        connection.execute(update(_GROUPS).where(is_group).values(due=next_due, sent=group.due))
         point(TOLD)
         sent += 1
 
@@ -109,20 +113,20 @@ def _next(first: int, sent: int | None, pace: Pace) -> int:
 
 def _settle(connection: Connection, firings: Sequence[int], at: int) -> None:
     """Mark firings as sent that have no waiting rows left."""
-    left = select(_GD.c.firing).where(_GD.c.firing.in_(firings))
-    these = and_(schema.firing.c.id.in_(firings), schema.firing.c.id.not_in(left))
-    connection.execute(update(schema.firing).where(these).values(state="sent", finished=at))
+    left = select(_ROWS.c.firing).where(_ROWS.c.firing.in_(firings))
+    is_complete = and_(schema.firing.c.id.in_(firings), schema.firing.c.id.not_in(left))
+    connection.execute(update(schema.firing).where(is_complete).values(state="sent", finished=at))
 
 
 def drop(connection: Connection, rule: str) -> None:
     """Forget the groups of a rule and their rows, in the caller's transaction."""
-    for table in (_GD, _GG):
+    for table in (_ROWS, _GROUPS):
         connection.execute(delete(table).where(func.lower(table.c.rule) == rule.lower()))
 
 
 def forget(connection: Connection, before: int) -> None:
     """Forget groups that have sent nothing since an instant and have no waiting rows."""
-    connection.execute(delete(_GG).where(_GG.c.due.is_(None), _GG.c.sent < before))
+    connection.execute(delete(_GROUPS).where(_GROUPS.c.due.is_(None), _GROUPS.c.sent < before))
 
 
 def _gathered(r: Row[tuple[object, ...]]) -> Gathered:

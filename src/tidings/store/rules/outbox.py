@@ -151,9 +151,9 @@ class Outbox:
             if connection.execute(query.limit(1)).first() is None:
                 return []
         with self.catalog.writing() as connection:
-            these = _OUT.c.number.in_(list(connection.execute(query).scalars()))
-            connection.execute(update(_OUT).where(these).values(claimed=now, attempts=_OUT.c.attempts + 1))
-            rows = connection.execute(select(_OUT).where(these).order_by(_OUT.c.number)).all()
+            is_chosen = _OUT.c.number.in_(list(connection.execute(query).scalars()))
+            connection.execute(update(_OUT).where(is_chosen).values(claimed=now, attempts=_OUT.c.attempts + 1))
+            rows = connection.execute(select(_OUT).where(is_chosen).order_by(_OUT.c.number)).all()
         point(CLAIMED)
         return [_entry(r) for r in rows]
 
@@ -169,9 +169,9 @@ class Outbox:
         """Give back what was claimed and not tried."""
         if not entries:
             return
-        these = and_(_OUT.c.number.in_([e.number for e in entries]), _OUT.c.claimed.is_not(None))
+        is_claimed = and_(_OUT.c.number.in_([e.number for e in entries]), _OUT.c.claimed.is_not(None))
         with self.catalog.writing() as connection:
-            connection.execute(update(_OUT).where(these).values(claimed=None, attempts=_OUT.c.attempts - 1))
+            connection.execute(update(_OUT).where(is_claimed).values(claimed=None, attempts=_OUT.c.attempts - 1))
 
     def next_due(self, channels: Sequence[str]) -> int | None:
         """When there will be something to do; None if nothing waits."""
@@ -232,11 +232,11 @@ class Outbox:
 
     def enable(self, now: int, channel: str, target: str) -> int:
         """Enable a target, and send it also what it missed; how many messages these are."""
-        these = and_(_OUT.c.channel == channel, _OUT.c.target == target, _OUT.c.state == MessageState.DISABLED)
+        is_missed = and_(_OUT.c.channel == channel, _OUT.c.target == target, _OUT.c.state == MessageState.DISABLED)
         waiting = {"state": MessageState.WAITING, "attempts": 0, "due": now, "settled": None}
         with self.catalog.writing() as connection:
             connection.execute(delete(_END).where(_END.c.channel == channel, _END.c.target == target))
-            return connection.execute(update(_OUT).where(these).values(**waiting)).rowcount
+            return connection.execute(update(_OUT).where(is_missed).values(**waiting)).rowcount
 
     def disable(self, now: int, channel: str, target: str, reason: str) -> None:
         """Let a target have nothing any more until it is enabled."""
@@ -256,17 +256,17 @@ class Outbox:
 
 
 def _record(connection: Connection, now: int, verdict: Verdict) -> None:
-    this = update(_OUT).where(_OUT.c.number == verdict.entry.number)
+    statement = update(_OUT).where(_OUT.c.number == verdict.entry.number)
     message = verdict.entry.message
     match verdict:
         case Delivered():
-            connection.execute(this.values(state=MessageState.DELIVERED, claimed=None, settled=now, error=None))
+            connection.execute(statement.values(state=MessageState.DELIVERED, claimed=None, settled=now, error=None))
         case Later(_, due, error, rests):
-            connection.execute(this.values(state=MessageState.WAITING, claimed=None, due=due, error=error))
+            connection.execute(statement.values(state=MessageState.WAITING, claimed=None, due=due, error=error))
             if rests is not None:
                 _note(connection, message.channel, message.target, rests=rests, error=error)
         case GivenUp(_, error, rests):
-            connection.execute(this.values(state=MessageState.DEAD, claimed=None, settled=now, error=error))
+            connection.execute(statement.values(state=MessageState.DEAD, claimed=None, settled=now, error=error))
             if rests is not None:
                 _note(connection, message.channel, message.target, rests=rests, error=error)
         case Gone(_, error):
@@ -278,15 +278,15 @@ def _record(connection: Connection, now: int, verdict: Verdict) -> None:
 def _disable(connection: Connection, now: int, channel: str, target: str, reason: str) -> None:
     """Disable a target; what is under way to it is so no more."""
     _note(connection, channel, target, disabled=now, error=reason)
-    these = and_(_OUT.c.channel == channel, _OUT.c.target == target, _WAITS)
+    is_waiting = and_(_OUT.c.channel == channel, _OUT.c.target == target, _WAITS)
     values = {"state": MessageState.DISABLED, "claimed": None, "settled": now, "error": reason}
-    connection.execute(update(_OUT).where(these).values(**values))
+    connection.execute(update(_OUT).where(is_waiting).values(**values))
 
 
 def _note(connection: Connection, channel: str, target: str, **values: Any) -> None:
     """Note something about a target, in addition to what is known of it."""
-    this = and_(_END.c.channel == channel, _END.c.target == target)
-    if not connection.execute(update(_END).where(this).values(**values)).rowcount:
+    is_target = and_(_END.c.channel == channel, _END.c.target == target)
+    if not connection.execute(update(_END).where(is_target).values(**values)).rowcount:
         connection.execute(insert(_END).values({"channel": channel, "target": target, "rests": 0} | values))
 
 

@@ -66,6 +66,8 @@ def test_versions_are_cached_until_the_base_is_another() -> None:
     table.set_base("t@20", 1, 20)
     assert table.source(Version.CURRENT, 0, 30) is not source
     assert table.source(Version.CURRENT, 0, 30).base == "t@20"
+    table.set_base("copy@20", 1, 20)
+    assert table.source(Version.CURRENT, 0, 30).base == "copy@20"
 
 
 def test_a_longer_history_is_built_on_a_shorter_one() -> None:
@@ -73,7 +75,7 @@ def test_a_longer_history_is_built_on_a_shorter_one() -> None:
     assert state(table, Version.CURRENT, 0, 20) == [2]
     append(table, 40, [4], [1])
     assert state(table, Version.CURRENT, 0, 40) == [2, 3, 4]
-    assert state(table, Version.CURRENT, 0, 20) == [2]
+    assert state(table, Version.CURRENT, 0, 10) == [1]
 
 
 def test_very_many_entries_become_one_piece() -> None:
