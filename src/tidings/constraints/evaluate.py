@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
-from tidings.constraints.agreed import ROWS, Agreed, agreed
+from tidings.analysis.agreed_expression import ROWS, Agreed, agreed
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.changes import no_changes, versioned
 from tidings.engine.duckdb import DuckDB

@@ -1,8 +1,8 @@
 """Runs INSERT, UPDATE, DELETE and MERGE: finds the rows that go and the rows that come, and adds them to a transaction.
 
 An UPDATE or DELETE whose WHERE fixes the primary key finds its rows in this process, and computes its new values there
-if the engines agree on them (:mod:`tidings.constraints.agreed`).  Everything else is a query, bound like any other and
-answered by the engine: the old rows, and beside them their new values.
+if the engines agree on them (:mod:`tidings.analysis.agreed_expression`).  Everything else is a query, bound like any
+other and answered by the engine: the old rows, each with its new values.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any, assert_never
 import pyarrow as pa
 from sqlglot import exp
 
-from tidings.constraints.agreed import NO_VALUE, agreed, constant
+from tidings.analysis.agreed_expression import agreed
+from tidings.analysis.constant import NO_VALUE, constant
 from tidings.errors import EmptySignal, InvalidExpression, UnknownColumn, UnknownEvent, UnknownRelation, closest
 from tidings.ir.expression import Expression, cast, conjuncts
 from tidings.ir.relation import Column, Item, Project
