@@ -67,8 +67,8 @@ def add(connection: Connection, messages: Sequence[Message]) -> None:
     if not messages:
         return
     off = schema.endpoint.c.disabled.is_not(None)
-    found = connection.execute(select(schema.endpoint.c.channel, schema.endpoint.c.target).where(off))
-    disabled = {(r.channel, r.target) for r in found}
+    endpoints = connection.execute(select(schema.endpoint.c.channel, schema.endpoint.c.target).where(off))
+    disabled = {(e.channel, e.target) for e in endpoints}
     connection.execute(insert(schema.outbox), [_row(m, (m.channel, m.target) in disabled) for m in messages])
     point(ADDED)
 
@@ -153,9 +153,9 @@ class Outbox:
         with self.catalog.writing() as connection:
             these = _OUT.c.number.in_(list(connection.execute(query).scalars()))
             connection.execute(update(_OUT).where(these).values(claimed=now, attempts=_OUT.c.attempts + 1))
-            found = connection.execute(select(_OUT).where(these).order_by(_OUT.c.number)).all()
+            rows = connection.execute(select(_OUT).where(these).order_by(_OUT.c.number)).all()
         point(CLAIMED)
-        return [_entry(r) for r in found]
+        return [_entry(r) for r in rows]
 
     def acknowledge(self, now: int, verdicts: Sequence[Verdict]) -> None:
         """Record what came of attempts, all in one transaction."""
@@ -196,33 +196,33 @@ class Outbox:
     def find(self, id: str) -> OutboxEntry | None:
         """The message of an id."""
         with self.catalog.reading() as connection:
-            found = connection.execute(select(_OUT).where(_OUT.c.id == id)).first()
-        return None if found is None else _entry(found)
+            row = connection.execute(select(_OUT).where(_OUT.c.id == id)).first()
+        return None if row is None else _entry(row)
 
     def counts(self) -> dict[MessageState, int]:
         """How many messages are in each state."""
         query = select(_OUT.c.state, func.count()).group_by(_OUT.c.state)
         with self.catalog.reading() as connection:
-            found = {MessageState(state): int(number) for state, number in connection.execute(query).all()}
-        return {state: found.get(state, 0) for state in MessageState}
+            counts = {MessageState(state): int(number) for state, number in connection.execute(query).all()}
+        return {state: counts.get(state, 0) for state in MessageState}
 
     def endpoints(self) -> list[Endpoint]:
         """The targets that are disabled or have had to rest."""
         with self.catalog.reading() as connection:
-            found = connection.execute(select(_END).order_by(_END.c.channel, _END.c.target)).all()
-        return [Endpoint(r.channel, r.target, r.disabled, r.rests, r.error) for r in found]
+            rows = connection.execute(select(_END).order_by(_END.c.channel, _END.c.target)).all()
+        return [Endpoint(r.channel, r.target, r.disabled, r.rests, r.error) for r in rows]
 
     # by hand
 
     def redeliver(self, now: int, *ids: str) -> int:
-        """Have messages sent again, whatever became of them, under their old ids; how many will be.
+        """Have messages sent once more, whatever became of them, under their old ids; how many will be.
 
         Those of a disabled target stay where they are until it is enabled.
         """
         return self._redeliver(now, _OUT.c.id.in_(ids))
 
     def redeliver_range(self, now: int, first: int, last: int | None = None, *states: MessageState) -> int:
-        """Have the messages of a range of numbers sent again: the dead ones, or those in the states that are given."""
+        """Have the messages of a range of numbers sent once more: the dead ones, or those in some states."""
         return self._redeliver(now, and_(_in_range(first, last), _OUT.c.state.in_(states or (MessageState.DEAD,))))
 
     def _redeliver(self, now: int, which: ColumnElement[bool]) -> int:
@@ -231,7 +231,7 @@ class Outbox:
             return connection.execute(update(_OUT).where(which, _FREE, ~_disabled()).values(**waiting)).rowcount
 
     def enable(self, now: int, channel: str, target: str) -> int:
-        """Let a target have messages again, also those that it missed; how many these are."""
+        """Enable a target, and send it also what it missed; how many messages these are."""
         these = and_(_OUT.c.channel == channel, _OUT.c.target == target, _OUT.c.state == MessageState.DISABLED)
         waiting = {"state": MessageState.WAITING, "attempts": 0, "due": now, "settled": None}
         with self.catalog.writing() as connection:
