@@ -63,8 +63,8 @@ def open(
         (``"auto"``).
     :param catalog: The URL of a PostgreSQL database to hold the catalog; by default it is a SQLite file in the folder.
     :param read_only: Open as a reader, which sees what the writer commits and changes nothing.
-    :param retention: For how long changes are kept: ``query(as_of=…)`` and ``changes(since=…)`` reach that far back.
-        None keeps them all.
+    :param retention: How long changes are retained: ``query(as_of=…)`` and ``changes(since=…)`` reach that far back.
+        None retains them all.
     :param deliveries: What the channels of rules need to know: secrets, folders, servers.
     :param cascade: How many actions may follow each other from one transaction before rules are taken to trigger each
         other without end.
@@ -186,8 +186,8 @@ class Database:
     ) -> None:
         """Give an empty table its first rows at once: an Arrow table, or a Spark DataFrame with the Spark engine.
 
-        They count as having been there before the first transaction.  They are kept sorted by one column, the first
-        unless told otherwise; choose the one by which views look rows up.
+        They count as having been there before the first transaction.  They are stored in the order of one column, the
+        first unless told otherwise; choose the one by which views look rows up.
 
         A table made ``WITH (append_only, time = column)`` need not be empty: its rows take their instants from that
         column and count as the transactions they were.  They must be later than anything that is settled; earlier ones
@@ -247,8 +247,8 @@ class Database:
         it the first batch is a snapshot.  The iterator ends at the present; with ``follow`` it waits for commits of
         this process, and ends after ``timeout`` seconds without any.
 
-        With a ``name`` the position is kept in the catalog.  A batch is acknowledged by its ``ack()``, or by asking for
-        the next one; after a crash the subscription goes on behind the last one that was.
+        With a ``name`` the catalog has the position.  A batch is acknowledged by its ``ack()``, or by asking for the
+        next one; after a crash the subscription goes on behind the last one that was.
         """
         position = None if since is None else _time(since)
         return self._parts.subscriptions.subscribe(text, position, follow=follow, timeout=timeout, name=name)

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 import tidings
-from tests.unit.constraints.test_agreed import AGREED, COLUMNS
-from tidings.constraints.agreed import agreed
+from tests.unit.analysis.test_agreed_expression import AGREED, COLUMNS
+from tidings.analysis.agreed_expression import agreed
 from tidings.constraints.evaluate import Evaluator
 from tidings.engine.arrow import arrow_schema
 from tidings.engine.duckdb import DuckDB

@@ -1,4 +1,4 @@
-"""Facts about plans, one per file: what a plan reads, how many rows it has, which functions depend on the clock.
+"""Facts about plans and expressions, one per file: what a plan reads, how many rows it has, where the engines agree.
 
-A plan comes in, an answer about it goes out; no plan is changed.  Imports only ``ir``.
+A plan or an expression comes in, an answer about it goes out; nothing is changed.  Imports only ``ir``.
 """

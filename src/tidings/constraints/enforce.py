@@ -11,15 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from sqlglot import exp
 
 from tidings.constraints.evaluate import Evaluator
 from tidings.engine.changes import without_version
 from tidings.engine.row_values import row_keys
 from tidings.errors import AppendOnly, CheckViolated, DuplicateKey, MissingRow, NullNotAllowed
 from tidings.ir.expression import WEIGHT
-from tidings.lang.sql.constraint_queries import repeated_keys, rows_that_break
-from tidings.lang.sql.parse import parsed
+from tidings.lang.sql.constraint_queries import columns_in, repeated_keys, rows_that_break
 from tidings.store.key_lookup import KeyLookup
 from tidings.store.relation.constraints import NONE
 from tidings.store.relation.net import Key, table_of
@@ -123,7 +121,7 @@ class Enforcer:
             return
         n = came[verdicts.index(False)]
         row = change.values(n)
-        names = _mentioned(table, condition)
+        names = columns_in(condition, [c.name for c in table.columns])
         values = ", ".join(f"{name} is {row[name]!r}" for name in names)
         raise CheckViolated(
             row=change.number(n), table=table.name, check=condition, column=", ".join(names), found=values, values=row
@@ -154,9 +152,3 @@ class Enforcer:
         table = change.table
         shown = ", ".join(f"{name} = {value!r}" for name, value in zip(table.constraints.key, key, strict=True))
         return DuplicateKey(row=change.number(n), table=table.name, key=shown, values=change.values(n))
-
-
-def _mentioned(table: Table, condition: str) -> list[str]:
-    """The columns a condition reads, by the names the table gives them."""
-    mentioned = {c.name.lower() for c in parsed(condition).find_all(exp.Column)}
-    return [c.name for c in table.columns if c.name.lower() in mentioned]

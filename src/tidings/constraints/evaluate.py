@@ -11,9 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlglot import exp
 
-from tidings.constraints.agreed import ROWS, Agreed, agreed
+from tidings.analysis.agreed_expression import ROWS, Agreed, agreed
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.changes import no_changes, versioned
 from tidings.engine.duckdb import DuckDB
@@ -24,6 +23,7 @@ from tidings.errors import EngineFailed, InvalidExpression
 from tidings.ir.expression import Expression, cast, column, refs
 from tidings.ir.relation import Column, Item, Project, Scan
 from tidings.lang.sql.bind import bind
+from tidings.lang.sql.constraint_queries import condition_query, value_query
 from tidings.lang.sql.instant import at_instant, reads_clock
 from tidings.lang.sql.parse import parsed, place
 from tidings.rewrite.pipeline import normalise
@@ -104,13 +104,12 @@ class Evaluator:
         return list(answer.column(0).to_pylist())
 
     def _bind(self, table: str, columns: tuple[Column, ...], condition: Expression, text: str) -> Project:
-        query = exp.select(condition.copy().as_("holds")).from_(exp.Table(this=exp.to_identifier(table, quoted=True)))
-        plan = bind(query, text, _OneRelation(table, columns), self.runner.backend)
+        plan = bind(condition_query(table, condition), text, _OneRelation(table, columns), self.runner.backend)
         if not isinstance(plan, Project) or not isinstance(plan.input, Scan):
             raise InvalidExpression(place(text, condition), reason="a CHECK looks at one row and nothing else")
         return plan
 
-    def in_base(self, table: Table, query: exp.Select) -> pa.Table:
+    def in_base(self, table: Table, query: Expression) -> pa.Table:
         """A few rows of a query over the base of a table."""
         plan = normalise(bind(query, "", _OneRelation(table.name, table.columns), self.runner.backend), {})
         source = Source(table.columns, table.base, no_changes(table.columns))
@@ -139,7 +138,7 @@ class Evaluator:
             values = self.values([(expression, type)], _ONE_ROW)
             if values is not None:
                 return values.column(0)[0].as_py()
-        plan = bind(exp.select(value.copy().as_("value")), text, _OneRelation("", ()), self.runner.backend)
+        plan = bind(value_query(value), text, _OneRelation("", ()), self.runner.backend)
         item = Item("value", type, cast(plan.fields[0].expression, type))
         return self.runner.query(Project(plan, "constant", (item,)), _nothing).column(0)[0].as_py()
 

@@ -70,7 +70,7 @@ class ViewReplacement:
         if same:
             replace_view.replace(self.storage, old, filled, [], None)
             return outcomes
-        replace_view.replace(self.storage, old, filled, readers, self.timeline.own_instant())
+        replace_view.replace(self.storage, old, filled, readers, self.timeline.reserve_instant())
         outdated = (v.name for _, v in readers if isinstance(v, StoredView))
         return outcomes + [ReplacementOutcome(name, "to be recomputed", f"it reads {view.name}") for name in outdated]
 

@@ -139,7 +139,7 @@ def ordered(orders: Sequence[Row]) -> str:
 
 
 def compare(db: tidings.Database, since: int, wave: Watch, console: Console) -> None:
-    """Print what the wave cost beside what the whole answer costs, the first time and when all is warm.
+    """Print what the wave cost and what the whole answer costs, the first time and when all is warm.
 
     The first times have no ratio: what runs first also pays for warming up the engine.  The whole answer is that of the
     tables as they were loaded, where no transaction is in the way.
@@ -186,20 +186,20 @@ def doing(console: Console, what: str) -> Iterator[Watch]:
 
 @contextmanager
 def quiet_start() -> Iterator[None]:
-    """Keep from the terminal what a JVM says while it starts; if it does not start, say it after all."""
+    """Hide what a JVM writes to the terminal while it starts; if it does not start, write it after all."""
     sys.stderr.flush()
-    kept = os.dup(2)
-    with tempfile.TemporaryFile() as said:
-        os.dup2(said.fileno(), 2)
+    terminal = os.dup(2)
+    with tempfile.TemporaryFile() as output:
+        os.dup2(output.fileno(), 2)
         try:
             yield
         except BaseException:
-            said.seek(0)
-            os.write(kept, said.read())
+            output.seek(0)
+            os.write(terminal, output.read())
             raise
         finally:
-            os.dup2(kept, 2)
-            os.close(kept)
+            os.dup2(terminal, 2)
+            os.close(terminal)
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ DAY = (
 
 
 def sql(name: str) -> str:
-    """The text of one of the SQL files beside this module."""
+    """The text of one of the SQL files in this package."""
     return (files("tidings.demo") / name).read_text(encoding="utf-8")
 
 

@@ -17,6 +17,7 @@ from tidings.store.relation.constraints import NONE
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
 from tidings.store.relation.view import StoredView, View
+from tidings.waves.status import refresh_text
 
 _TABLES = pa.schema(
     [("name", pa.string()), ("primary_key", pa.string()), ("append_only", pa.bool_()), ("time_column", pa.string())]
@@ -123,8 +124,3 @@ class Descriptions:
             known = [*self.relations.names(), *self.relations.system_tables]
             raise UnknownRelation(None, closest(name, known), name=name)
         return described[1]
-
-
-def refresh_text(view: StoredView) -> str:
-    """When a stored view is refreshed, as the option of CREATE MATERIALIZED VIEW says it."""
-    return f"{view.refresh} strict" if view.strict else str(view.refresh)

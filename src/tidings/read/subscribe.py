@@ -27,7 +27,7 @@ class Subscriptions:
     def subscribe(
         self, text: str, since: int | None, *, follow: bool, timeout: float | None, name: str | None
     ) -> Subscription:
-        """A subscription to a table, view or query, from a position on; with a name it keeps its position."""
+        """A subscription to a table, view or query, from a position on; with a name its position is stored."""
         self.reload()
         self.plans.plan(text)
         self.answers.timeline.has_subscribers = True

@@ -49,4 +49,4 @@ class SilenceStatements:
 
     def _now(self) -> int:
         """The present, as an instant after all commits so far and before all that follow."""
-        return self.timeline.tell(max(self.timeline.own_instant(), self.timeline.clock.now()))
+        return self.timeline.settle_until(max(self.timeline.reserve_instant(), self.timeline.clock.now()))

@@ -35,11 +35,11 @@ def read_parquet(root: Path, name: str) -> pa.Table:
 def check_file(path: Path, size: int) -> None:
     """Refuse a file that is missing or not as long as it was."""
     try:
-        found = path.stat().st_size
+        actual = path.stat().st_size
     except FileNotFoundError:
         raise DamagedFile(path=str(path), reason="it is not there") from None
-    if found != size:
-        raise DamagedFile(path=str(path), reason=f"it has {found} bytes and should have {size}")
+    if actual != size:
+        raise DamagedFile(path=str(path), reason=f"it has {actual} bytes and should have {size}")
 
 
 def sync(path: Path) -> None:

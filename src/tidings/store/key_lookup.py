@@ -29,7 +29,7 @@ from tidings.store.storage import Storage
 LIST_LIMIT = 200
 """Up to this many keys are written into a query; more are joined."""
 
-_WANTED = "tidings wanted"
+_SOUGHT = "tidings sought"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ class KeyLookup:
 
     def in_base(self, table: Table, rows: pa.Table) -> Counter[Row]:
         """How often the base holds each of some rows."""
-        wanted = set(row_keys(rows))
-        return Counter(row for row in row_keys(self._base(table, rows)) if row in wanted)
+        sought = set(row_keys(rows))
+        return Counter(row for row in row_keys(self._base(table, rows)) if row in sought)
 
     def by_key(self, table: Table, keys: Collection[Key], pending: Net | None = None) -> dict[Key, list[Row]]:
         """The rows with some keys, as plain values and each as often as it is there.
@@ -51,14 +51,14 @@ class KeyLookup:
         """
         names = [c.name for c in table.columns]
         places = [names.index(k) for k in table.constraints.key]
-        held = self._base(table, table_of(tuple(table.columns[p] for p in places), keys))
+        base = self._base(table, table_of(tuple(table.columns[p] for p in places), keys))
         counted: dict[Key, Counter[Row]] = {key: Counter() for key in keys}
         plain: dict[Row, Row] = {}
-        for row, own in zip(row_keys(held), values(held), strict=True):
+        for row, plain_row in zip(row_keys(base), values(base), strict=True):
             key = tuple(row[p] for p in places)
             if key in counted:
                 counted[key][row] += 1
-                plain[row] = own
+                plain[row] = plain_row
         for net in [table.net] if pending is None else [table.net, pending]:
             for key in keys:
                 for row, count in net.at(key).items():
@@ -66,34 +66,34 @@ class KeyLookup:
                     plain.setdefault(row, net.values_of(row))
         return {key: [plain[row] for row in rows.elements()] for key, rows in counted.items()}
 
-    def _base(self, table: Table, wanted: pa.Table) -> pa.Table:
-        """The rows of the base that may equal the wanted ones in the columns these have."""
-        if table.base is None or not wanted.num_rows:
+    def _base(self, table: Table, sought: pa.Table) -> pa.Table:
+        """The rows of the base that may equal those that are sought, in the columns these have."""
+        if table.base is None or not sought.num_rows:
             return arrow_schema(table.columns).empty_table()
         snapshot = self.storage.snapshots.files.get(table.id)
-        if snapshot is not None and snapshot.key in wanted.column_names:
-            sought = wanted.column(snapshot.key)
-            if _is_found_by_value(sought):
-                return snapshot.lookup(pc.unique(sought))
-        return self._by_engine(table, wanted)
+        if snapshot is not None and snapshot.key in sought.column_names:
+            keys = sought.column(snapshot.key)
+            if _is_found_by_value(keys):
+                return snapshot.lookup(pc.unique(keys))
+        return self._by_engine(table, sought)
 
-    def _by_engine(self, table: Table, wanted: pa.Table) -> pa.Table:
-        scan = Scan(table.name, "held", table.columns)
+    def _by_engine(self, table: Table, sought: pa.Table) -> pa.Table:
+        scan = Scan(table.name, "stored", table.columns)
         base = Source(table.columns, table.base, no_changes(table.columns))
-        columns = {c.name: c for c in table.columns if c.name in wanted.column_names}
+        columns = {c.name: c for c in table.columns if c.name in sought.column_names}
         by = next((c for c in columns.values() if c.type in LISTABLE), None)
         plan: Relation = scan
         sources = {table.name: base}
         if by is not None:
-            sought = pc.unique(wanted.column(by.name))
+            keys = pc.unique(sought.column(by.name))
             name = show_name(by.name)
-            if len(sought) <= LIST_LIMIT:
-                listed = literals(sought, by.type, "spark")
-                plan = Filter(scan, (read(f"held.{name} IN ({listed}) OR held.{name} IS NULL"),))
+            if len(keys) <= LIST_LIMIT:
+                listed = literals(keys, by.type, "spark")
+                plan = Filter(scan, (read(f"stored.{name} IN ({listed}) OR stored.{name} IS NULL"),))
             else:
-                keys = Scan(_WANTED, "wanted", (Column(by.name, by.type),))
-                plan = SemiJoin(scan, keys, (read(f"held.{name} <=> wanted.{name}"),))
-                sources[_WANTED] = Source(keys.columns, None, versioned(pa.table({by.name: sought})))
+                keys_scan = Scan(_SOUGHT, "sought", (Column(by.name, by.type),))
+                plan = SemiJoin(scan, keys_scan, (read(f"stored.{name} <=> sought.{name}"),))
+                sources[_SOUGHT] = Source(keys_scan.columns, None, versioned(pa.table({by.name: keys})))
         return self.runner.query(plan, lambda relation, _version: sources[relation])
 
 

@@ -71,7 +71,7 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True)
 class NamedSubscription:
-    """A named subscription: its query, and the instant up to which it was told; None before its snapshot."""
+    """A named subscription: its query, and the instant up to which it got changes; None before its snapshot."""
 
     query: str
     position: int | None

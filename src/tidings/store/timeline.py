@@ -1,7 +1,7 @@
-"""The instants of one database: what was committed when, and what has been said of instants since.
+"""The instants of one database: when transactions were committed, and up to when nothing can be any more.
 
-Commit times strictly increase.  Whoever asks for something that reads the clock is told of an instant at which nothing
-was committed; what was said of it stays true, so later transactions get later times.
+Commit times strictly increase.  An answer to something that reads the clock is about an instant at which nothing was
+committed.  The answer stays true: later transactions get later times.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ class Timeline:
     """The time of the last commit; 0 before the first."""
     before: int = 0
     """That of the one before."""
-    told: int = 0
-    """The last instant of which something was said."""
+    answered_until: int = 0
+    """The last instant about which an answer was given."""
     has_subscribers: bool = False
-    """Whether somebody has asked to be told of changes, and may hold a position in them."""
+    """Whether somebody has subscribed to changes, and may hold a position in them."""
 
     def begin(self) -> None:
         """Know the last commit, before anything is restored."""
         self.time = self.before = self.storage.journal.contents.last_commit()
 
     def remember(self) -> None:
-        """Know of which instants something was said, once everything is restored."""
+        """Know about which instants answers were given, once everything is restored."""
         ends = (v.until for v in self.storage.relations.stored())
-        self.told = max([0, *ends, *self.storage.defined_since.values()])
+        self.answered_until = max([0, *ends, *self.storage.defined_since.values()])
 
     def reach(self, time: int) -> None:
         """Let an instant be that of the last commit."""
@@ -62,31 +62,31 @@ class Timeline:
 
     def next(self) -> int:
         """The time of a transaction that is committed now."""
-        return max(self.time + 1, self.told + 1, self.clock.now())
+        return max(self.time + 1, self.answered_until + 1, self.clock.now())
 
     def now(self) -> int:
         """The instant of a statement that changes rows; the transaction's own time is not before it."""
-        return max(self.time, self.told, self.clock.now())
+        return max(self.time, self.answered_until, self.clock.now())
 
     def present(self, plan: Relation) -> int:
         """The instant an answer is about: the last commit, or now for what reads the clock."""
-        return self.tell(self.now()) if self.reads_clock(plan) else self.time
+        return self.settle_until(self.now()) if self.reads_clock(plan) else self.time
 
-    def tell(self, instant: int) -> int:
-        """Say something of an instant."""
-        self.told = max(self.told, instant)
-        return self.told
+    def settle_until(self, instant: int) -> int:
+        """Promise that nothing is committed up to an instant any more; the last instant of which that was promised."""
+        self.answered_until = max(self.answered_until, instant)
+        return self.answered_until
 
     def settled(self) -> int:
         """The instant up to which nothing more can be committed; a reader knows only what the writer has recorded."""
         if self.storage.is_reader:
             return max([self.time, *(v.until for v in self.storage.relations.stored())])
-        return max(self.time, self.told)
+        return max(self.time, self.answered_until)
 
-    def own_instant(self) -> int:
-        """An instant at which nothing is committed, after all others."""
-        self.told = max(self.time, self.told) + 1
-        return self.told
+    def reserve_instant(self) -> int:
+        """Reserve an instant after all others, at which nothing is committed."""
+        self.answered_until = max(self.time, self.answered_until) + 1
+        return self.answered_until
 
     @contextmanager
     def redefining(self, names: Iterable[str]) -> Iterator[None]:
@@ -94,7 +94,7 @@ class Timeline:
 
         Positions in their changes are of no use any more.
         """
-        with self.storage.redefining(names, self.own_instant()):
+        with self.storage.redefining(names, self.reserve_instant()):
             yield
 
     def reads_clock(self, plan: Relation) -> bool:

@@ -67,11 +67,11 @@ def write_failure(error: OSError | EngineFailed, path: Path) -> TidingsError:
 
 
 def _number(error: OSError | EngineFailed) -> int | None:
-    """The number of the system's error; engines only tell its text, somewhere below what they say first."""
+    """The number of the system's error; engines give only its text, somewhere in the cause."""
     if isinstance(error, OSError) and error.errno is not None:
         return error.errno
-    told = f"{error} {error.__context__}"
-    return next((n for n in (*_NO_ROOM, *_NO_PERMISSION, EIO) if os.strerror(n) in told), None)
+    text = f"{error} {error.__context__}"
+    return next((n for n in (*_NO_ROOM, *_NO_PERMISSION, EIO) if os.strerror(n) in text), None)
 
 
 def _remove(path: Path) -> None:

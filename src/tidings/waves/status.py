@@ -50,10 +50,15 @@ def status(relations: Relations, time: int, tables: tuple[TableStatus, ...] = ()
     return Status(time, tuple(_view_status(relations, view, time) for view in relations.stored()), tables)
 
 
+def refresh_text(view: StoredView) -> str:
+    """When a stored view is refreshed, as the option of CREATE MATERIALIZED VIEW says it."""
+    return f"{view.refresh} strict" if view.strict else str(view.refresh)
+
+
 def _view_status(relations: Relations, view: StoredView, time: int) -> ViewStatus:
     return ViewStatus(
         view.name,
-        f"{view.refresh} strict" if view.strict else str(view.refresh),
+        refresh_text(view),
         None if view.is_outdated else view.until,
         max(0, time - view.until),
         None if view.is_outdated else _pending(relations, view, time),

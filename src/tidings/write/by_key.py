@@ -15,7 +15,7 @@ from tidings.engine.row_values import hashable, row_keys
 from tidings.errors import InvalidRow, KeyNeeded, MissingRow
 from tidings.ir.relation import Column
 from tidings.store.relation.net import Row, table_of, values
-from tidings.store.relation.rows import given, read_rows
+from tidings.store.relation.rows import as_records, read_rows
 from tidings.store.relation.table import Table
 from tidings.write.workspace import Workspace
 
@@ -27,7 +27,7 @@ def delete(workspace: Workspace, table: Table, data: Any) -> None:
 
 def to_delete(workspace: Workspace, table: Table, data: Any) -> pa.Table:
     """The rows that are named whole or by their key."""
-    groups = [_RecordGroup(table.columns, given(table.name, table.columns, data))]
+    groups = [_RecordGroup(table.columns, as_records(table.name, table.columns, data))]
     if table.constraints.key:
         groups = _grouped(table, groups[0].records, tuples_may_be_keys=True)
     typed = [(group.columns, read_rows(table.name, group.columns, group.records)) for group in groups]
@@ -74,7 +74,7 @@ class _RowUpdate:
 
 
 def _updates(table: Table, data: Any) -> Iterator[_RowUpdate]:
-    for group in _grouped(table, given(table.name, table.columns, data)):
+    for group in _grouped(table, as_records(table.name, table.columns, data)):
         rows = read_rows(table.name, group.columns, group.records)
         numbers = group.numbers or range(rows.num_rows)
         for number, key, record in zip(numbers, _keys(table, rows), values(rows), strict=True):

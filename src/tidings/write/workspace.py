@@ -144,7 +144,7 @@ class Workspace:
             entries[name] = as_changes(self.parts.relations.table(name).columns, rows, [1] * rows.num_rows)
         timeline, at = self.parts.timeline, self.parts.timeline.time
         if timeline.reads_clock(plan):
-            timeline.tell(now)
+            timeline.settle_until(now)
             at = now
         return in_transaction.answer(self.parts.scheduler, plan, at, changes, {**entries, **self.local_relations})
 

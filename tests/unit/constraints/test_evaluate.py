@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from tidings.analysis.agreed_expression import agreed
 from tidings.constraints.evaluate import Evaluator
 from tidings.engine.duckdb import DuckDB
 from tidings.engine.run import Runner
@@ -50,3 +52,30 @@ def test_constants_have_the_type_that_is_asked_for(evaluator: Evaluator) -> None
 def test_a_default_that_reads_the_clock_is_computed_anew(evaluator: Evaluator) -> None:
     first, second = (evaluator.default("current_timestamp()", "timestamp", now) for now in (0, 1_000_000))
     assert (first, second) == (datetime(1970, 1, 1, tzinfo=UTC), datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC))
+
+
+SOME_COLUMNS = (Column("i", "int"), Column("s", "string"))
+
+
+def values(text: str, type: str, rows: pa.Table) -> list[Any] | None:
+    expression = agreed(parsed(text), SOME_COLUMNS)
+    assert expression is not None
+    answer = Evaluator(Runner(DuckDB())).values([(expression, type)], rows)
+    return None if answer is None else answer.column(0).to_pylist()
+
+
+def test_values_are_in_the_order_of_the_rows() -> None:
+    rows = pa.table({"i": pa.array([3, None, 1, 3], pa.int32())})
+    assert values("i * 2", "bigint", rows) == [6, None, 2, 6]
+
+
+def test_what_fails_is_left_to_the_engine() -> None:
+    assert values("i * i", "int", pa.table({"i": pa.array([1 << 20], pa.int32())})) is None
+    assert values("i", "tinyint", pa.table({"i": pa.array([300], pa.int32())})) is None
+
+
+def test_letters_that_are_not_ascii_are_left_to_the_engine() -> None:
+    rows = pa.table({"s": ["straße", "x"]})
+    assert values("upper(s)", "string", rows) is None
+    assert values("length(s)", "int", rows) == [6, 1]
+    assert values("upper(s)", "string", pa.table({"s": ["x", None]})) == ["X", None]

@@ -1,52 +1,52 @@
-"""What statements that change rows have in common."""
+"""What statements that change rows have in common: queries become rows of the table."""
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
-from sqlglot import exp
 
 from tidings import Database
-from tidings.errors import InvalidExpression, UnknownColumn
-from tidings.lang.sql.parse import parsed
-from tidings.lang.sql.statement import Update, read
-from tidings.write.statement_context import StatementContext, is_default, named
+from tidings.ir.expression import Expression
+from tidings.lang.sql.statement import Query, Update, read
+from tidings.write.statement_context import StatementContext
 from tidings.write.workspace import Workspace
 
 
 @pytest.fixture
 def context(db: Database) -> StatementContext:
-    db.sql("CREATE TABLE stock (item BIGINT PRIMARY KEY, qty INT DEFAULT 7)")
+    db.sql("CREATE TABLE stock (item BIGINT PRIMARY KEY, qty INT DEFAULT 7); INSERT INTO stock VALUES (1, 10)")
     workspace = Workspace(db._parts.transactions.write_parts)
     (statement,) = read("UPDATE stock AS s SET qty = DEFAULT")
     assert isinstance(statement, Update)
-    return StatementContext(workspace, workspace.target("stock"), statement, 5)
+    return StatementContext.of(workspace, workspace.target("stock"), statement, 5)
 
 
-def test_columns_by_name(context: StatementContext) -> None:
-    assert context.column(parsed("s.QTY"), "s").name == "qty"
-    for text in ("s.qt", "other.qty"):
-        with pytest.raises(UnknownColumn) as refused:
-            context.column(parsed(text), "s")
-        assert refused.value.hint == "did you mean qty?"
+def query(text: str) -> Expression:
+    (statement,) = read(text)
+    assert isinstance(statement, Query)
+    return statement.query
 
 
-def test_default_and_clock_are_filled_in(context: StatementContext) -> None:
-    ((column, value),) = context.settings(((parsed("qty"), parsed("DEFAULT")),), "s")
-    assert (column.name, value.sql()) == ("qty", "7")
-    assert isinstance(context.value(parsed("DEFAULT"), context.table.columns[0]), exp.Null)
-    assert not list(context.value(parsed("now()"), column).find_all(exp.CurrentTimestamp))
+def test_the_target_is_the_table(context: StatementContext) -> None:
+    assert (context.target.name, context.target.alias, context.target.now) == ("stock", "s", 5)
+    assert context.target.columns == context.table.columns
+    assert context.target.defaults == {"qty": "7"}
 
 
-def test_one_value_per_column(context: StatementContext) -> None:
-    with pytest.raises(InvalidExpression):
-        context.settings(((parsed("qty"), parsed("1")), (parsed("QTY"), parsed("2"))), "s")
+def test_an_answer_has_the_types_of_the_columns(context: StatementContext) -> None:
+    answer = context.answer(query("SELECT qty + 1L AS x, item AS y FROM stock"), list(context.table.columns))
+    assert answer.schema.types == [pa.int64(), pa.int32()]
+    assert [tuple(row.values()) for row in answer.to_pylist()] == [(11, 1)]
 
 
-def test_a_column_named_default(db: Database) -> None:
-    db.sql("CREATE TABLE t (`default` INT)")
-    assert not is_default(parsed("default"), db._parts.relations.table("t"))
-    assert is_default(parsed("default"), db._parts.relations.table("quantity"))
+def test_rows_that_are_known_stand_for_the_table(context: StatementContext) -> None:
+    known_rows = context.table.schema.empty_table()
+    answer = context.answer(query("SELECT item, qty FROM stock"), list(context.table.columns), known_rows)
+    assert answer.num_rows == 0
 
 
-def test_items_have_names_of_their_own() -> None:
-    assert [node.alias for node in named([parsed("a"), parsed("a")])] == ["c0", "c1"]
+def test_rows_with_other_values(context: StatementContext) -> None:
+    answer = pa.table({"c0": pa.array([1], pa.int64()), "c1": pa.array([10], pa.int32())})
+    assert context.rows(answer).to_pylist() == [{"item": 1, "qty": 10}]
+    new = {"qty": pa.chunked_array([pa.array([8], pa.int32())])}
+    assert context.rows(answer, new).to_pylist() == [{"item": 1, "qty": 8}]

@@ -1,4 +1,4 @@
-"""Queries for the rows of a table that break its constraints, as syntax trees."""
+"""Queries about the constraints of a table, as syntax trees: what they say of a row, which rows break them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,36 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from tidings.ir.expression import Expression
 from tidings.lang.sql.parse import parsed
+
+
+def condition_query(table: str, condition: Expression) -> exp.Select:
+    """A query for whether a condition holds for each row of a table.
+
+    >>> condition_query("t", parsed("x > 0")).sql()
+    'SELECT x > 0 AS holds FROM "t"'
+    """
+    return exp.select(condition.copy().as_("holds")).from_(_table(table))
+
+
+def value_query(value: Expression) -> exp.Select:
+    """A query for the value of an expression without columns.
+
+    >>> value_query(parsed("1 + 1")).sql()
+    'SELECT 1 + 1 AS value'
+    """
+    return exp.select(value.copy().as_("value"))
+
+
+def columns_in(condition: str, columns: Sequence[str]) -> list[str]:
+    """Those of some columns that a condition mentions, in their order.
+
+    >>> columns_in("B > a + 1", ["a", "b", "c"])
+    ['a', 'b']
+    """
+    mentioned = {c.name.lower() for c in parsed(condition).find_all(exp.Column)}
+    return [name for name in columns if name.lower() in mentioned]
 
 
 def rows_that_break(table: str, required: Sequence[str], checks: Sequence[str]) -> exp.Select | None:

@@ -1,6 +1,6 @@
-"""Conditions and defaults as a table keeps them: texts, made from trees and read again where they are used.
+"""Conditions and defaults as definitions store them: texts, made from trees and parsed where they are used.
 
-A kept text outlives the names it was written with.  So columns go without the name of their table, which may change;
+A stored text outlives the names it was written with.  So columns go without the name of their table, which may change;
 a column that gets another name gets it here too.
 """
 

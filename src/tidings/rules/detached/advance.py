@@ -40,8 +40,8 @@ class DetachedRules:
         groups = [(rules[name.lower()], name, key) for name, key in due if name.lower() in rules]
         if not groups:
             return
-        context.timeline.tell(now)
+        context.timeline.settle_until(now)
         with context.storage.rule_tables.writing() as connection:
             for rule, name, key in groups:
-                message_groups.tell(connection, name, key, now, pace(rule), MessageComposer(rule))
+                message_groups.write_due(connection, name, key, now, pace(rule), MessageComposer(rule))
         context.wake_deliveries()

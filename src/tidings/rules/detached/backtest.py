@@ -29,7 +29,7 @@ def backtest(context: RuleContext, rule: Rule, since: int) -> list[Backtested]:
         reason = "the order of what transactions did is not kept"
         raise InvalidRule(rule.statement.place, name=rule.name, reason=reason)
     timeline = context.timeline
-    until = timeline.tell(timeline.now()) if rule.depends_on_time else timeline.time
+    until = timeline.settle_until(timeline.now()) if rule.depends_on_time else timeline.time
     if since >= until:
         return []
     if rule.has_lifecycle:

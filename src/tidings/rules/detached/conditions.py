@@ -58,7 +58,7 @@ class DetachedConditions:
     def _present(self, rule: Rule) -> int:
         """The instant up to which a rule can be judged now."""
         timeline = self.context.timeline
-        return timeline.tell(timeline.now()) if rule.depends_on_time else timeline.time
+        return timeline.settle_until(timeline.now()) if rule.depends_on_time else timeline.time
 
     def _judge(self, rule: Rule, until: int) -> bool | None:
         """Judge one rule; whether it fired, or None if not even its cursor has been moved."""

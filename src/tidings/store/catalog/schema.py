@@ -205,7 +205,7 @@ followed = Table(
     metadata,
     Column("rule", Integer, primary_key=True, autoincrement=False),
 )
-"""The rules whose instances are known: what held when they began to be followed is in ``instance``, too."""
+"""The rules whose instances are known: what held when tracking began is in ``instance``, too."""
 
 instance = Table(
     "instance",
@@ -245,7 +245,7 @@ gathering = Table(
     Column("sent", BigInteger),
     Index("gathering_due", "due"),
 )
-"""Groups of instances that are told together: when the next message is due, if one is, and when the last one was."""
+"""Groups of instances that share messages: when the next message is due, if one is, and when the last one was."""
 
 gathered = Table(
     "gathered",
@@ -257,7 +257,7 @@ gathered = Table(
     Column("gone", Integer, nullable=False),
     Column("inline", LargeBinary, nullable=False),
 )
-"""What firings have to tell and their groups have not told yet, as Arrow IPC."""
+"""Rows of firings that wait for their group's message, as Arrow IPC."""
 
 RULE_TABLES = [outbox, endpoint, rule, firing, followed, instance, silence, gathering, gathered]
 """The tables of rules and of what they send; a database in memory makes these when it gets its first rule."""

@@ -1,10 +1,10 @@
 """Loading history: rows that bring the instants of their own transactions.
 
 A table made ``WITH (append_only, time = column)`` has its instants in a column.  A load of such rows is one entry of
-the log, whatever the number of instants in it, and counts as the many transactions it was: ``changes`` tells each, a
-stored view follows each, and ``as_of`` finds the state between any two.
+the log, whatever the number of instants in it, and counts as the many transactions it was: ``changes`` shows each, a
+stored view is maintained through each, and ``as_of`` gives the state between any two.
 
-There is one timeline for all tables, and what has been said of it stays true.  So rows must be later than the last
+There is one timeline for all tables, and an answer about an instant stays true.  So rows must be later than the last
 instant that is settled, and not later than now; rows of several tables whose histories overlap are loaded together.
 """
 
@@ -29,12 +29,12 @@ TIME_TYPES = ("timestamp", "timestamp_ntz", "date", "bigint")
 LATE = ("refuse", "present")
 
 
-def entries(given: list[tuple[Table, Any]], *, after: int, present: int, late: str) -> list[tuple[Table, pa.Table]]:
-    """The histories of some tables as changes, checked before any is logged; in the order they were given."""
+def entries(histories: list[tuple[Table, Any]], *, after: int, present: int, late: str) -> list[tuple[Table, pa.Table]]:
+    """The histories of some tables as changes, checked before any is logged; in the same order."""
     if late not in LATE:
-        raise InvalidRow(row=1, table=given[0][0].name, reason=f"late is one of {', '.join(LATE)}, not {late!r}")
-    made = [(table, entry(table, data, after=after, present=present, late=late)) for table, data in given]
-    return [(table, found) for table, found in made if found.num_rows]
+        raise InvalidRow(row=1, table=histories[0][0].name, reason=f"late is one of {', '.join(LATE)}, not {late!r}")
+    deltas = [(table, entry(table, data, after=after, present=present, late=late)) for table, data in histories]
+    return [(table, delta) for table, delta in deltas if delta.num_rows]
 
 
 def entry(table: Table, data: Any, *, after: int, present: int, late: str) -> pa.Table:
@@ -58,22 +58,22 @@ def entry(table: Table, data: Any, *, after: int, present: int, late: str) -> pa
 
 def typed(table: Table, data: Any) -> pa.Table:
     """Rows of a table's types; those of an Arrow table or frame are not looked at one by one unless some do not fit."""
-    found = data.toArrow() if hasattr(data, "toArrow") else data
-    if isinstance(found, pa.Table):
-        fitting = _by_name(table, found)
+    rows = data.toArrow() if hasattr(data, "toArrow") else data
+    if isinstance(rows, pa.Table):
+        fitting = _by_name(table, rows)
         if fitting is not None:
             return fitting
-    return read_rows(table.name, table.columns, found)
+    return read_rows(table.name, table.columns, rows)
 
 
 def _by_name(table: Table, data: pa.Table) -> pa.Table | None:
     """The columns of a table from those of the same names; None where some do not fit."""
-    given = {name.lower(): name for name in data.column_names}
-    if len(given) != data.num_columns or given.keys() != {c.name.lower() for c in table.columns}:
+    names = {name.lower(): name for name in data.column_names}
+    if len(names) != data.num_columns or names.keys() != {c.name.lower() for c in table.columns}:
         return None
     schema = arrow_schema(table.columns)
     try:
-        return data.select([given[c.name.lower()] for c in table.columns]).rename_columns(schema.names).cast(schema)
+        return data.select([names[c.name.lower()] for c in table.columns]).rename_columns(schema.names).cast(schema)
     except pa.ArrowInvalid:
         return None
 
@@ -95,9 +95,9 @@ def instants(table: Table, rows: pa.Table) -> pa.ChunkedArray:
 
 
 def _first(bad: pa.ChunkedArray) -> int | None:
-    """The place of the first that holds."""
-    found = pc.index(bad, pa.scalar(True)).as_py()
-    return None if found < 0 else int(found)
+    """The place of the first row for which a test is true."""
+    place = pc.index(bad, pa.scalar(True)).as_py()
+    return None if place < 0 else int(place)
 
 
 def _shown(rows: pa.Table, number: int) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""What changes add up to: rows with signed counts, found by row or by key.
+"""What changes add up to: rows with signed counts, looked up by row or by key.
 
 The net of a table's log since its base, and of what a transaction has done so far.  A commit asks for a handful of rows
 or keys, so nothing here is ever gone through as a whole.
@@ -46,9 +46,9 @@ class Net:
 
     def add(self, rows: pa.Table, weights: Iterable[int]) -> list[Row]:
         """Count changes; the rows, one for each."""
-        found = row_keys(rows)
-        plain = values(rows) if self._wrapped else found
-        for row, weight, own in zip(found, weights, plain, strict=True):
+        keys = row_keys(rows)
+        plain = values(rows) if self._wrapped else keys
+        for row, weight, plain_row in zip(keys, weights, plain, strict=True):
             total = self.counts.get(row, 0) + weight
             if total:
                 self.counts[row] = total
@@ -57,8 +57,8 @@ class Net:
             if self._places:
                 self._index(row, bool(total))
             if self._wrapped:
-                self._plain[row] = own
-        return found
+                self._plain[row] = plain_row
+        return keys
 
     def _index(self, row: Row, present: bool) -> None:
         key = self.key_of(row)
@@ -78,7 +78,7 @@ class Net:
         return {row: self.counts[row] for row in self._by_key.get(key, ())}
 
     def values_of(self, row: Row) -> Row:
-        """The values of a row as they were given, not as they are hashed."""
+        """The values of a row as they were added, not as they are hashed."""
         return self._plain[row] if self._wrapped else row
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tidings.analysis.influents import reads
@@ -97,23 +98,23 @@ class Relations:
 
     def readers(self, name: str) -> list[View | StoredView]:
         """The views that read a relation, directly or through others, each after those it reads."""
-        found: dict[str, View | StoredView] = {}
+        readers: dict[str, View | StoredView] = {}
         for view in self._views.values():
-            if reads(view.plan) & {name, *(v.name for v in found.values())}:
-                found[view.name] = view
-        return list(found.values())
+            if reads(view.plan) & {name, *(v.name for v in readers.values())}:
+                readers[view.name] = view
+        return list(readers.values())
 
     def below(self, plan: Relation) -> set[str]:
         """The tables and views a plan reads, directly or through others."""
-        found: set[str] = set()
+        names: set[str] = set()
         unvisited = list(reads(plan))
         while unvisited:
             name = unvisited.pop()
-            if name not in found:
-                found.add(name)
+            if name not in names:
+                names.add(name)
                 view = self._views.get(name.lower())
                 unvisited += reads(view.plan) if view is not None else []
-        return found
+        return names
 
     def remove(self, relation: Table | View | StoredView) -> None:
         self._tables.pop(relation.name.lower(), None)
@@ -121,10 +122,11 @@ class Relations:
 
     def droppable(self, name: str, kind: str) -> Table | View | StoredView:
         """The table or view of a name, if nobody reads it."""
-        found: Table | View | StoredView | None = (self._tables if kind == "TABLE" else self._views).get(name.lower())
-        if found is None:
+        same_kind: Mapping[str, Table | View | StoredView] = self._tables if kind == "TABLE" else self._views
+        relation = same_kind.get(name.lower())
+        if relation is None:
             raise UnknownRelation(name=name)
-        readers = [v.name for v in self._views.values() if found.name in reads(v.plan)]
+        readers = [v.name for v in self._views.values() if relation.name in reads(v.plan)]
         if readers:
-            raise DependentObjects(name=found.name, dependents=", ".join(sorted(readers)))
-        return found
+            raise DependentObjects(name=relation.name, dependents=", ".join(sorted(readers)))
+        return relation

@@ -1,7 +1,7 @@
 """Files of rows: Parquet, CSV with a header, and JSON with one object per line.
 
-Texts in CSV and JSON are read as the types of the table's columns, so that ``2026-01-01`` is a date where a date is
-wanted.  Moments without a time zone are in UTC.
+Texts in CSV and JSON are read as the types of the table's columns, so that ``2026-01-01`` is a date in a column of
+dates.  Moments without a time zone are in UTC.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def _csv(columns: tuple[Column, ...], path: Path) -> pa.Table:
         header = next(lines, "")
     written = {name.strip().strip('"').lower(): name.strip().strip('"') for name in header.split(",")}
     known = {written[c.name.lower()]: _text_type(c) for c in columns if c.name.lower() in written}
-    wanted = {name: type for name, type in known.items() if type is not None}
-    options = csv.ConvertOptions(column_types=wanted, strings_can_be_null=True, quoted_strings_can_be_null=False)
+    column_types = {name: type for name, type in known.items() if type is not None}
+    options = csv.ConvertOptions(column_types=column_types, strings_can_be_null=True, quoted_strings_can_be_null=False)
     return csv.read_csv(path, convert_options=options)
 
 

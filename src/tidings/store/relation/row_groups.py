@@ -1,7 +1,7 @@
 """Rows of a Parquet file by the values of one column, row group by row group.
 
 A row group is known with the least and greatest value of the column, so only those are looked into that may hold a
-value that is sought.  There the column is read first, and the others only if something was found.  Files are in the
+value that is sought.  There the column is read first, and the others only if some row matches.  Files are in the
 order of the column as a rule: then values are found in it by halving, else by going through it.
 
 What has been decoded is cached, up to a number of bytes: a file never changes, and a transaction looks up its rows more
@@ -62,10 +62,10 @@ class DecodedCache:
 
     def find(self, path: Path, group: int, name: str) -> _Column | None:
         with self._lock:
-            found = self._columns_by_use.get((path, group, name))
-            if found is not None:
+            column = self._columns_by_use.get((path, group, name))
+            if column is not None:
                 self._columns_by_use.move_to_end((path, group, name))
-            return found
+            return column
 
     def keep(self, path: Path, group: int, name: str, column: _Column) -> None:
         with self._lock:
@@ -90,10 +90,10 @@ class Sought:
     null: bool
 
     @classmethod
-    def of(cls, wanted: pa.Array) -> Sought:
-        present = pc.unique(wanted.drop_null())
+    def of(cls, values: pa.Array) -> Sought:
+        present = pc.unique(values.drop_null())
         array = present.take(pc.sort_indices(present))
-        return cls(array.to_pylist(), array, wanted.null_count > 0)
+        return cls(array.to_pylist(), array, values.null_count > 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +127,12 @@ class RowGroups:
         """The columns of the file."""
         return list(self._file.schema_arrow.names)
 
-    def matching(self, name: str, sought: Sought, wanted: list[str] | None = None) -> pa.Table | None:
-        """The rows that have one of some values in a column, with all columns or those wanted; None if there are none.
+    def matching(self, name: str, sought: Sought, columns: list[str] | None = None) -> pa.Table | None:
+        """The rows that have one of some values in a column; None if there are none.
 
-        The columns of the file, in its order.
+        They have all columns of the file or only some, in the order of the file.
         """
-        names = [n for n in self.names if wanted is None or n in wanted]
+        names = [n for n in self.names if columns is None or n in columns]
         holding = self._directory(name).holding(sought)
         if len(sought.values) > MANY:
             return self._all_at_once(name, sought, [group for group, _ in holding], names)
@@ -152,8 +152,8 @@ class RowGroups:
             return None
         part = ds.ParquetFileFormat().make_fragment(str(self.path), LocalFileSystem(), row_groups=groups)
         rows = part.to_table(columns=list(dict.fromkeys([*names, name])))
-        found = rows.filter(_is_one_of(rows.column(name), sought.array, sought.null))
-        return found.select(names) if found.num_rows else None
+        matches = rows.filter(_is_one_of(rows.column(name), sought.array, sought.null))
+        return matches.select(names) if matches.num_rows else None
 
     def unread(self, name: str, sought: Sought) -> int:
         """How many row groups that may hold some values have not been decoded."""
@@ -194,27 +194,27 @@ class RowGroups:
         return self._known[name]
 
     def _column(self, group: int, name: str) -> _Column:
-        found = self.decoded.find(self.path, group, name)
-        return self._read(group, [name])[name] if found is None else found
+        column = self.decoded.find(self.path, group, name)
+        return self._read(group, [name])[name] if column is None else column
 
     def _columns(self, group: int, names: list[str]) -> list[_Column]:
         """Some columns of a row group."""
-        found = {name: self.decoded.find(self.path, group, name) for name in names}
-        held = {name: column for name, column in found.items() if column is not None}
-        missing = [name for name in names if name not in held]
+        cached = {name: self.decoded.find(self.path, group, name) for name in names}
+        columns = {name: column for name, column in cached.items() if column is not None}
+        missing = [name for name in names if name not in columns]
         if missing:
-            held |= self._read(group, missing)
-        return [held[name] for name in names]
+            columns |= self._read(group, missing)
+        return [columns[name] for name in names]
 
     def _read(self, group: int, names: list[str]) -> dict[str, _Column]:
         rows = self._file.read_row_group(group, columns=names, use_threads=False)
-        found = {}
+        columns = {}
         for name in names:
             chunks = rows.column(name)
             values = chunks.chunk(0) if chunks.num_chunks == 1 else chunks.combine_chunks()
-            found[name] = _Column(values)
-            self.decoded.keep(self.path, group, name, found[name])
-        return found
+            columns[name] = _Column(values)
+            self.decoded.keep(self.path, group, name, columns[name])
+        return columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,10 +227,10 @@ class _Directory:
     """The bounds, if both ascend from group to group; else nothing."""
 
     @classmethod
-    def of(cls, found: pq.FileMetaData, name: str) -> _Directory:
-        leaves = [found.schema.column(n) for n in range(found.num_columns)]
-        leaf = next((n for n, own in enumerate(leaves) if own.path == own.name == name), None)
-        groups = [found.row_group(g) for g in range(found.num_row_groups)]
+    def of(cls, metadata: pq.FileMetaData, name: str) -> _Directory:
+        leaves = [metadata.schema.column(n) for n in range(metadata.num_columns)]
+        leaf = next((n for n, column in enumerate(leaves) if column.path == column.name == name), None)
+        groups = [metadata.row_group(g) for g in range(metadata.num_row_groups)]
         bounds = [None if leaf is None else _bounds(g.column(leaf).statistics) for g in groups]
         known = [b for b in bounds if b is not None]
         lows, highs = [b.low for b in known], [b.high for b in known]
@@ -249,19 +249,19 @@ class _Directory:
         """Row groups to be looked at more closely; few if they and the values are."""
         if not self.highs or len(sought.values) > len(self.highs) or sought.null:
             return range(len(self.groups))
-        found: dict[int, None] = {}
+        groups: dict[int, None] = {}
         try:
             for value in sought.values:
-                found |= dict.fromkeys(range(bisect_left(self.highs, value), bisect_right(self.lows, value)))
+                groups |= dict.fromkeys(range(bisect_left(self.highs, value), bisect_right(self.lows, value)))
         except TypeError:
             return range(len(self.groups))
-        return list(found)
+        return list(groups)
 
 
-def _bounds(found: pq.Statistics | None) -> _Bounds | None:
-    if found is None or not found.has_min_max:
+def _bounds(statistics: pq.Statistics | None) -> _Bounds | None:
+    if statistics is None or not statistics.has_min_max:
         return None
-    return _Bounds(found.min, found.max, not found.has_null_count or found.null_count > 0)
+    return _Bounds(statistics.min, statistics.max, not statistics.has_null_count or statistics.null_count > 0)
 
 
 def _between(bounds: _Bounds | None, values: list[Any]) -> tuple[int, int]:
@@ -283,23 +283,23 @@ def _is_ascending(values: pa.Array) -> bool:
         return False
 
 
-def _places(column: _Column, wanted: pa.Array, null: bool) -> pa.Array:
-    """Where a column has one of some values, which are in order, or NULL if that is wanted too."""
-    keys = column.values if column.values.type == wanted.type else column.values.cast(wanted.type)
+def _places(column: _Column, sought: pa.Array, null: bool) -> pa.Array:
+    """Where a column has one of some values, which are in order, or NULL if that is sought too."""
+    keys = column.values if column.values.type == sought.type else column.values.cast(sought.type)
     if column.ascending:
         try:
-            firsts = pc.search_sorted(keys, wanted, side="left").to_pylist()
-            lasts = pc.search_sorted(keys, wanted, side="right").to_pylist()
+            firsts = pc.search_sorted(keys, sought, side="left").to_pylist()
+            lasts = pc.search_sorted(keys, sought, side="right").to_pylist()
         except pa.ArrowNotImplementedError:  # of decimals
             pass
         else:
             ranges = [range(first, last) for first, last in zip(firsts, lasts, strict=True) if first < last]
             if sum(map(len, ranges)) <= SCATTERED:
                 return pa.array([place for places in ranges for place in places], pa.int64())
-    return pc.indices_nonzero(_is_one_of(keys, wanted, null))
+    return pc.indices_nonzero(_is_one_of(keys, sought, null))
 
 
-def _is_one_of(values: pa.Array | pa.ChunkedArray, wanted: pa.Array, null: bool) -> pa.Array | pa.ChunkedArray:
-    """For each value, whether it is wanted."""
-    values = values if values.type == wanted.type else values.cast(wanted.type)
-    return pc.is_in(values, value_set=pa.concat_arrays([wanted, pa.nulls(1, wanted.type)]) if null else wanted)
+def _is_one_of(values: pa.Array | pa.ChunkedArray, sought: pa.Array, null: bool) -> pa.Array | pa.ChunkedArray:
+    """For each value, whether it is sought."""
+    values = values if values.type == sought.type else values.cast(sought.type)
+    return pc.is_in(values, value_set=pa.concat_arrays([sought, pa.nulls(1, sought.type)]) if null else sought)

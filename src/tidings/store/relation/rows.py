@@ -18,8 +18,8 @@ from tidings.store.relation.row_files import is_file_of_rows, read_file
 def read_rows(
     table: str, columns: tuple[Column, ...], data: Any, defaults: Mapping[str, Any] | None = None
 ) -> pa.Table:
-    """Arrow rows from whatever holds rows; a column that is not given has its default, else NULL."""
-    records = given(table, columns, data)
+    """Arrow rows from whatever holds rows; a column that is absent has its default, else NULL."""
+    records = as_records(table, columns, data)
     if isinstance(records, pa.Table):
         fitting = _as_it_is(columns, records, defaults or {})
         if fitting is not None:
@@ -31,7 +31,7 @@ def read_rows(
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def given(table: str, columns: tuple[Column, ...], data: Any) -> pa.Table | list[Any]:
+def as_records(table: str, columns: tuple[Column, ...], data: Any) -> pa.Table | list[Any]:
     """Rows as an Arrow table or as a list of records: dictionaries and tuples, frames, files."""
     if isinstance(data, Path) or (isinstance(data, str) and is_file_of_rows(Path(data))):
         return read_file(table, columns, Path(data))
@@ -54,17 +54,17 @@ def _as_it_is(columns: tuple[Column, ...], rows: pa.Table, defaults: Mapping[str
     schema = arrow_schema(columns)
     arrays = []
     for column, field in zip(columns, schema, strict=True):
-        found = rows.column(by_name[column.name.lower()]) if column.name.lower() in by_name else None
-        if found is None:
-            found = pa.chunked_array([pa.repeat(pa.scalar(defaults.get(column.name), field.type), rows.num_rows)])
-        if not found.type.equals(field.type):
-            if not any(alike(found.type) and alike(field.type) for alike in _ALIKE):
+        values = rows.column(by_name[column.name.lower()]) if column.name.lower() in by_name else None
+        if values is None:
+            values = pa.chunked_array([pa.repeat(pa.scalar(defaults.get(column.name), field.type), rows.num_rows)])
+        if not values.type.equals(field.type):
+            if not any(alike(values.type) and alike(field.type) for alike in _ALIKE):
                 return None
             try:
-                found = found.cast(field.type)
+                values = values.cast(field.type)
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
                 return None
-        arrays.append(found)
+        arrays.append(values)
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
@@ -106,11 +106,11 @@ def _fitting(value: Any, type: str) -> Any:
         return value
     fields = types.fields(type)
     if fields and isinstance(value, Mapping):
-        given = {str(k).lower(): v for k, v in value.items()}
-        unknown = set(given) - {name.lower() for name, _ in fields}
+        by_name = {str(k).lower(): v for k, v in value.items()}
+        unknown = set(by_name) - {name.lower() for name, _ in fields}
         if unknown:
             raise ValueError(f"no field named {', '.join(sorted(unknown))}")
-        return {name: _fitting(given.get(name.lower()), kind) for name, kind in fields}
+        return {name: _fitting(by_name.get(name.lower()), kind) for name, kind in fields}
     inner = types.elements(type)
     if len(inner) == 1 and isinstance(value, list | tuple):
         return [_fitting(v, inner[0]) for v in value]

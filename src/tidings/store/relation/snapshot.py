@@ -52,8 +52,8 @@ class Snapshot:
         """Let an engine read its rows as a base of some name."""
         names, dialect = self.file_columns, backend.dialect.name
         unchanged = names == [c.name for c in self.columns]
-        read = None if unchanged else file_columns(self.columns, names, self.added_values, dialect)
-        backend.load_files(name, self.columns, self.paths, read)
+        expressions = None if unchanged else file_columns(self.columns, names, self.added_values, dialect)
+        backend.load_files(name, self.columns, self.paths, expressions)
 
     @property
     def paths(self) -> list[Path]:

@@ -19,7 +19,7 @@ from tidings.store.catalog import schema
 from tidings.store.files import pack, unpack
 
 Phase: TypeAlias = Literal["pending", "alive", "lingering"]
-"""It holds, and has not been told; it was told; it holds no more, and that has not been told."""
+"""It holds, and that was not reported yet; that was reported; it holds no more, and that was not reported yet."""
 
 _AT_ONCE = 500
 """So many keys are asked for in one query."""
@@ -42,9 +42,9 @@ class Instance:
     ended: int | None = None
     """Since when it holds no more."""
     due: int | None = None
-    """When something is to be told unless something happens before."""
+    """When something is to be reported, unless something happens before."""
     quiet: bool = False
-    """It began in a way that does not count, so that was not told."""
+    """It began in a way that does not count, so that was not reported."""
     muted: bool = False
     """That it began fell into a silence."""
 
@@ -96,8 +96,8 @@ def record(connection: Connection, rule: int, changed: dict[str, Instance | None
     """Record how instances stand now, in the caller's transaction; None is for those that are over."""
     keys = list(changed)
     for first in range(0, len(keys), _AT_ONCE):
-        these = _IN.c.key.in_(keys[first : first + _AT_ONCE])
-        connection.execute(delete(_IN).where(_IN.c.rule == rule, these))
+        is_changed = _IN.c.key.in_(keys[first : first + _AT_ONCE])
+        connection.execute(delete(_IN).where(_IN.c.rule == rule, is_changed))
     rows = [
         {
             "rule": rule,

@@ -78,7 +78,7 @@ class Delivered:
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """It did not arrive; it is tried again when it is due.  Its target gets nothing else before ``rests``."""
+    """It did not arrive; it is retried when it is due.  Its target gets nothing else before ``rests``."""
 
     entry: OutboxEntry
     due: int
@@ -88,7 +88,7 @@ class Later:
 
 @dataclass(frozen=True, slots=True)
 class GivenUp:
-    """It did not arrive, and is not tried again by itself."""
+    """It did not arrive, and is not retried by itself."""
 
     entry: OutboxEntry
     error: str

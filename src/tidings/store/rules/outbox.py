@@ -67,8 +67,8 @@ def add(connection: Connection, messages: Sequence[Message]) -> None:
     if not messages:
         return
     off = schema.endpoint.c.disabled.is_not(None)
-    found = connection.execute(select(schema.endpoint.c.channel, schema.endpoint.c.target).where(off))
-    disabled = {(r.channel, r.target) for r in found}
+    endpoints = connection.execute(select(schema.endpoint.c.channel, schema.endpoint.c.target).where(off))
+    disabled = {(e.channel, e.target) for e in endpoints}
     connection.execute(insert(schema.outbox), [_row(m, (m.channel, m.target) in disabled) for m in messages])
     point(ADDED)
 
@@ -151,11 +151,11 @@ class Outbox:
             if connection.execute(query.limit(1)).first() is None:
                 return []
         with self.catalog.writing() as connection:
-            these = _OUT.c.number.in_(list(connection.execute(query).scalars()))
-            connection.execute(update(_OUT).where(these).values(claimed=now, attempts=_OUT.c.attempts + 1))
-            found = connection.execute(select(_OUT).where(these).order_by(_OUT.c.number)).all()
+            is_chosen = _OUT.c.number.in_(list(connection.execute(query).scalars()))
+            connection.execute(update(_OUT).where(is_chosen).values(claimed=now, attempts=_OUT.c.attempts + 1))
+            rows = connection.execute(select(_OUT).where(is_chosen).order_by(_OUT.c.number)).all()
         point(CLAIMED)
-        return [_entry(r) for r in found]
+        return [_entry(r) for r in rows]
 
     def acknowledge(self, now: int, verdicts: Sequence[Verdict]) -> None:
         """Record what came of attempts, all in one transaction."""
@@ -169,9 +169,9 @@ class Outbox:
         """Give back what was claimed and not tried."""
         if not entries:
             return
-        these = and_(_OUT.c.number.in_([e.number for e in entries]), _OUT.c.claimed.is_not(None))
+        is_claimed = and_(_OUT.c.number.in_([e.number for e in entries]), _OUT.c.claimed.is_not(None))
         with self.catalog.writing() as connection:
-            connection.execute(update(_OUT).where(these).values(claimed=None, attempts=_OUT.c.attempts - 1))
+            connection.execute(update(_OUT).where(is_claimed).values(claimed=None, attempts=_OUT.c.attempts - 1))
 
     def next_due(self, channels: Sequence[str]) -> int | None:
         """When there will be something to do; None if nothing waits."""
@@ -196,33 +196,33 @@ class Outbox:
     def find(self, id: str) -> OutboxEntry | None:
         """The message of an id."""
         with self.catalog.reading() as connection:
-            found = connection.execute(select(_OUT).where(_OUT.c.id == id)).first()
-        return None if found is None else _entry(found)
+            row = connection.execute(select(_OUT).where(_OUT.c.id == id)).first()
+        return None if row is None else _entry(row)
 
     def counts(self) -> dict[MessageState, int]:
         """How many messages are in each state."""
         query = select(_OUT.c.state, func.count()).group_by(_OUT.c.state)
         with self.catalog.reading() as connection:
-            found = {MessageState(state): int(number) for state, number in connection.execute(query).all()}
-        return {state: found.get(state, 0) for state in MessageState}
+            counts = {MessageState(state): int(number) for state, number in connection.execute(query).all()}
+        return {state: counts.get(state, 0) for state in MessageState}
 
     def endpoints(self) -> list[Endpoint]:
         """The targets that are disabled or have had to rest."""
         with self.catalog.reading() as connection:
-            found = connection.execute(select(_END).order_by(_END.c.channel, _END.c.target)).all()
-        return [Endpoint(r.channel, r.target, r.disabled, r.rests, r.error) for r in found]
+            rows = connection.execute(select(_END).order_by(_END.c.channel, _END.c.target)).all()
+        return [Endpoint(r.channel, r.target, r.disabled, r.rests, r.error) for r in rows]
 
     # by hand
 
     def redeliver(self, now: int, *ids: str) -> int:
-        """Have messages sent again, whatever became of them, under their old ids; how many will be.
+        """Have messages sent once more, whatever became of them, under their old ids; how many will be.
 
         Those of a disabled target stay where they are until it is enabled.
         """
         return self._redeliver(now, _OUT.c.id.in_(ids))
 
     def redeliver_range(self, now: int, first: int, last: int | None = None, *states: MessageState) -> int:
-        """Have the messages of a range of numbers sent again: the dead ones, or those in the states that are given."""
+        """Have the messages of a range of numbers sent once more: the dead ones, or those in some states."""
         return self._redeliver(now, and_(_in_range(first, last), _OUT.c.state.in_(states or (MessageState.DEAD,))))
 
     def _redeliver(self, now: int, which: ColumnElement[bool]) -> int:
@@ -231,12 +231,12 @@ class Outbox:
             return connection.execute(update(_OUT).where(which, _FREE, ~_disabled()).values(**waiting)).rowcount
 
     def enable(self, now: int, channel: str, target: str) -> int:
-        """Let a target have messages again, also those that it missed; how many these are."""
-        these = and_(_OUT.c.channel == channel, _OUT.c.target == target, _OUT.c.state == MessageState.DISABLED)
+        """Enable a target, and send it also what it missed; how many messages these are."""
+        is_missed = and_(_OUT.c.channel == channel, _OUT.c.target == target, _OUT.c.state == MessageState.DISABLED)
         waiting = {"state": MessageState.WAITING, "attempts": 0, "due": now, "settled": None}
         with self.catalog.writing() as connection:
             connection.execute(delete(_END).where(_END.c.channel == channel, _END.c.target == target))
-            return connection.execute(update(_OUT).where(these).values(**waiting)).rowcount
+            return connection.execute(update(_OUT).where(is_missed).values(**waiting)).rowcount
 
     def disable(self, now: int, channel: str, target: str, reason: str) -> None:
         """Let a target have nothing any more until it is enabled."""
@@ -256,17 +256,17 @@ class Outbox:
 
 
 def _record(connection: Connection, now: int, verdict: Verdict) -> None:
-    this = update(_OUT).where(_OUT.c.number == verdict.entry.number)
+    statement = update(_OUT).where(_OUT.c.number == verdict.entry.number)
     message = verdict.entry.message
     match verdict:
         case Delivered():
-            connection.execute(this.values(state=MessageState.DELIVERED, claimed=None, settled=now, error=None))
+            connection.execute(statement.values(state=MessageState.DELIVERED, claimed=None, settled=now, error=None))
         case Later(_, due, error, rests):
-            connection.execute(this.values(state=MessageState.WAITING, claimed=None, due=due, error=error))
+            connection.execute(statement.values(state=MessageState.WAITING, claimed=None, due=due, error=error))
             if rests is not None:
                 _note(connection, message.channel, message.target, rests=rests, error=error)
         case GivenUp(_, error, rests):
-            connection.execute(this.values(state=MessageState.DEAD, claimed=None, settled=now, error=error))
+            connection.execute(statement.values(state=MessageState.DEAD, claimed=None, settled=now, error=error))
             if rests is not None:
                 _note(connection, message.channel, message.target, rests=rests, error=error)
         case Gone(_, error):
@@ -278,15 +278,15 @@ def _record(connection: Connection, now: int, verdict: Verdict) -> None:
 def _disable(connection: Connection, now: int, channel: str, target: str, reason: str) -> None:
     """Disable a target; what is under way to it is so no more."""
     _note(connection, channel, target, disabled=now, error=reason)
-    these = and_(_OUT.c.channel == channel, _OUT.c.target == target, _WAITS)
+    is_waiting = and_(_OUT.c.channel == channel, _OUT.c.target == target, _WAITS)
     values = {"state": MessageState.DISABLED, "claimed": None, "settled": now, "error": reason}
-    connection.execute(update(_OUT).where(these).values(**values))
+    connection.execute(update(_OUT).where(is_waiting).values(**values))
 
 
 def _note(connection: Connection, channel: str, target: str, **values: Any) -> None:
     """Note something about a target, in addition to what is known of it."""
-    this = and_(_END.c.channel == channel, _END.c.target == target)
-    if not connection.execute(update(_END).where(this).values(**values)).rowcount:
+    is_target = and_(_END.c.channel == channel, _END.c.target == target)
+    if not connection.execute(update(_END).where(is_target).values(**values)).rowcount:
         connection.execute(insert(_END).values({"channel": channel, "target": target, "rests": 0} | values))
 
 

@@ -17,14 +17,13 @@ from sqlalchemy import Connection, Row, and_, delete, exists, func, insert, or_,
 from tidings.store.catalog import schema
 from tidings.store.fault_points import point
 from tidings.store.files import pack, unpack
-from tidings.store.rules import instances
-from tidings.store.rules import message_groups as gathering
+from tidings.store.rules import instances, message_groups
 from tidings.store.rules.messages import ACTION
 from tidings.store.storage import Storage
 
 FiringState: TypeAlias = Literal["done", "waiting", "retrying", "gathered", "sent", "silenced", "failed"]
-"""The action ran; it is to run; it went wrong and is to run again; what it sends waits for more; it is in the outbox;
-it is not told; it went wrong for good."""
+"""The action ran; it is to run; it failed and is to be retried; its rows wait for their group's message; its
+message is in the outbox; a silence suppresses its message; it failed for good."""
 
 FIRED, SETTLED = "firing.written", "firing.settled"
 """Points to die at: a firing is written, and what became of one is."""
@@ -70,8 +69,8 @@ class RuleStore:
     def rules(self) -> list[RuleRecord]:
         """All rules, in the order they were made."""
         with self.storage.rule_tables.reading() as connection:
-            found = connection.execute(select(schema.rule).order_by(schema.rule.c.id)).all()
-        return [RuleRecord(r.id, r.name, r.text, bool(r.enabled), r.created, r.until, r.error) for r in found]
+            rows = connection.execute(select(schema.rule).order_by(schema.rule.c.id)).all()
+        return [RuleRecord(r.id, r.name, r.text, bool(r.enabled), r.created, r.until, r.error) for r in rows]
 
     def create(self, rule: RuleRecord) -> None:
         """Keep a rule, in the place of one of the same number."""
@@ -88,7 +87,7 @@ class RuleStore:
         waiting = (schema.firing.c.rule == name) & schema.firing.c.state.in_(("waiting", "retrying", "gathered"))
         with self.storage.rule_tables.writing() as connection:
             instances.untrack(connection, [id])
-            gathering.drop(connection, connection.execute(select(name)).scalar_one())
+            message_groups.drop(connection, connection.execute(select(name)).scalar_one())
             connection.execute(delete(schema.silence).where(schema.silence.c.rule == name))
             gone = {"state": "failed", "error": "the rule was dropped"}
             connection.execute(update(schema.firing).where(waiting).values(**gone))
@@ -152,7 +151,7 @@ class RuleStore:
         return depths
 
     def troubles(self) -> dict[str, str]:
-        """What is wrong with what rules did or sent, by their names: it is tried again, or was the last to be tried."""
+        """What is wrong with what rules did or sent, by their names: it is retried, or was the last to be tried."""
         firing, sent = schema.firing.c, schema.outbox.c
         lost = or_(sent.state == "dead", sent.state == "disabled")
         queries = {
@@ -184,7 +183,7 @@ class RuleStore:
             connection.execute(delete(schema.firing).where(old))
             settled = schema.outbox.c.settled < before
             connection.execute(delete(schema.outbox).where(of_action, delivered, settled))
-            gathering.forget(connection, before)
+            message_groups.forget(connection, before)
 
     def settle(self, id: int, state: FiringState, at: int, error: str | None = None) -> None:
         """Note what became of a firing, in a transaction of its own."""

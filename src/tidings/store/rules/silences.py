@@ -52,11 +52,11 @@ class SilenceStore:
         """Keep a new one, under a number that none has had."""
         with self.storage.rule_tables.writing() as connection:
             last = int(connection.execute(select(func.max(_SI.c.id))).scalar() or 0)
-            made = Silence(last + 1, rule, condition, since, until, comment)
+            silence = Silence(last + 1, rule, condition, since, until, comment)
             values = {"condition": condition, "since": since, "until": until, "comment": comment}
-            connection.execute(insert(_SI).values(id=made.id, rule=rule, **values))
+            connection.execute(insert(_SI).values(id=silence.id, rule=rule, **values))
         self.reload()
-        return made
+        return silence
 
     def end(self, at: int, *, rule: str | None = None, id: int | None = None) -> None:
         """End those of a rule, or one, at an instant; they stay known."""

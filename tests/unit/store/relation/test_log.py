@@ -46,7 +46,7 @@ def made(blocks: list[list[Change]], *, lazily: bool) -> Log:
 
 @pytest.mark.parametrize("lazily", [False, True])
 @pytest.mark.parametrize("seed", range(20))
-def test_every_stretch(seed: int, lazily: bool) -> None:
+def test_every_range(seed: int, lazily: bool) -> None:
     blocks = history(seed)
     changes = [c for b in blocks for c in b]
     log, last = made(blocks, lazily=lazily), changes[-1][1]

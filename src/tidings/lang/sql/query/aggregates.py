@@ -154,7 +154,7 @@ def _listed(call: exp.GroupConcat) -> Expression:
 
 
 def _extreme(ctx: Context, call: exp.ArgMax | exp.ArgMin, over: Callable[[Expression], Expression]) -> Expression:
-    """The value beside the greatest or least of an order; the value breaks ties, and NULL is the least."""
+    """The value in the row that is greatest or least in an order; the value breaks ties, and NULL is the least."""
     if call.args.get("count") is not None:
         raise ctx.unsupported("max_by and min_by of several rows", call)
     value, _ = _argument(call)

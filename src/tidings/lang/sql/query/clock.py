@@ -150,7 +150,7 @@ class _Solving:
         return [t for m in (midnight, following) for t in self.turns(moment, m, False)]
 
     def _moved(self, side: Expression, value: Expression, after: bool) -> list[Expression]:
-        """Move what stands beside the clock to the other side."""
+        """Move what is added to or subtracted from the clock to the other side."""
         left, right = side.args["this"], side.args["expression"]
         clock, other = (left, right) if reads_clock(left) else (right, left)
         if reads_clock(other) or not (self._even(other) and self._even(value)):

@@ -37,7 +37,7 @@ class Scope:
     """Conditions of inner joins that use the query around: they wait for WHERE, where it is joined."""
 
     def add(self, source: ScopeRelation) -> None:
-        """Bring a source in, beside those there are."""
+        """Add a source to those there are."""
         self.join(Scope([source], list(source.columns)))
 
     def join(self, other: Scope, merged: frozenset[str] = frozenset(), *, theirs: bool = False) -> None:

@@ -108,7 +108,7 @@ class _Demands:
                 raise _refused(constraint, self.text)
 
     def of_table(self, constraint: Expression) -> None:
-        """A demand that stands beside the columns."""
+        """A constraint of the whole table, outside its columns."""
         match constraint:
             case exp.PrimaryKey():
                 self.keyed([_column_name(e) for e in constraint.expressions], constraint)

@@ -108,7 +108,7 @@ def aggregated(
 ) -> Relation:
     """The aggregate over a plan; for several sets the union of theirs.
 
-    ``items`` are those of keys and aggregates.  Keys beside those of the grouping belong to every set.
+    ``items`` are those of keys and aggregates.  Keys outside the grouping sets belong to every set.
     """
     if grouping.sets is None:
         return Aggregate(plan, keys.alias, tuple(items[0]), tuple(items[1]))

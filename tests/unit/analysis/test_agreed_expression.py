@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
-from decimal import Decimal
-from typing import Any
-
-import pyarrow as pa
 import pytest
 
-from tidings.constraints.agreed import NO_VALUE, agreed, constant
-from tidings.constraints.evaluate import Evaluator
-from tidings.engine.duckdb import DuckDB
-from tidings.engine.run import Runner
+from tidings.analysis.agreed_expression import agreed
 from tidings.ir.relation import Column
 from tidings.lang.sql.parse import parsed
 
@@ -174,56 +166,3 @@ def test_casts_that_are_left_to_the_engine(text: str, type: str) -> None:
     found = agreed(parsed(text), COLUMNS)
     assert found is not None
     assert not found.fits(type)
-
-
-@pytest.mark.parametrize(
-    ("text", "type", "value"),
-    [
-        ("1", "int", 1),
-        ("(-1)", "bigint", -1),
-        ("'x'", "string", "x"),
-        ("NULL", "date", None),
-        ("TRUE", "boolean", True),
-        ("1", "decimal(4,2)", Decimal(1)),
-        ("-1.25", "decimal(4,2)", Decimal("-1.25")),
-        ("DATE '2026-01-02'", "date", date(2026, 1, 2)),
-        ("TIMESTAMP '2026-01-02 03:04:05'", "timestamp", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)),
-        ("TIMESTAMP_NTZ '2026-01-02 03:04:05'", "timestamp_ntz", datetime(2026, 1, 2, 3, 4, 5)),
-        ("1.255", "decimal(4,2)", NO_VALUE),
-        ("100", "decimal(4,2)", NO_VALUE),
-        ("1.0", "int", NO_VALUE),
-        ("1", "string", NO_VALUE),
-        ("1", "double", NO_VALUE),
-        ("'1'", "int", NO_VALUE),
-        ("1 + 1", "int", NO_VALUE),
-        ("i", "int", NO_VALUE),
-        ("'2026-01-02'", "date", NO_VALUE),
-        ("DATE '2026-01-02'", "timestamp", NO_VALUE),
-    ],
-)
-def test_constants(text: str, type: str, value: Any) -> None:
-    assert constant(parsed(text), type) == value
-
-
-def values(text: str, type: str, rows: pa.Table) -> list[Any] | None:
-    found = agreed(parsed(text), COLUMNS)
-    assert found is not None
-    answer = Evaluator(Runner(DuckDB())).values([(found, type)], rows)
-    return None if answer is None else answer.column(0).to_pylist()
-
-
-def test_values_are_in_the_order_of_the_rows() -> None:
-    rows = pa.table({"i": pa.array([3, None, 1, 3], pa.int32())})
-    assert values("i * 2", "bigint", rows) == [6, None, 2, 6]
-
-
-def test_what_fails_is_left_to_the_engine() -> None:
-    assert values("i * i", "int", pa.table({"i": pa.array([1 << 20], pa.int32())})) is None
-    assert values("i", "tinyint", pa.table({"i": pa.array([300], pa.int32())})) is None
-
-
-def test_letters_that_are_not_ascii_are_left_to_the_engine() -> None:
-    rows = pa.table({"s": ["straße", "x"]})
-    assert values("upper(s)", "string", rows) is None
-    assert values("length(s)", "int", rows) == [6, 1]
-    assert values("upper(s)", "string", pa.table({"s": ["x", None]})) == ["X", None]

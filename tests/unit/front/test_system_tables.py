@@ -1,0 +1,39 @@
+"""The system tables of rules and of deliveries, by one name each."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidings import Database
+from tidings.errors import TidingsError
+from tidings.front.system_tables import COLUMNS, DELIVERIES, SystemTables
+from tidings.ir.expression import WEIGHT
+from tidings.rules.system_tables import RULES, TABLES, RuleSystemTables
+
+
+@pytest.fixture
+def system_tables(db: Database) -> SystemTables:
+    db.sql("CREATE RULE tell WHEN SELECT item FROM quantity DO NOTIFY 'buyers'")
+    db.sql("INSERT INTO quantity VALUES (1, 2)")
+    db.advance()
+    rules, timeline = db._parts.rules, db._parts.timeline
+    return SystemTables(RuleSystemTables(rules.registry, rules.silences.store, timeline), db._parts.storage)
+
+
+def test_every_table_has_the_columns_it_declares(system_tables: SystemTables) -> None:
+    assert set(COLUMNS) == {*TABLES, DELIVERIES}
+    for name, columns in COLUMNS.items():
+        assert [c.name for c in columns] == system_tables.changes(name).column_names[: len(columns)]
+
+
+def test_rows_are_inserts(system_tables: SystemTables) -> None:
+    (rule,) = system_tables.changes(RULES).to_pylist()
+    assert (rule["name"], rule[WEIGHT]) == ("tell", 1)
+    (delivery,) = system_tables.changes(DELIVERIES).to_pylist()
+    assert (delivery["rule"], delivery["target"], delivery["state"]) == ("tell", "buyers", "waiting")
+
+
+def test_queries_read_them_and_views_do_not(db: Database) -> None:
+    assert len(db.query(f"SELECT * FROM {DELIVERIES}")) == 0
+    with pytest.raises(TidingsError):
+        db.sql(f"CREATE VIEW v AS SELECT id FROM {DELIVERIES}")
