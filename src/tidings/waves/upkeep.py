@@ -121,7 +121,7 @@ class Upkeep:
             for view in ready:
                 self.catch_up(view.plan, until)
             deltas = self.view_deltas.of_views(ready, until)
-        except (EngineFailed, HistoryGone):
+        except (EngineFailed, HistoryGone, RecomputeRefused):
             return frozenset()  # then one by one, so that it shows which of them fails
         for view in (v for v in ready if v.name in deltas):
             stored_views.advance(self.storage, view, deltas[view.name], until)

@@ -107,3 +107,17 @@ def test_a_strict_stored_view_stays_where_it_is(db: tidings.Database) -> None:
 def test_an_unknown_strategy_is_refused() -> None:
     with pytest.raises(errors.UnknownStrategy):
         tidings.open(engine="duckdb", strategy="fast")  # type: ignore[arg-type]
+
+
+def test_views_over_a_strict_one_that_stays_are_marked_with_it(db: tidings.Database) -> None:
+    db.sql("""
+        CREATE MATERIALIZED VIEW top WITH (refresh = 'incremental strict') AS SELECT x FROM t ORDER BY x LIMIT 3;
+        CREATE MATERIALIZED VIEW low AS SELECT x FROM top WHERE x < 10;
+        CREATE MATERIALIZED VIEW high AS SELECT x FROM top WHERE x >= 10;
+        CREATE MATERIALIZED VIEW apart AS SELECT y FROM u;
+    """)
+    db._parts.scheduler.planner.only = Strategy.RECOMPUTE
+    changed(db)
+    db.sql("INSERT INTO u VALUES (1, 1)")
+    db.advance()
+    assert {v.name: v.failed for v in db.status().views} == {"top": True, "low": True, "high": True, "apart": False}
