@@ -218,10 +218,24 @@ def read(text: str) -> Expression:
 
 @lru_cache(maxsize=1024)
 def _read(text: str) -> Expression:
+    return template(text).transform(_bound)
+
+
+def template(text: str) -> Expression:
+    """Parse one expression whose names still stand for something else.
+
+    >>> template("SUM(x) + n").sql()
+    'SUM(x) + n'
+    """
+    return _parsed(text).copy()
+
+
+@lru_cache(maxsize=1024)
+def _parsed(text: str) -> Expression:
     select = sqlglot.parse_one(f"SELECT {text}", read=DIALECT)
     assert isinstance(select, exp.Select)
-    tree: Expression = select.selects[0].pop()
-    return tree.transform(_bound)
+    tree: Expression = select.selects[0]
+    return tree.pop()
 
 
 def _bound(node: Expression) -> Expression:

@@ -6,13 +6,9 @@ one value after the other to a running mean and a running sum of squares.
 
 from __future__ import annotations
 
-from functools import cache
-
-import sqlglot
 from sqlglot import exp
 
-from tidings.ir.dialect import DIALECT
-from tidings.ir.expression import Expression
+from tidings.ir.expression import Expression, template
 
 _SUM = "AGGREGATE(SORT_ARRAY(xs), CAST(0 AS DOUBLE), (total, x) -> total + x)"
 _MEAN = "(b.m + (x - b.m) / (b.n + 1))"
@@ -47,15 +43,7 @@ def by_folding(call: Expression) -> Expression | None:
     values: Expression = exp.ArrayAgg(this=value, nulls_excluded=True)
     if once:
         values = exp.ArrayDistinct(this=values)
-    tree = _template(_TEMPLATES[type(call)]).copy()
+    tree = template(_TEMPLATES[type(call)])
     for name in [c for c in tree.find_all(exp.Column) if c.name == "xs" and not c.table]:
         name.replace(values.copy())
     return tree
-
-
-@cache
-def _template(text: str) -> Expression:
-    select = sqlglot.parse_one(f"SELECT {text}", read=DIALECT)
-    assert isinstance(select, exp.Select)
-    tree: Expression = select.selects[0]
-    return tree.pop()

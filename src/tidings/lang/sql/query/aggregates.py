@@ -16,15 +16,13 @@ The translation is from tree to tree, before names are resolved, so that the ana
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 
-import sqlglot
 from sqlglot import exp
 
 from tidings.analysis import functions
 from tidings.errors import InvalidExpression
 from tidings.ir.dialect import DIALECT
-from tidings.ir.expression import Expression
+from tidings.ir.expression import Expression, template
 from tidings.lang.sql.context import Context
 from tidings.lang.sql.query.select.stages import by_rows
 
@@ -209,7 +207,7 @@ _CONTINUOUS = (
 _DISCRETE = "CASE WHEN SIZE(x) > 0 THEN CAST(ELEMENT_AT(x, GREATEST(CAST(CEIL(SIZE(x) * p) AS INT), 1)) AS DOUBLE) END"
 
 
-def _filled(template: str, **parts: Expression) -> Expression:
+def _filled(text: str, **parts: Expression) -> Expression:
     """An expression with trees in the place of its names."""
 
     def part(node: Expression) -> Expression:
@@ -218,12 +216,4 @@ def _filled(template: str, **parts: Expression) -> Expression:
             return node
         return value.copy() if isinstance(value, exp.Column | exp.Literal | exp.Func) else exp.Paren(this=value.copy())
 
-    return _template(template).copy().transform(part)
-
-
-@cache
-def _template(text: str) -> Expression:
-    select = sqlglot.parse_one(f"SELECT {text}", read=DIALECT)
-    assert isinstance(select, exp.Select)
-    tree: Expression = select.selects[0]
-    return tree.pop()
+    return template(text).transform(part)
