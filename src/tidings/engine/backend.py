@@ -6,7 +6,7 @@ is the same for all of them and stands in :mod:`tidings.engine.run`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from sqlglot import exp
 
 from tidings.engine.base_lookup import BaseLookup
 from tidings.engine.source import Source
+from tidings.engine.speeds import UsualSpeeds
 from tidings.engine.sql.dialect import Dialect
 from tidings.ir.relation import Column
 
@@ -33,8 +34,8 @@ class Backend(Protocol):
 
     name: str
     dialect: Dialect
-    fixed_cost: int
-    """What a read by more keys than are listed costs beside its rows, in rows."""
+    usual: UsualSpeeds
+    """How fast it usually is."""
 
     def analyze(self, query: exp.Query) -> tuple[Column, ...]:
         """Names and types of a query; see :class:`tidings.lang.sql.bind.Analyzer`."""
@@ -77,6 +78,9 @@ class Backend(Protocol):
 
     def counted(self) -> AbstractContextManager[Jobs]:
         """Count the jobs that are started inside."""
+
+    def stoppable(self) -> AbstractContextManager[Callable[[], object]]:
+        """A function that makes statements fail that this thread runs inside; it may be called by any thread."""
 
     def write(self, text: str, path: Path) -> None:
         """Write the rows of a query to Parquet below a path; raises like :meth:`fetch`."""

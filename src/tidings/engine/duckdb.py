@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from tidings.engine.base_lookup import BaseLookup, lookup_answers, lookup_query
 from tidings.engine.plain_rows import plain_rows, separating_column
 from tidings.engine.source import Source
 from tidings.engine.spark_typing import spark_name, spark_type, with_typed_nulls
+from tidings.engine.speeds import DUCKDB
 from tidings.engine.sql.dialect import Dialect, printed
 from tidings.errors import EngineFailed
 from tidings.ir import types
@@ -83,14 +84,14 @@ class _DuckDBConnection:
             raise EngineFailed(engine="duckdb", reason=_sentence(error)) from None
 
     def view(self, name: str, rows: str) -> None:
-        self.inner.execute(f'CREATE OR REPLACE TEMP VIEW "{name}" AS {rows}')
+        self.execute(f'CREATE OR REPLACE TEMP VIEW "{name}" AS {rows}')
 
 
 class DuckDB:
     """An in-process DuckDB connection; see :class:`tidings.engine.backend.Backend`."""
 
     name = "duckdb"
-    fixed_cost = 0
+    usual = DUCKDB
     dialect = Dialect("duckdb", casts_items=True, one_task=False)
 
     def __init__(self, threads: int = 1, memory: int | None = None) -> None:
@@ -210,6 +211,9 @@ class DuckDB:
 
     def counted(self) -> AbstractContextManager[Jobs]:
         return nullcontext(Jobs())
+
+    def stoppable(self) -> AbstractContextManager[Callable[[], object]]:
+        return nullcontext(self._connection.inner.interrupt)
 
     def sibling(self) -> DuckDB:
         return DuckDB()

@@ -50,7 +50,9 @@ from tidings.store.rules.rule_store import RuleStore
 from tidings.store.rules.silences import SilenceStore
 from tidings.store.storage import Storage
 from tidings.store.timeline import Timeline
+from tidings.waves.calibration import Calibration
 from tidings.waves.engines import Engines
+from tidings.waves.estimates import Estimator
 from tidings.waves.in_process.runner import InProcessRunner
 from tidings.waves.planner import Planner
 from tidings.waves.scheduler import Scheduler
@@ -72,6 +74,8 @@ class Settings:
     retention: timedelta | None
     deliveries: DeliverySettings
     cascade: int
+    usual_speeds: bool = False
+    """Whether strategies are chosen by the usual speeds of engines, not by those on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +208,8 @@ def _scheduler(storage: Storage, settings: Settings, timeline: Timeline, compile
     if settings.in_process:
         in_process = InProcessRunner(storage, Runner(storage.backend, compiled), in_process_duckdb(), compiled)
     engines = Engines(Runner(storage.backend, compiled), in_process)
-    return Scheduler(Planner(storage, engines, compiled, settings.strategy), timeline)
+    estimator = Estimator(engines, Calibration(storage, engines, settings.usual_speeds), compiled)
+    return Scheduler(Planner(storage, estimator, compiled, settings.strategy), timeline)
 
 
 def _write_parts(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from tidings.engine.spark.session import (
     type_text,
 )
 from tidings.engine.spark.workload import Workload
+from tidings.engine.speeds import SPARK
 from tidings.engine.sql.dialect import Dialect, printed
 from tidings.ir import types
 from tidings.ir.expression import TIME, WEIGHT, typed_null
@@ -48,7 +49,7 @@ class Spark:
     """A Spark session of its own; see :class:`tidings.engine.backend.Backend`."""
 
     name = "spark"
-    fixed_cost = 2_000_000
+    usual = SPARK
     dialect = Dialect("spark", casts_items=False, one_task=True, halves=True)
 
     def __init__(self, session: SparkSession | None = None, *, caching: bool = True) -> None:
@@ -160,6 +161,9 @@ class Spark:
 
     def counted(self) -> AbstractContextManager[Jobs]:
         return self._workload.counted()
+
+    def stoppable(self) -> AbstractContextManager[Callable[[], object]]:
+        return self._workload.stoppable()
 
     def save(self, text: str, path: Path, sorted_by: str, rows_per_file: int) -> None:
         self._workload.begin(small=False)

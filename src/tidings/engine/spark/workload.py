@@ -1,4 +1,4 @@
-"""Settings of a session for small and for large work, and the number of jobs that work starts.
+"""Settings of a session for small and for large work, the number of jobs that work starts, and a way to stop them.
 
 Small waves and large ones want different settings.  A small wave reads a few rows by literal keys: generating and
 compiling Java for it costs more than it saves, and so does re-planning at run time; both are switched off for it.
@@ -7,7 +7,7 @@ compiling Java for it costs more than it saves, and so does re-planning at run t
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -46,6 +46,28 @@ class _JobCount:
         return len(session.sparkContext.statusTracker().getJobIdsForGroup(self._group))
 
 
+@dataclass(slots=True)
+class _JobTag:
+    """A tag of jobs by which they can be stopped; it is set with the first one."""
+
+    session: SparkSession
+    begun: bool = False
+    _name: str = field(default_factory=lambda: f"tidings-{uuid.uuid4().hex}")
+
+    def begin(self) -> None:
+        self.begun = True
+        self.session.addTag(self._name)
+
+    def end(self) -> None:
+        if self.begun:
+            self.session.removeTag(self._name)
+
+    def stop(self) -> None:
+        """Stop the jobs that have the tag."""
+        if self.begun:
+            self.session.interruptTag(self._name)
+
+
 class Workload:
     """The kind of work a session is set up for; the session starts set up for large work."""
 
@@ -54,11 +76,14 @@ class Workload:
         self._large = {key: session.conf.get(key) for key in _SMALL}
         self._small = False
         self._count: _JobCount | None = None
+        self._tag: _JobTag | None = None
 
     def begin(self, *, small: bool) -> None:
         """Set the session up for small or for large work, which begins now."""
         if self._count is not None and not self._count.begun:
             self._count.begin(self._session)
+        if self._tag is not None and not self._tag.begun:
+            self._tag.begin()
         if small != self._small:
             for key, value in (_SMALL if small else self._large).items():
                 self._session.conf.set(key, value or "")
@@ -77,3 +102,13 @@ class Workload:
             count, self._count = self._count, None
             if count.begun:
                 jobs.number = count.end(self._session)
+
+    @contextmanager
+    def stoppable(self) -> Iterator[Callable[[], None]]:
+        """A function that stops the jobs that this thread starts inside."""
+        before, self._tag = self._tag, (tag := _JobTag(self._session))
+        try:
+            yield tag.stop
+        finally:
+            self._tag = before
+            tag.end()

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, update
+from sqlalchemy import Connection, delete, insert, select, update
 
 from tidings.store.catalog import schema, writes
 from tidings.store.catalog.contents import CatalogContents
@@ -182,7 +182,18 @@ class CatalogJournal:
             point("forget.written")
         point("forget.done")
 
-    # subscriptions and files
+    # notes, subscriptions and files
+
+    def note(self, key: str) -> str | None:
+        with self.session.reading() as connection:
+            value: str | None = connection.execute(
+                select(schema.meta.c.value).where(schema.meta.c.key == key)
+            ).scalar_one_or_none()
+        return value
+
+    def take_note(self, key: str, value: str) -> None:
+        with self.session.writing() as connection:
+            connection.execute(insert(schema.meta).values(key=key, value=value))
 
     def subscribe(self, name: str, subscription: NamedSubscription | None) -> None:
         with self.session.writing() as connection:

@@ -78,13 +78,16 @@ class InProcessRunner:
     """Runs steps on the second engine."""
     _batch: tuple[int, int] = field(init=False, default=(0, 0))
     _prepared: dict[Identity[Program], list[_PreparedStep]] = field(init=False)
+    _disagreements: dict[Identity[Program], str | None] = field(init=False)
+    """What the engines may not agree on in recomputes."""
     _lookup_cache: LookupCache = field(init=False)
     _snapshot_cache: SnapshotCache = field(init=False)
     _snapshots: SnapshotReader = field(init=False)
 
     def __post_init__(self) -> None:
         self.second_runner = Runner(self.second, self.compiled)
-        self._prepared, self._lookup_cache = self.compiled.section(), LookupCache(self.compiled)
+        self._prepared, self._disagreements = self.compiled.section(), self.compiled.section()
+        self._lookup_cache = LookupCache(self.compiled)
         self._snapshot_cache = SnapshotCache(self.second)
         self.compiled.on_forget(self._snapshot_cache.forget)
         self._snapshots = SnapshotReader(self.storage, self.second_runner, self._snapshot_cache, self._lookup_cache)
@@ -104,9 +107,11 @@ class InProcessRunner:
 
     def recompute_obstacle(self, program: Program) -> str | None:
         """What speaks against a recompute here; None if nothing does."""
-        disagreed = next((s.disagreement for s in self._prepare(program) if s.disagreement is not None), None)
-        if disagreed is not None:
-            return f"the engines may not agree on {disagreed}"
+        key = Identity(program)
+        if key not in self._disagreements:
+            self._disagreements[key] = next(filter(None, (disagreement(step.plan) for step in program.steps)), None)
+        if self._disagreements[key] is not None:
+            return f"the engines may not agree on {self._disagreements[key]}"
         tables = [self.storage.relations.rows(r) for r in _relations(program)]
         if any(t.base is not None and t.id not in self.storage.snapshots.files for t in tables):
             return "not all rows are in files"
