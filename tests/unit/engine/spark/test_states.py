@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tidings.engine.arrow import arrow_schema
+from tidings.engine.plain_rows import plain_rows
 from tidings.engine.row_values import row_keys
 from tidings.engine.source import Source
 from tidings.engine.spark import Spark, states
@@ -102,7 +103,12 @@ def test_random_bags(engine: Spark, seed: int, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_state_is_prepared_once(engine: Spark, monkeypatch: pytest.MonkeyPatch) -> None:
     prepared = []
-    monkeypatch.setattr(states, "plain_rows", lambda *a, **k: prepared.append(a) or _plain_rows(*a, **k))
+
+    def counted(changes: pa.Table, *, has_base: bool) -> tuple[pa.Table, pa.Table]:
+        prepared.append(changes)
+        return plain_rows(changes, has_base=has_base)
+
+    monkeypatch.setattr(states, "plain_rows", counted)
     log = arrow_schema(PLAIN, versioned=True).empty_table()
     engine.load("c", PLAIN, arrow_schema(PLAIN).empty_table(), "x")
     source = Source(PLAIN, "c", log)
@@ -111,9 +117,6 @@ def test_a_state_is_prepared_once(engine: Spark, monkeypatch: pytest.MonkeyPatch
     assert len(prepared) == 1
     engine.plain("once", Source(PLAIN, "c", log))
     assert len(prepared) == 2
-
-
-_plain_rows = states.plain_rows
 
 
 def test_what_a_state_is_made_of_goes_with_it(engine: Spark) -> None:
