@@ -58,7 +58,7 @@ SPARK = UsualSpeeds(
     Trial(nothing=0.03, grouped=0.15),
 )
 DUCKDB = UsualSpeeds(
-    Speeds(statement=0.002, operator=0.0002, scanned=0.06, found=0.5, whole=0.15),
+    Speeds(statement=0.002, operator=0.0002, scanned=0.035, found=0.4, whole=0.15),
     Trial(nothing=0.0002, grouped=0.03),
 )
 

@@ -48,7 +48,10 @@ class _JobCount:
 
 @dataclass(slots=True)
 class _JobTag:
-    """A tag of jobs by which they can be stopped; it is set with the first one."""
+    """A tag of jobs by which they can be stopped; it is set with the first one.
+
+    Tags of a classic session are known to the thread that set them alone, so there those of the Spark context are used.
+    """
 
     session: SparkSession
     begun: bool = False
@@ -56,16 +59,27 @@ class _JobTag:
 
     def begin(self) -> None:
         self.begun = True
-        self.session.addTag(self._name)
+        if is_remote():
+            self.session.addTag(self._name)
+        else:
+            self.session.sparkContext.addJobTag(self._name)
 
     def end(self) -> None:
-        if self.begun:
+        if not self.begun:
+            return
+        if is_remote():
             self.session.removeTag(self._name)
+        else:
+            self.session.sparkContext.removeJobTag(self._name)
 
     def stop(self) -> None:
         """Stop the jobs that have the tag."""
-        if self.begun:
+        if not self.begun:
+            return
+        if is_remote():
             self.session.interruptTag(self._name)
+        else:
+            self.session.sparkContext.cancelJobsWithTag(self._name)
 
 
 class Workload:
