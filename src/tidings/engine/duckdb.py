@@ -143,17 +143,17 @@ class DuckDB:
     def _files(self, name: str, paths: list[Location]) -> str:
         """The rows of Parquet files: DuckDB reads those of this machine itself, others through Arrow.
 
-        Filters are pushed into what Arrow reads, and there a NaN is not greater than other numbers as it is in Spark.
-        So columns that may hold one are hidden from them.
+        It pushes filters into what Arrow reads, some that Arrow cannot do, and there a NaN is not the greatest number.
+        So columns are hidden from filters.
         """
         if all(path.is_local for path in paths):
             return f"read_parquet([{', '.join(_text(str(path)) for path in paths)}])"
         files = dataset([path.path for path in paths], filesystem=paths[0].filesystem, format="parquet")
         self._connection.inner.register(f"{_base(name)}#files", files)
         self._remote.add(name)
-        floats = [_names((Column(f.name, ""),)).removesuffix(", ") for f in files.schema if _may_be_nan(f.type)]
-        hidden = ", ".join(f"coalesce({column}, {column}) AS {column}" for column in floats)
-        return f'(SELECT * {f"REPLACE ({hidden})" if floats else ""} FROM "{_base(name)}#files")'
+        columns = [_names((Column(column, ""),)).removesuffix(", ") for column in files.schema.names]
+        hidden = ", ".join(f"coalesce({column}, {column}) AS {column}" for column in columns)
+        return f'(SELECT {hidden} FROM "{_base(name)}#files")'
 
     def hold(self, name: str, columns: tuple[Column, ...], base: str) -> None:
         """Keep some columns of a base in memory, compressed, as a base of their own."""
@@ -255,12 +255,6 @@ class DuckDB:
         self._connection.inner.close()
         if self.scratch is not None:
             self.scratch.close()
-
-
-def _may_be_nan(type: pa.DataType) -> bool:
-    """Whether values of a type are floats, or hold some."""
-    inner = [type.field(n).type for n in range(type.num_fields)]
-    return pa.types.is_floating(type) or any(map(_may_be_nan, inner))
 
 
 def _base(name: str) -> str:
