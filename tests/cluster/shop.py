@@ -89,7 +89,8 @@ def whole(db: Database) -> Told:
     """The example from its beginning to its end."""
     define(db)
     load(db)
-    trade(db, 0, 3)
+    trade(db, 0, 2)
+    db.advance()
     db.fold()
-    trade(db, 3, 5)
+    trade(db, 2, 3)
     return tell(db)

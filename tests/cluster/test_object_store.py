@@ -35,7 +35,7 @@ def path(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def opened(path: str, catalog: str, endpoint: str) -> Open:
     def opened(**settings: Any) -> Database:
-        place = {"engine": "duckdb", "clock": ManualClock(1000), "catalog": catalog}
+        place: dict[str, Any] = {"engine": "duckdb", "clock": ManualClock(1000), "catalog": catalog}
         return tidings.open(path, storage_options=s3.options(endpoint), **(place | settings))
 
     return opened
