@@ -26,12 +26,6 @@ class Scratch:
         self._folder: Location | None = None
         self._files = 0
 
-    def write(self, rows: pa.Table) -> Location:
-        """Write rows to a Parquet file, which stays until this is closed."""
-        file = self._next()
-        pq.write_table(rows, file.path, filesystem=file.filesystem)
-        return file
-
     @contextmanager
     def location(self) -> Iterator[Location]:
         """The name of a file or folder that an engine may make; it is removed afterwards."""
@@ -40,6 +34,13 @@ class Scratch:
             yield location
         finally:
             _remove(location)
+
+    @contextmanager
+    def holding(self, rows: pa.Table) -> Iterator[Location]:
+        """A Parquet file of some rows; it is removed afterwards."""
+        with self.location() as file:
+            pq.write_table(rows, file.path, filesystem=file.filesystem)
+            yield file
 
     def _next(self) -> Location:
         if self._folder is None:

@@ -15,12 +15,14 @@ ROWS = pa.table({"x": [1, 2]})
 
 
 @pytest.mark.parametrize("shared", [False, True])
-def test_files_stay_until_the_end(tmp_path: Path, shared: bool) -> None:
+def test_files_are_there_for_a_while(tmp_path: Path, shared: bool) -> None:
     scratch = Scratch(Location.local(tmp_path / "scratch") if shared else None)
-    first, second = scratch.write(ROWS), scratch.write(ROWS)
-    assert first != second
-    assert pq.read_table(first.path) == ROWS
-    assert first.path.startswith(str(tmp_path)) is shared
+    with scratch.holding(ROWS) as first, scratch.holding(ROWS) as second:
+        assert first != second
+        assert pq.read_table(first.path) == ROWS
+        assert first.path.startswith(str(tmp_path)) is shared
+    assert not Path(first.path).exists()
+    assert not Path(second.path).exists()
     scratch.close()
     assert not Path(first.path).parent.exists()
     scratch.close()
@@ -29,13 +31,12 @@ def test_files_stay_until_the_end(tmp_path: Path, shared: bool) -> None:
 def test_two_share_a_place_and_no_files(tmp_path: Path) -> None:
     place = Location.local(tmp_path)
     one, other = Scratch(place), Scratch(place)
-    kept = other.write(ROWS)
-    one.write(ROWS)
-    one.close()
-    assert pq.read_table(kept.path) == ROWS
+    with other.holding(ROWS) as kept, one.holding(ROWS):
+        one.close()
+        assert pq.read_table(kept.path) == ROWS
 
 
-def test_a_location_is_there_for_a_while() -> None:
+def test_a_location_is_a_file_a_folder_or_nothing() -> None:
     scratch = Scratch()
     with scratch.location() as file:
         pq.write_table(ROWS, file.path)

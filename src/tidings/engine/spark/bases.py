@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from contextlib import ExitStack
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -22,15 +23,15 @@ _LOCAL_ROWS = 10_000
 class Bases:
     """The bases of one session, by name; without ``caching`` none is held in memory."""
 
-    def __init__(self, session: SparkSession, scratch: Scratch | None, *, caching: bool) -> None:
+    def __init__(self, session: SparkSession, files: Scratch | None, *, caching: bool) -> None:
         self._session = session
         self._caching = caching
         self._frames: dict[str, DataFrame] = {}
         self._views: set[str] = set()
         """The bases that can be read by name."""
-        self._shared: dict[str, str] = {}
-        """The global views through which frames of other sessions are read."""
-        self._scratch = scratch
+        self._scratch: dict[str, ExitStack] = {}
+        """Releases what bases that were not read from files are made of."""
+        self._files = files
 
     def __getitem__(self, name: str) -> DataFrame:
         return self._frames[name]
@@ -72,27 +73,28 @@ class Bases:
         self._views.discard(name)
         if frame is not None and self._caching:  # a cache belongs to the plan, whichever session asks
             frame.unpersist()
-        shared = self._shared.pop(name, None)
-        if shared is not None:
-            self._session.catalog.dropGlobalTempView(shared)
+        scratch = self._scratch.pop(name, None)
+        if scratch is not None:
+            scratch.close()
 
     def close(self) -> None:
         """Forget all bases."""
         for name in list(self._frames):
             self.unload(name)
 
-    def local(self, rows: pa.Table) -> DataFrame:
-        """Rows of this process as a frame: few as Arrow, many by way of a file that the workers see."""
-        if rows.num_rows <= _LOCAL_ROWS or self._scratch is None:
+    def local(self, rows: pa.Table, scratch: ExitStack) -> DataFrame:
+        """Rows of this process as a frame: few as Arrow, many by way of a file, which ``scratch`` removes."""
+        if rows.num_rows <= _LOCAL_ROWS or self._files is None:
             return self._session.createDataFrame(rows)
-        return self._session.read.parquet(str(self._scratch.write(rows)))
+        return self._session.read.parquet(str(scratch.enter_context(self._files.holding(rows))))
 
     def _frame(self, name: str, columns: tuple[Column, ...], data: object) -> DataFrame:
+        scratch = self._scratch[name] = ExitStack()
         if isinstance(data, pa.Table):
-            return self.local(conform(data, arrow_schema(columns)))
+            return self.local(conform(data, arrow_schema(columns)), scratch)
         if hasattr(data, "createOrReplaceGlobalTempView"):
             shared = f"tidings_{uuid.uuid4().hex}"
             data.createOrReplaceGlobalTempView(shared)
-            self._shared[name] = shared
+            scratch.callback(self._session.catalog.dropGlobalTempView, shared)
             return self._session.table(f"global_temp.{shared}")
         raise EngineFailed(engine="spark", reason=f"rows of {name} cannot be read from a {type(data).__name__}")
