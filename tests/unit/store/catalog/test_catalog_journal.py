@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from sqlalchemy import Connection
 
+from tidings.engine.location import Location
 from tidings.errors import ReadOnly
 from tidings.store.catalog.catalog_journal import CatalogJournal
 from tidings.store.catalog.journal import NameChange
@@ -21,7 +22,7 @@ SNAPSHOT = SnapshotRecord(2, 3, 1, "base/2/a", (SnapshotFile("base/2/a/0.parquet
 
 
 def opened(folder: Path, *, read_only: bool = False) -> CatalogJournal:
-    return CatalogJournal(folder, f"sqlite:///{folder}/catalog.sqlite", read_only)
+    return CatalogJournal(Location.local(folder), f"sqlite:///{folder}/catalog.sqlite", read_only)
 
 
 @pytest.fixture
@@ -103,3 +104,14 @@ def test_a_reader_records_nothing(journal: CatalogJournal, tmp_path: Path) -> No
     with pytest.raises(ReadOnly):
         reader.undefine([1])
     assert journal.contents.definitions() == [TABLE]
+
+
+def test_notes_are_found_again(journal: CatalogJournal, tmp_path: Path) -> None:
+    assert journal.note("trial of duckdb") is None
+    journal.take_note("trial of duckdb", "0.5")
+    assert journal.note("trial of duckdb") == "0.5"
+    reader = opened(tmp_path, read_only=True)
+    assert reader.note("trial of duckdb") == "0.5"
+    with pytest.raises(errors.ReadOnly):
+        reader.take_note("trial of spark", "0.7")
+    reader.close()
