@@ -14,7 +14,7 @@ from tidings.engine.spark import Spark
 from tidings.engine.speeds import tried
 from tidings.errors import EngineFailed
 from tidings.waves import executor as executing
-from tidings.waves.time_limit import TimeLimit
+from tidings.waves.time_limit import Watchdog
 
 pytestmark = pytest.mark.spark
 
@@ -23,7 +23,7 @@ ENDLESS = "SELECT count(*) AS n FROM range(0, 100000000000000, 1, 2) WHERE hash(
 
 def test_a_statement_is_stopped_and_the_next_one_is_not(spark: Any) -> None:
     engine = Spark(spark)
-    with engine.stoppable() as stop, TimeLimit(0.5, [stop]) as limit, pytest.raises(EngineFailed):
+    with engine.stoppable() as stop, Watchdog().limited(0.5, [stop]) as limit, pytest.raises(EngineFailed):
         engine.fetch(ENDLESS)
     assert limit.is_exceeded
     assert engine.fetch("SELECT 1 AS one").to_pylist() == [{"one": 1}]
@@ -32,7 +32,7 @@ def test_a_statement_is_stopped_and_the_next_one_is_not(spark: Any) -> None:
 
 def test_what_another_thread_runs_goes_on(spark: Any) -> None:
     engine, rows = Spark(spark), []
-    with engine.stoppable() as stop, TimeLimit(0.5, [stop]):
+    with engine.stoppable() as stop, Watchdog().limited(0.5, [stop]):
         other = Thread(target=lambda: rows.append(spark.range(0, 100_000_000).filter("hash(id) = 1").count()))
         other.start()
         with pytest.raises(EngineFailed):

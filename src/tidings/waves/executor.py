@@ -19,7 +19,7 @@ from tidings.waves.engines import IN_PROCESS, EngineChoice, Engines, ProgramRun
 from tidings.waves.experience import Experience, Way
 from tidings.waves.record import StoppedWave, WaveRecord
 from tidings.waves.strategy import Strategy
-from tidings.waves.time_limit import TimeLimit, longest
+from tidings.waves.time_limit import TimeLimit, Watchdog, longest
 from tidings.waves.wave import PrecomputedDeltas, Wave
 
 RECORDS = 1000
@@ -38,6 +38,7 @@ class Executor:
     experience: Experience
     """Learns what waves take."""
     records: deque[WaveRecord] = field(init=False, default_factory=lambda: deque(maxlen=RECORDS))
+    _watchdog: Watchdog = field(init=False, default_factory=Watchdog)
 
     @property
     def runner(self) -> Runner:
@@ -72,11 +73,10 @@ class Executor:
         if wave.other is None or other is None or other.estimate is None:
             return self._run(wave, outputs)
         begun = perf_counter()
-        with self.engines.stoppable() as stops:
-            limit = TimeLimit(longest(estimate.seconds, other.estimate.seconds), stops)
+        seconds = longest(estimate.seconds, other.estimate.seconds)
+        with self.engines.stoppable() as stops, self._watchdog.limited(seconds, stops) as limit:
             try:
-                with limit:
-                    return self._run(wave, outputs, limit)
+                return self._run(wave, outputs, limit)
             except EngineFailed:
                 if not limit.is_exceeded:
                     raise

@@ -112,6 +112,6 @@ def test_notes_are_found_again(journal: CatalogJournal, tmp_path: Path) -> None:
     assert journal.note("trial of duckdb") == "0.5"
     reader = opened(tmp_path, read_only=True)
     assert reader.note("trial of duckdb") == "0.5"
-    with pytest.raises(errors.ReadOnly):
+    with pytest.raises(ReadOnly):
         reader.take_note("trial of spark", "0.7")
     reader.close()
