@@ -155,7 +155,11 @@ def work(shape: Shape, sizes: Sizes) -> Work:
     known: dict[str, int] = {}
 
     def count(name: str) -> int:
-        """How many rows a reading finds, and how many of a relation or step change: as many as of what it reads."""
+        """How many rows of a relation or step change, as many as of what it reads; and the keys a reading has.
+
+        What is looked up by the rows of another reading has as many keys as that: most of its rows have the same ones,
+        or meet nothing.
+        """
         return known[name] if name in known else sizes.changes(name)
 
     for step, deltas in shape.steps:
@@ -169,10 +173,9 @@ def work(shape: Shape, sizes: Sizes) -> Work:
             known[reading.name] = size
             whole += size * (1 + sizes.instants if reading.every_instant else 1)
             continue
-        keys = sum(map(count, reading.keys))
+        keys = known[reading.name] = sum(map(count, reading.keys))
         fanout = sizes.fanout(reading.relation, reading.column) or FANOUT
-        known[reading.name] = min(size, math.ceil(fanout * keys))
-        found += known[reading.name]
+        found += min(size, math.ceil(fanout * keys))
         in_order = reading.column == sizes.order(reading.relation)
         scanned += min(size, keys * ROW_GROUP) if in_order else size
     return Work(shape.statements, shape.operators, scanned, found, sum(map(sizes.changes, tables)), whole)
