@@ -6,22 +6,22 @@ itself is then run by a DuckDB in this process, which also scans files where a l
 repeatedly are cached in memory, as far as there is room.  Rows that are in no file are asked of the database's engine,
 in one query.
 
-Only steps on whose every expression both engines agree (:mod:`tidings.analysis.agreed_plan`) run here; the others run
+Only steps on whose every expression both engines agree (:mod:`tidings.engine.agreed.plan`) run here; the others run
 on the database's engine.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
-from tidings.analysis.agreed_plan import disagreement
 from tidings.compiled import CompiledPlans, Identity
 from tidings.delta.lookups import Lookup, looked_up
 from tidings.delta.plan import Program, Step
+from tidings.engine.agreed.plan import Disagreement, agreed_plan
 from tidings.engine.changes import no_changes
 from tidings.engine.run import Runner
 from tidings.engine.source import Source, Sources
@@ -57,11 +57,12 @@ class _PreparedStep(NamedTuple):
     """What the engines may not agree on in it."""
 
 
-def _prepared(step: Step) -> _PreparedStep:
-    disagreed = disagreement(step.plan)
-    if disagreed is not None:
-        return _PreparedStep(step, (), disagreed)
-    over_lookups = looked_up(step)
+def _prepared(step: Step, own_words: bool) -> _PreparedStep:
+    """A step as it is run: where the first engine is Spark, in words by which DuckDB says what Spark would."""
+    plan = agreed_plan(step.plan)
+    if isinstance(plan, Disagreement):
+        return _PreparedStep(step, (), plan.what)
+    over_lookups = looked_up(step if own_words else replace(step, plan=plan))
     return _PreparedStep(over_lookups.step, over_lookups.lookups, None)
 
 
@@ -164,7 +165,8 @@ class InProcessRunner:
         """The steps of a program with their lookups, prepared once."""
         key = Identity(program)
         if key not in self._prepared:
-            steps = list(map(_prepared, program.steps))
+            own_words = self.runner.backend.name == self.second.name
+            steps = [_prepared(step, own_words) for step in program.steps]
             self._prepared[key] = steps
             self._lookup_cache.add(program, tuple(lookup for step in steps for lookup in step.lookups))
         return self._prepared[key]
