@@ -45,7 +45,7 @@ class PlanTranslator(Translator):
             case exp.Anonymous(this=str(name)) if name.lower() in _SLOTS:
                 return TypedExpression(node.copy(), "bigint")
             case exp.Anonymous(this=str(name)) if name.lower() == "raise_error":
-                return TypedExpression(words("error({0})", self._of(node.expressions[0], "string")), "void")
+                return TypedExpression(words("error({0})", self.of(node.expressions[0], "string")), "void")
             case exp.Cast(this=exp.Anonymous(this=name) as average) if name == AVERAGE:
                 return self._kept_average(node, average)
             case exp.ArrayDistinct(this=exp.Array(expressions=values)):
@@ -67,7 +67,7 @@ class PlanTranslator(Translator):
     # aggregates
 
     def _filtered(self, node: exp.Filter) -> TypedExpression:
-        where = exp.Where(this=self._of(node.expression.this, "boolean").sql)
+        where = exp.Where(this=self.of(node.expression.this, "boolean").sql)
         return self._aggregate(node.this, node, lambda call: exp.Filter(this=call, expression=where.copy()))
 
     def _aggregate(self, call: Expression, node: Expression, over: Over) -> TypedExpression:
@@ -79,10 +79,10 @@ class PlanTranslator(Translator):
             case exp.Count():
                 return self._count(call, over)
             case exp.CountIf():
-                counted = exp.Case(ifs=[exp.If(this=self._of(argument, "boolean").sql, true=exp.Literal.number(1))])
+                counted = exp.Case(ifs=[exp.If(this=self.of(argument, "boolean").sql, true=exp.Literal.number(1))])
                 return TypedExpression(over(exp.Count(this=counted)), "bigint")
             case exp.LogicalAnd() | exp.LogicalOr():
-                return TypedExpression(over(type(call)(this=self._of(argument, "boolean").sql)), "boolean")
+                return TypedExpression(over(type(call)(this=self.of(argument, "boolean").sql)), "boolean")
             case exp.Min() | exp.Max() if not call.expressions:
                 value = self.term(argument)
                 return TypedExpression(over(type(call)(this=value.sql)), value.type)
@@ -170,7 +170,7 @@ class PlanTranslator(Translator):
         if isinstance(call, exp.Lead | exp.Lag | exp.FirstValue | exp.LastValue):
             return self._neighbour(call, over)
         if isinstance(call, exp.Filter):
-            where = exp.Where(this=self._of(call.expression.this, "boolean").sql)
+            where = exp.Where(this=self.of(call.expression.this, "boolean").sql)
             return self._aggregate(call.this, node, lambda c: over(exp.Filter(this=c, expression=where.copy())))
         if not isinstance(call, exp.AggFunc) or isinstance(call.this, exp.Distinct):
             raise NotAgreed(node)

@@ -24,7 +24,7 @@ _INSTANT = "CAST(make_timestamp(%s) AS TIMESTAMPTZ)"
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class FunctionEntry:
     """How a function is said in DuckDB."""
 
     takes: str
@@ -36,37 +36,37 @@ class Call:
     """Arguments that only say how the parser came upon it."""
 
 
-def _of_text(function: str, type: str = "string") -> Call:
-    return Call("this:string", type, function)
+def _of_text(function: str, type: str = "string") -> FunctionEntry:
+    return FunctionEntry("this:string", type, function)
 
 
-def _of_two_texts(function: str) -> Call:
-    return Call("this:string expression:string", "boolean", f"{function}({{0}}, {{1}})")
+def _of_two_texts(function: str) -> FunctionEntry:
+    return FunctionEntry("this:string expression:string", "boolean", f"{function}({{0}}, {{1}})")
 
 
-def _of_date(function: str) -> Call:
-    return Call("this:date", "int", f"CAST({function} AS INTEGER)")
+def _of_date(function: str) -> FunctionEntry:
+    return FunctionEntry("this:date", "int", f"CAST({function} AS INTEGER)")
 
 
-CALLS: dict[type[Expression], Call] = {
+CALLS: dict[type[Expression], FunctionEntry] = {
     # texts
     exp.Length: _of_text("CAST(length({0}) AS INTEGER)", "int"),
     exp.Upper: _of_text(ASCII % "upper({0})"),
     exp.Lower: _of_text(ASCII % "lower({0})"),
-    exp.Initcap: Call("this:string", "string", ASCII % _CAPITALS, "expression"),
+    exp.Initcap: FunctionEntry("this:string", "string", ASCII % _CAPITALS, "expression"),
     exp.Reverse: _of_text("array_to_string(list_reverse(string_split({0}, '')), '')"),
     exp.Ascii: _of_text("CAST(ascii({0}) AS INTEGER)", "int"),
     exp.BitLength: _of_text("CAST(strlen({0}) * 8 AS INTEGER)", "int"),
     exp.StartsWith: _of_two_texts("starts_with"),
     exp.EndsWith: _of_two_texts("ends_with"),
     exp.Contains: _of_two_texts("contains"),
-    exp.DPipe: Call("this:string expression:string", "string", "{0} || {1}", "safe"),
-    exp.Replace: Call("this:string expression:string replacement:string", "string", "replace({0}, {1}, {2})"),
-    exp.StrPosition: Call("this:string substr:string", "int", "CAST(instr({0}, {1}) AS INTEGER)"),
-    exp.Left: Call("this:string expression:int", "string", f"substring({{0}}, 1, {_NOT_NEGATIVE})"),
-    exp.Right: Call("this:string expression:int", "string", f"right({{0}}, {_NOT_NEGATIVE})"),
-    exp.Repeat: Call("this:string times:int", "string", f"repeat({{0}}, {_NOT_NEGATIVE})"),
-    exp.Translate: Call("this:string from_:constant to:constant", "string", "translate({0}, {from_}, {to})"),
+    exp.DPipe: FunctionEntry("this:string expression:string", "string", "{0} || {1}", "safe"),
+    exp.Replace: FunctionEntry("this:string expression:string replacement:string", "string", "replace({0}, {1}, {2})"),
+    exp.StrPosition: FunctionEntry("this:string substr:string", "int", "CAST(instr({0}, {1}) AS INTEGER)"),
+    exp.Left: FunctionEntry("this:string expression:int", "string", f"substring({{0}}, 1, {_NOT_NEGATIVE})"),
+    exp.Right: FunctionEntry("this:string expression:int", "string", f"right({{0}}, {_NOT_NEGATIVE})"),
+    exp.Repeat: FunctionEntry("this:string times:int", "string", f"repeat({{0}}, {_NOT_NEGATIVE})"),
+    exp.Translate: FunctionEntry("this:string from_:constant to:constant", "string", "translate({0}, {from_}, {to})"),
     exp.MD5: _of_text("md5({0})"),
     # dates and timestamps
     exp.Year: _of_date("year({0})"),
@@ -77,30 +77,30 @@ CALLS: dict[type[Expression], Call] = {
     exp.DayOfWeek: _of_date("dayofweek({0}) + 1"),
     exp.DayOfYear: _of_date("dayofyear({0})"),
     exp.WeekOfYear: _of_date("weekofyear({0})"),
-    exp.Hour: Call("this:timestamp", "int", "CAST(hour(CAST({0} AS TIMESTAMP)) AS INTEGER)"),
-    exp.Minute: Call("this:timestamp", "int", "CAST(minute(CAST({0} AS TIMESTAMP)) AS INTEGER)"),
-    exp.Second: Call("this:timestamp", "int", "CAST(second(CAST({0} AS TIMESTAMP)) AS INTEGER)"),
-    exp.LastDay: Call("this:date", "date", _YEARS % "last_day({0})"),
-    exp.AddMonths: Call("this:date expression:int", "date", _YEARS % "CAST({0} + to_months({1}) AS DATE)"),
-    exp.TsOrDsAdd: Call("this:date expression:int", "date", "{0} + {1}", "unit"),
-    exp.DateDiff: Call("this:date expression:date", "int", "CAST({0} - {1} AS INTEGER)"),
-    exp.UnixMicros: Call("this:timestamp", "bigint", "epoch_us({0})"),
-    exp.UnixSeconds: Call("this:timestamp", "bigint", SECONDS),
-    exp.StrToUnix: Call("this:timestamp", "bigint", "epoch_us({0}) // 1000000", "format"),
+    exp.Hour: FunctionEntry("this:timestamp", "int", "CAST(hour(CAST({0} AS TIMESTAMP)) AS INTEGER)"),
+    exp.Minute: FunctionEntry("this:timestamp", "int", "CAST(minute(CAST({0} AS TIMESTAMP)) AS INTEGER)"),
+    exp.Second: FunctionEntry("this:timestamp", "int", "CAST(second(CAST({0} AS TIMESTAMP)) AS INTEGER)"),
+    exp.LastDay: FunctionEntry("this:date", "date", _YEARS % "last_day({0})"),
+    exp.AddMonths: FunctionEntry("this:date expression:int", "date", _YEARS % "CAST({0} + to_months({1}) AS DATE)"),
+    exp.TsOrDsAdd: FunctionEntry("this:date expression:int", "date", "{0} + {1}", "unit"),
+    exp.DateDiff: FunctionEntry("this:date expression:date", "int", "CAST({0} - {1} AS INTEGER)"),
+    exp.UnixMicros: FunctionEntry("this:timestamp", "bigint", "epoch_us({0})"),
+    exp.UnixSeconds: FunctionEntry("this:timestamp", "bigint", SECONDS),
+    exp.StrToUnix: FunctionEntry("this:timestamp", "bigint", "epoch_us({0}) // 1000000", "format"),
 }
 
-NAMED: dict[str, Call] = {
-    "octet_length": Call("0:string", "int", "CAST(strlen({0}) AS INTEGER)"),
-    "btrim": Call("0:string", "string", "trim({0}, ' ')"),
-    "weekday": Call("0:date", "int", "CAST(isodow({0}) - 1 AS INTEGER)"),
-    "make_date": Call(
+NAMED: dict[str, FunctionEntry] = {
+    "octet_length": FunctionEntry("0:string", "int", "CAST(strlen({0}) AS INTEGER)"),
+    "btrim": FunctionEntry("0:string", "string", "trim({0}, ' ')"),
+    "weekday": FunctionEntry("0:date", "int", "CAST(isodow({0}) - 1 AS INTEGER)"),
+    "make_date": FunctionEntry(
         "0:int 1:int 2:int",
         "date",
         f"CASE WHEN {{0}} > 0 THEN make_date({{0}}, {{1}}, {{2}}) WHEN {{0}} IS NULL THEN NULL ELSE {ELSEWHERE} END",
     ),
-    "timestamp_seconds": Call("0:bigint", "timestamp", _INSTANT % "{0} * 1000000"),
-    "timestamp_millis": Call("0:bigint", "timestamp", _INSTANT % "{0} * 1000"),
-    "timestamp_micros": Call("0:bigint", "timestamp", _INSTANT % "{0}"),
+    "timestamp_seconds": FunctionEntry("0:bigint", "timestamp", _INSTANT % "{0} * 1000000"),
+    "timestamp_millis": FunctionEntry("0:bigint", "timestamp", _INSTANT % "{0} * 1000"),
+    "timestamp_micros": FunctionEntry("0:bigint", "timestamp", _INSTANT % "{0}"),
 }
 """Functions that the parser has no node for, by their names."""
 

@@ -8,18 +8,18 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from tidings.engine.agreed import arithmetic, functions
-from tidings.engine.agreed.calls import CALLS, NAMED, PARTS, Call
+from tidings.engine.agreed import arithmetic, texts, times
+from tidings.engine.agreed.calls import CALLS, NAMED, FunctionEntry
 from tidings.engine.agreed.casts import cast
 from tidings.engine.agreed.numeric import common_type, literal_type
 from tidings.engine.agreed.term import NotAgreed, TypedExpression, converted, is_known, quoted_text, words
+from tidings.engine.agreed.written import written_text, written_whole
 from tidings.ir import types
 from tidings.ir.expression import Expression, typed_null
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?")
 _FORMS = {"date": _DATE, "timestamp": _INSTANT, "timestamp_ntz": _INSTANT}
-_FIXED_SPANS = frozenset({"WEEK", "DAY", "HOUR", "MINUTE", "SECOND"})
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ)
 _TIMES = ("date", "timestamp", "timestamp_ntz")
 
@@ -39,7 +39,7 @@ class Translator:
             return self._call(node, CALLS[type(node)], node.args)
         raise NotAgreed(node)
 
-    def _of(self, node: Expression, *allowed: str) -> TypedExpression:
+    def of(self, node: Expression, *allowed: str) -> TypedExpression:
         """A part that is of one of some types, or NULL."""
         term = self.term(node)
         if term.type == "void":
@@ -88,16 +88,16 @@ class Translator:
     # conditions
 
     def _connected(self, node: Expression) -> TypedExpression:
-        sides = [side(self._of(part, "boolean")) for part in (node.this, node.expression)]
+        sides = [side(self.of(part, "boolean")) for part in (node.this, node.expression)]
         return TypedExpression(type(node)(this=sides[0], expression=sides[1]), "boolean")
 
     def _not(self, node: Expression) -> TypedExpression:
-        return TypedExpression(exp.Not(this=side(self._of(node.this, "boolean"))), "boolean")
+        return TypedExpression(exp.Not(this=side(self.of(node.this, "boolean"))), "boolean")
 
     def _is(self, node: exp.Is) -> TypedExpression:
         if isinstance(node.expression, exp.Boolean):
             return TypedExpression(
-                exp.Is(this=side(self._of(node.this, "boolean")), expression=node.expression.copy()), "boolean"
+                exp.Is(this=side(self.of(node.this, "boolean")), expression=node.expression.copy()), "boolean"
             )
         if not isinstance(node.expression, exp.Null):
             raise NotAgreed(node)
@@ -145,11 +145,11 @@ class Translator:
 
     def _condition(self, node: exp.Case, when: Expression) -> Expression:
         if node.this is None:
-            return side(self._of(when, "boolean"))
+            return side(self.of(when, "boolean"))
         return side(self._compared(exp.EQ(this=node.this.copy(), expression=when.copy())))
 
     def _if(self, node: exp.If) -> TypedExpression:
-        condition = side(self._of(node.this, "boolean"))
+        condition = side(self.of(node.this, "boolean"))
         return self._chosen(node, [condition], [node.args["true"]], node.args.get("false"))
 
     def _chosen(
@@ -201,33 +201,12 @@ class Translator:
 
     def _arithmetic(self, node: exp.Binary) -> TypedExpression:
         if isinstance(node.expression.unnest(), exp.Interval):
-            return self._shifted(node)
+            return times.shifted(self, node)
         left, right = self.term(node.left), self.term(node.right)
         if left.type == "date" and right.type in ("tinyint", "smallint", "int") and isinstance(node, exp.Add | exp.Sub):
             sign = "+" if isinstance(node, exp.Add) else "-"
             return TypedExpression(words(f"{{0}} {sign} {{1}}", left, converted(right, "int")), "date")
         return arithmetic.binary(node, left, right)
-
-    def _shifted(self, node: exp.Binary) -> TypedExpression:
-        """A date or timestamp some time later or earlier, in a session that is in UTC."""
-        span, moment, sign = node.expression.unnest(), self.term(node.left), "-" if isinstance(node, exp.Sub) else "+"
-        amount, unit = span.this, span.text("unit").upper().removesuffix("S")
-        if not isinstance(node, exp.Add | exp.Sub) or not isinstance(amount, exp.Literal):
-            raise NotAgreed(node)
-        if not re.fullmatch(r"\d{1,9}", amount.name):
-            raise NotAgreed(node)
-        n = int(amount.name)
-        if unit in _FIXED_SPANS and moment.type == "timestamp":
-            return TypedExpression(words(f"{{0}} {sign} INTERVAL '{n}' {unit}", moment), "timestamp")
-        if unit in ("WEEK", "DAY") and moment.type == "date":
-            return TypedExpression(words(f"{{0}} {sign} {n * 7 if unit == 'WEEK' else n}", moment), "date")
-        if unit in ("MONTH", "YEAR") and moment.type in ("date", "timestamp"):
-            plain = converted(moment, "timestamp_ntz")
-            later = TypedExpression(
-                words(f"{{0}} {sign} to_months({n * 12 if unit == 'YEAR' else n})", plain), "timestamp_ntz"
-            )
-            return converted(later, moment.type)
-        raise NotAgreed(node)
 
     def _unary(self, node: Expression) -> TypedExpression:
         return arithmetic.unary(node, self.term(node.this))
@@ -240,7 +219,9 @@ class Translator:
 
     def _round(self, node: Expression) -> TypedExpression:
         places = node.args.get("decimals")
-        return arithmetic.round_half_up(node, self.term(node.this), 0 if places is None else _whole(node, places))
+        return arithmetic.round_half_up(
+            node, self.term(node.this), 0 if places is None else written_whole(node, places)
+        )
 
     def _cast(self, node: exp.Cast) -> TypedExpression:
         to = types.canonical(node.args["to"])
@@ -253,81 +234,6 @@ class Translator:
                 raise NotAgreed(node)
             return TypedExpression(node.copy(), to)
         return cast(node, self.term(node.this), to, safe=bool(node.args.get("safe")))
-
-    # texts and times
-
-    def _substring(self, node: Expression) -> TypedExpression:
-        start, length = node.args.get("start"), node.args.get("length")
-        return functions.substring(
-            node,
-            self._of(node.this, "string"),
-            _whole(node, start),
-            None if length is None else _whole(node, length),
-        )
-
-    def _trim(self, node: exp.Trim) -> TypedExpression:
-        characters = node.expression
-        return functions.trim(node, self._of(node.this, "string"), _text(node, characters) if characters else None)
-
-    def _pad(self, node: Expression) -> TypedExpression:
-        filling = node.args.get("fill_pattern")
-        padding = " " if filling is None else _text(node, filling)
-        width = _whole(node, node.expression)
-        return functions.pad(node, self._of(node.this, "string"), width, padding, bool(node.args.get("is_left")))
-
-    def _split_part(self, node: Expression) -> TypedExpression:
-        delimiter, part = _text(node, node.args["delimiter"]), _whole(node, node.args["part_index"])
-        return functions.split_part(node, self._of(node.this, "string"), delimiter, part)
-
-    def _like(self, node: exp.Like) -> TypedExpression:
-        return functions.like(node, self._of(node.this, "string"), _text(node, node.expression))
-
-    def _regexp_like(self, node: Expression) -> TypedExpression:
-        if node.args.get("flag"):
-            raise NotAgreed(node)
-        return functions.regexp_like(node, self._of(node.this, "string"), _text(node, node.expression))
-
-    def _concat(self, node: Expression) -> TypedExpression:
-        if node.args.get("coalesce"):
-            raise NotAgreed(node)
-        terms = [self._of(e, "string") for e in node.expressions]
-        return TypedExpression(words(" || ".join(f"{{{n}}}" for n in range(len(terms))), *terms), "string")
-
-    def _concat_ws(self, node: Expression) -> TypedExpression:
-        terms = [self._of(e, "string") for e in node.expressions]
-        places = ", ".join(f"{{{n}}}" for n in range(len(terms)))
-        return TypedExpression(words(f"concat_ws({places})", *terms), "string")
-
-    def _as_date(self, node: Expression) -> TypedExpression:
-        """What functions of dates take for a date, ``to_date`` among them."""
-        if node.args.get("format"):
-            raise NotAgreed(node)
-        term = self.term(node.this)
-        if term.type not in ("date", "timestamp", "string"):
-            raise NotAgreed(node)
-        return cast(node, term, "date")
-
-    def _extract(self, node: exp.Extract) -> TypedExpression:
-        part = PARTS.get(node.name.upper())
-        if part is None:
-            raise NotAgreed(node)
-        return self.term(part(this=node.expression.copy()))
-
-    def _cut_off(self, node: Expression) -> TypedExpression:
-        return functions.cut_off(node, self.term(node.this), node.text("unit"))
-
-    def _formatted(self, node: Expression) -> TypedExpression:
-        moment = node.this.this if isinstance(node.this, exp.TimeStrToTime) else node.this
-        return functions.formatted(node, self.term(moment), node.text("format"))
-
-    def _formatted_seconds(self, node: Expression) -> TypedExpression:
-        seconds = self._of(node.this, *types.INTEGRAL)
-        return functions.formatted_seconds(node, seconds, node.text("format"))
-
-    def _json(self, node: exp.JSONExtractScalar) -> TypedExpression:
-        if not isinstance(node.expression, exp.JSONPath):
-            raise NotAgreed(node)
-        return functions.json_value(node, self._of(node.this, "string"))
 
     # calls
 
@@ -342,12 +248,12 @@ class Translator:
             raise NotAgreed(node)
         return self._call(node, NAMED[name], {str(n): a for n, a in enumerate(arguments)})
 
-    def _call(self, node: Expression, call: Call, arguments: dict[str, Expression]) -> TypedExpression:
+    def _call(self, node: Expression, call: FunctionEntry, arguments: dict[str, Expression]) -> TypedExpression:
         taken = [part.split(":") for part in call.takes.split()]
         given = {name for name, value in arguments.items() if value}
         if given - set(call.ignores.split()) != {name for name, _ in taken}:
             raise NotAgreed(node)
-        constants = {n: quoted_text(_text(node, arguments[n])) for n, type in taken if type == "constant"}
+        constants = {n: quoted_text(written_text(node, arguments[n])) for n, type in taken if type == "constant"}
         terms = [self._argument(arguments[name], type) for name, type in taken if type != "constant"]
         text = call.text
         for name, value in constants.items():
@@ -390,21 +296,6 @@ def _moment(term: TypedExpression, type: str) -> TypedExpression:
     return TypedExpression(exp.cast(term.sql.copy(), types.parse(type).copy()), type)
 
 
-def _whole(node: Expression, argument: Expression | None) -> int:
-    """A whole number as it is written."""
-    number = argument.this if isinstance(argument, exp.Neg) else argument
-    if not isinstance(number, exp.Literal) or number.is_string or not number.name.isdigit():
-        raise NotAgreed(node)
-    return -int(number.name) if isinstance(argument, exp.Neg) else int(number.name)
-
-
-def _text(node: Expression, argument: Expression) -> str:
-    """A text as it is written."""
-    if not isinstance(argument, exp.Literal) or not argument.is_string or "\0" in argument.name:
-        raise NotAgreed(node)
-    return argument.name
-
-
 def _rules(
     kinds: Iterable[type[Expression]], rule: Callable[..., TypedExpression]
 ) -> dict[type[Expression], Callable[..., TypedExpression]]:
@@ -437,20 +328,20 @@ _RULES: dict[type[Expression], Callable[..., TypedExpression]] = {
     exp.IntDiv: Translator._div,
     exp.Round: Translator._round,
     **_rules((exp.Cast, exp.TryCast), Translator._cast),
-    exp.Substring: Translator._substring,
-    exp.Trim: Translator._trim,
-    exp.Pad: Translator._pad,
-    exp.SplitPart: Translator._split_part,
-    **_rules((exp.Like, exp.ILike), Translator._like),
-    exp.RegexpLike: Translator._regexp_like,
-    exp.Concat: Translator._concat,
-    exp.ConcatWs: Translator._concat_ws,
-    exp.TsOrDsToDate: Translator._as_date,
-    exp.Extract: Translator._extract,
-    **_rules((exp.DateTrunc, exp.TimestampTrunc), Translator._cut_off),
-    exp.TimeToStr: Translator._formatted,
-    exp.UnixToStr: Translator._formatted_seconds,
-    exp.JSONExtractScalar: Translator._json,
+    exp.Substring: texts.substring,
+    exp.Trim: texts.trim,
+    exp.Pad: texts.pad,
+    exp.SplitPart: texts.split_part,
+    **_rules((exp.Like, exp.ILike), texts.like),
+    exp.RegexpLike: texts.regexp_like,
+    exp.Concat: texts.concat,
+    exp.ConcatWs: texts.concat_ws,
+    exp.TsOrDsToDate: times.as_date,
+    exp.Extract: times.extract,
+    **_rules((exp.DateTrunc, exp.TimestampTrunc), times.cut_off),
+    exp.TimeToStr: times.formatted,
+    exp.UnixToStr: times.formatted_seconds,
+    exp.JSONExtractScalar: texts.json_value,
     exp.Anonymous: Translator._named,
 }
 """How each kind of node is said; calls without constants are in :mod:`tidings.engine.agreed.calls`."""
