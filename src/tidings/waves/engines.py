@@ -17,8 +17,9 @@ from tidings.delta.plan import Program
 from tidings.engine.run import Runner
 from tidings.engine.source import Sources
 from tidings.errors import EngineFailed
-from tidings.waves.in_process.lookups import LookupTooLarge
 from tidings.waves.in_process.runner import InProcessRunner
+from tidings.waves.recomputed_states import RecomputedStates
+from tidings.waves.step_inputs import LookupTooLarge
 
 IN_PROCESS = "in-process"
 
@@ -47,11 +48,14 @@ class ProgramRun:
     """Lower steps whose deltas are asked for too."""
 
     def recomputed(self, run: Callable[[Program, Sources, int, int], pa.Table]) -> dict[str, pa.Table]:
-        """The delta of a recompute, from one instant to the next."""
+        """The deltas of a recompute, from one instant to the next, and at each from step to step."""
+        states = RecomputedStates()
         starts = (self.since, *self.recompute_at[:-1])
-        batches = zip(starts, self.recompute_at, strict=True)
-        deltas = (run(self.program, self.sources(since, until), since, until) for since, until in batches)
-        return {self.program.view: pa.concat_tables(deltas)}
+        for since, until in zip(starts, self.recompute_at, strict=True):
+            for step in self.program.steps:
+                alone = Program(step.name, self.program.changed, step.columns, (step,))
+                states.add(step.name, run(alone, states.over(self.sources(since, until)), since, until))
+        return states.results()
 
 
 @dataclass(frozen=True, slots=True)

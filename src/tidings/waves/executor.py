@@ -10,7 +10,6 @@ from time import perf_counter
 
 import pyarrow as pa
 
-from tidings.delta.plan import Program
 from tidings.engine.run import LIST_LIMIT, Runner
 from tidings.engine.source import Source, Sources
 from tidings.ir.relation import Version
@@ -74,11 +73,6 @@ class Executor:
         rows_read = wave.choice.rows if result.rows_read is None else result.rows_read
         self._record(wave, result.choice, rows_read, result.deltas, jobs.number, seconds)
         return result.deltas
-
-    def recompute(self, program: Program, since: int, ends: tuple[int, ...]) -> pa.Table:
-        """The delta of a recompute that belongs to a wave and is not recorded apart."""
-        run = ProgramRun(program, self.sources, since, ends[-1], recompute_at=ends)
-        return self.engines.run(run).deltas[program.view]
 
     def run_all(self, waves: list[tuple[Wave, frozenset[str]]]) -> list[dict[str, pa.Table]]:
         """The deltas of several waves over one batch; those of the engine that are small run in common jobs."""

@@ -62,11 +62,9 @@ class Planner:
     """For each query and each kind of batch, the differential and the recompute."""
     _differentials: dict[tuple[object, ...], Program] = field(init=False)
     """Differentials that are asked for by what changed alone."""
-    _recomputes: dict[tuple[object, ...], Program] = field(init=False)
 
     def __post_init__(self) -> None:
-        section = self.compiled.section
-        self._programs, self._differentials, self._recomputes = section(), section(), section()
+        self._programs, self._differentials = self.compiled.section(), self.compiled.section()
 
     @property
     def relations(self) -> Relations:
@@ -102,15 +100,6 @@ class Planner:
             self._differentials[key] = compile_program(name, plan, changed, definitions)
         return self._differentials[key]
 
-    def recompute(
-        self, name: str, plan: Relation, changed: frozenset[str], definitions: Mapping[str, Relation], *, stored: bool
-    ) -> Program:
-        """The recompute of a query whose rows are perhaps stored, compiled once."""
-        key = (name, Identity(plan), changed, frozenset(definitions), stored)
-        if key not in self._recomputes:
-            self._recomputes[key] = recompute_program(name, plan, changed, definitions, stored=stored)
-        return self._recomputes[key]
-
     def changed(self, relations: frozenset[str], since: int, until: int) -> frozenset[str]:
         """Those of some relations that changed in a batch; the clock always does."""
         if since >= until:
@@ -131,22 +120,20 @@ class Planner:
     def _compiled_programs(self, request: WaveRequest, batch: _BatchChanges) -> tuple[Program, Program]:
         name, plan, definitions = request.name, request.plan, batch.definitions
         precomputed = frozenset(request.precomputed)
-        stored = request.groupings is not None and len(batch.instants) == 1
         changed = (batch.inputs, batch.tables, batch.merged)
-        key = (name, Identity(plan), *changed, frozenset(definitions), precomputed, stored)
+        key = (name, Identity(plan), *changed, frozenset(definitions), precomputed, request.groupings is not None)
         if key not in self._programs:
-            groupings = frozenset(request.groupings or {})
             self._programs[key] = (
                 compile_program(
                     name,
                     plan,
                     batch.inputs,
                     definitions,
-                    stored=groupings,
+                    stored=frozenset(request.groupings or {}),
                     merged=batch.merged,
                     precomputed=precomputed,
                 ),
-                recompute_program(name, plan, batch.tables, definitions, stored=stored),
+                recompute_program(name, plan, batch.tables, definitions, request.groupings),
             )
         return self._programs[key]
 

@@ -44,8 +44,7 @@ class ViewDeltas:
         wave = self._plan(view, shared.SharedQuery(view.over, view.groupings), view.until, until, {})
         if view.strict:
             wave.choice.require_incremental(view.name)
-        deltas = self.executor.run(wave, frozenset(view.groupings))
-        return deltas | self._recomputed_groupings(view, wave)
+        return self.executor.run(wave, frozenset(view.groupings))
 
     def of_views(self, views: list[StoredView], until: int) -> dict[str, dict[str, pa.Table]]:
         """The deltas of views that stand at one instant, by view; a strict one that would be recomputed is left out."""
@@ -58,10 +57,7 @@ class ViewDeltas:
             if not (view.strict and wave.choice.strategy is Strategy.RECOMPUTE):
                 waves.append((view, wave))
         results = self.executor.run_all([(wave, frozenset(view.groupings)) for view, wave in waves])
-        return {
-            view.name: deltas | self._recomputed_groupings(view, wave)
-            for (view, wave), deltas in zip(waves, results, strict=True)
-        }
+        return {view.name: deltas for (view, _), deltas in zip(waves, results, strict=True)}
 
     def _plan(
         self, view: StoredView, query: shared.SharedQuery, since: int, until: int, precomputed: PrecomputedDeltas
@@ -96,16 +92,3 @@ class ViewDeltas:
         if key not in self._queries:
             self._queries[key] = shared.over_shared(view, self._relations.definitions(), precomputed) or plain
         return self._queries[key]
-
-    def _recomputed_groupings(self, view: StoredView, wave: Wave) -> dict[str, pa.Table]:
-        """The deltas of a view's groupings if the view was recomputed; else its wave has computed them."""
-        if wave.choice.strategy is not Strategy.RECOMPUTE:
-            return {}
-        definitions = self._relations.definitions(wave.since, wave.until) | view.groupings
-        changed, stored = wave.program.changed, len(wave.ends) == 1
-        return {
-            name: self.executor.recompute(
-                self.planner.recompute(name, grouping, changed, definitions, stored=stored), wave.since, wave.ends
-            )
-            for name, grouping in view.groupings.items()
-        }

@@ -34,6 +34,30 @@ def test_views_are_read_through() -> None:
     assert {n.relation for n in walk(found.steps[0].plan) if isinstance(n, Scan)} == {"u"}
 
 
+def groupings_first(*changed: str) -> Program:
+    """The recompute of a stored view over a grouping of u and one of w."""
+    plans = view_plans(
+        per_a="SELECT a, count(*) AS n FROM u GROUP BY a", per_e="SELECT e, count(*) AS n FROM w GROUP BY e"
+    )
+    over = bound("SELECT p.a FROM per_a p JOIN per_e q ON p.n = q.n", plans)
+    return recompute_program("result", over, frozenset(changed), plans, plans)
+
+
+def test_groupings_come_first_and_the_view_from_them() -> None:
+    found = groupings_first("u", "w")
+    reads = {s.name: {(n.relation, n.version) for n in walk(s.plan) if isinstance(n, Scan)} for s in found.steps}
+    old, new = Version.OLD, Version.CURRENT
+    assert reads == {
+        "per_a": {("u", new), ("per_a", old)},
+        "per_e": {("w", new), ("per_e", old)},
+        "result": {("per_a", new), ("per_e", new), ("result", old)},
+    }
+
+
+def test_a_grouping_that_nothing_changed_is_read_as_it_is() -> None:
+    assert [step.name for step in groupings_first("w").steps] == ["per_e", "result"]
+
+
 def test_columns_and_influents_are_those_asked_for() -> None:
     found = program("SELECT a, d FROM u", "u")
     assert [c.name for c in found.columns] == ["a", "d"]

@@ -10,9 +10,10 @@ import pytest
 import tidings
 from tests.unit.inside import in_process_of, plan_of, scheduler_of
 from tidings import Database, errors
+from tidings.delta.recompute import recompute_program
 from tidings.waves.engines import ProgramRun
-from tidings.waves.in_process.lookups import LookupTooLarge
 from tidings.waves.in_process.runner import InProcessRunner
+from tidings.waves.step_inputs import LookupTooLarge
 from tidings.waves.strategy import Strategy
 
 QUERY = "SELECT k, count(*) AS n FROM t GROUP BY k"
@@ -30,7 +31,7 @@ def run_of(db: Database, changed: str = "t", *, recompute: bool = False) -> Prog
     scheduler, plan, names = scheduler_of(db), plan_of(db, QUERY), frozenset({changed})
     planner, sources = scheduler.planner, scheduler.executor.sources
     if recompute:
-        program = planner.recompute("result", plan, names, {}, stored=False)
+        program = recompute_program("result", plan, names, {})
         return ProgramRun(program, sources, 0, db.time, recompute_at=(db.time,))
     return ProgramRun(planner.differential("result", plan, names, {}), sources, 0, db.time, changes=3)
 

@@ -42,13 +42,6 @@ def test_equal_texts_of_two_names_are_two_programs(db: Database, planner: Planne
     assert [p.view for p in programs] == ["a", "b", "a"]
 
 
-def test_a_recompute_is_compiled_once(db: Database, planner: Planner) -> None:
-    plan, changed = plan_of(db, COUNTS), frozenset({"quantity"})
-    programs = [planner.recompute("n", plan, changed, {}, stored=stored) for stored in (True, False, True)]
-    assert programs[0] is programs[2]
-    assert programs[0] is not programs[1]
-
-
 def test_what_changed_in_a_batch(db: Database, planner: Planner) -> None:
     tables = frozenset({"quantity", "threshold", "now()"})
     before = db.time

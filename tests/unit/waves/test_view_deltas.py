@@ -56,10 +56,25 @@ def test_what_views_share_is_computed_once(db: Database) -> None:
     assert names[0] == "positive"
 
 
-def test_the_groupings_of_a_recomputed_view_are_recomputed(db: Database) -> None:
-    merged = view_deltas(db).of_view(stored_view(db, "b"), db.time)
-    scheduler_of(db).planner.only = Strategy.RECOMPUTE
-    assert shown(view_deltas(db).of_view(stored_view(db, "b"), db.time)) == shown(merged)
+NESTED = """
+    SELECT n, count(*) AS times, max(total) AS most
+    FROM (SELECT k, count(*) AS n, sum(x) AS total FROM t GROUP BY k) AS per_k GROUP BY n
+"""
+
+
+@pytest.mark.parametrize("commits", [1, 4])
+def test_a_recomputed_view_is_made_from_its_groupings(db: Database, commits: int) -> None:
+    """Grouping over grouping, at one instant and at several."""
+    db.sql(f"CREATE MATERIALIZED VIEW nested WITH (refresh = 'manual') AS {NESTED}")
+    for n in range(commits):
+        db.sql(f"INSERT INTO t VALUES ({n}, {n}), (1, 5); DELETE FROM t WHERE k = {3 - n}")
+    for name in ("b", "nested"):
+        scheduler_of(db).planner.only = Strategy.DIFFERENTIAL
+        merged = view_deltas(db).of_view(stored_view(db, name), db.time)
+        scheduler_of(db).planner.only = Strategy.RECOMPUTE
+        recomputed = view_deltas(db).of_view(stored_view(db, name), db.time)
+        assert recomputed.keys() == {name, *stored_view(db, name).groupings}
+        assert shown(recomputed) == shown(merged)
 
 
 def test_a_strict_view_is_not_recomputed(db: Database) -> None:
