@@ -45,7 +45,7 @@ _WAYS = {
 }
 """Kinds of values with the ways to make one: columns, constants, and functions of parts that are in ``<…>``."""
 
-PARTS = {kind: [way.strip() for way in ways.split(" | ")] for kind, ways in _WAYS.items()}
+PARTS = {kind: [way.strip() for way in re.split(r" \|\s", ways)] for kind, ways in _WAYS.items()}
 
 _PART = re.compile(r"<(\w+)>")
 

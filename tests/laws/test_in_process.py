@@ -29,7 +29,7 @@ from tidings.waves.in_process import snapshot_reader
 @pytest.fixture
 def trusting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every program be one on which the engines agree."""
-    monkeypatch.setattr(in_process, "disagreement", lambda plan: None)
+    monkeypatch.setattr(in_process, "agreed_plan", lambda plan: plan)
 
 
 @pytest.mark.usefixtures("trusting")

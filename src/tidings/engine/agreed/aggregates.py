@@ -14,7 +14,7 @@ from sqlglot import exp
 from tidings.engine.agreed.arithmetic import quotient, typed
 from tidings.engine.agreed.expression import Translator, side
 from tidings.engine.agreed.numeric import MOST_DIGITS, decimal_type
-from tidings.engine.agreed.term import NotAgreed, TypedExpression, converted, words
+from tidings.engine.agreed.term import NotAgreed, TypedExpression, converted, is_known, words
 from tidings.ir import types
 from tidings.ir.expression import AVERAGE, Expression
 
@@ -22,9 +22,19 @@ _FLOATING = (exp.Sum, exp.Avg, exp.Variance, exp.VariancePop, exp.Stddev, exp.St
 _NUMBERING = (exp.RowNumber, exp.Rank, exp.DenseRank)
 _SHARES = (exp.PercentRank, exp.CumeDist)
 _ENDS = ("UNBOUNDED", "CURRENT ROW")
+_RANKED = ["y", "there", "x"]
 _SLOTS = frozenset({"__since", "__until"})
 
 Over: TypeAlias = Callable[[Expression], Expression]
+
+
+def is_ranked(type: str) -> bool:
+    """Whether values of a type are the rows of which ``max_by`` and ``min_by`` take the first or last.
+
+    They have the order, whether there is a value, and the value; so no NULL in them is ever compared.
+    """
+    fields = types.fields(type) if type.startswith("struct<") else ()
+    return [name for name, _ in fields] == _RANKED and all(is_known(t) for _, t in fields)
 
 
 def _alone(call: Expression) -> Expression:
@@ -51,8 +61,8 @@ class PlanTranslator(Translator):
             case exp.ArrayDistinct(this=exp.Array(expressions=values)):
                 numbers = [side(converted(self.term(v), "bigint")) for v in values]
                 return TypedExpression(exp.ArrayDistinct(this=exp.Array(expressions=numbers)), "array<bigint>")
-            case exp.Struct() if all(isinstance(e, exp.PropertyEQ) for e in node.expressions):
-                return self._struct(node)
+            case exp.Struct() if [e.this.name for e in node.expressions] == _RANKED:
+                return self._ranked(node)
             case exp.Dot():
                 return self._field(node)
             case _:
@@ -202,22 +212,18 @@ class PlanTranslator(Translator):
         if not plain and spec.text("kind").upper() != "ROWS":
             raise NotAgreed(node)
 
-    # rows as values
+    # rows of max_by and min_by
 
-    def _struct(self, node: exp.Struct) -> TypedExpression:
-        """Values under names, as ``max_by`` compares them."""
-        names = [e.this.name for e in node.expressions]
+    def _ranked(self, node: exp.Struct) -> TypedExpression:
         terms = [self.term(e.expression) for e in node.expressions]
-        fields = ",".join(f"{types.field_name(n)}:{t.type}" for n, t in zip(names, terms, strict=True))
-        values = [
-            exp.PropertyEQ(this=exp.to_identifier(n, quoted=True), expression=t.sql)
-            for n, t in zip(names, terms, strict=True)
-        ]
-        return TypedExpression(exp.Struct(expressions=values), f"struct<{fields}>")
+        named = list(zip(_RANKED, terms, strict=True))
+        values = [exp.PropertyEQ(this=exp.to_identifier(n, quoted=True), expression=t.sql) for n, t in named]
+        return TypedExpression(exp.Struct(expressions=values), f"struct<{','.join(f'{n}:{t.type}' for n, t in named)}>")
 
     def _field(self, node: exp.Dot) -> TypedExpression:
-        row = self.term(node.this)
-        fields = dict(types.fields(row.type)) if row.type.startswith("struct<") else {}
-        if node.name not in fields:
+        """The value of the first or last of some rows."""
+        row = node.this.unnest()
+        type = (self.typed(row) if isinstance(row, exp.Column) else None) or ""
+        if not is_ranked(type) or node.name not in _RANKED:
             raise NotAgreed(node)
-        return TypedExpression(exp.Dot(this=side(row), expression=node.expression.copy()), fields[node.name])
+        return TypedExpression(node.copy(), dict(types.fields(type))[node.name])

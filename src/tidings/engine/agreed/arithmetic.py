@@ -19,6 +19,8 @@ from tidings.ir.expression import Expression
 
 _QUOTIENT_PLACES = 39
 _SIGNED_DIGITS = 34
+_MACHINE_DIGITS = 18
+"""DuckDB multiplies decimals of so many digits in 64 bits, and has no room then for more."""
 _OPERATORS: dict[type[Expression], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Mod: "%"}
 _BITS: dict[type[Expression], str] = {
     exp.BitwiseAnd: "{0} & {1}",
@@ -84,6 +86,8 @@ def _decimals(node: Expression, operator: str, left: TypedExpression, right: Typ
         operands = [converted(t, decimal_type((whole + scale, scale))) for t in (left, right)]
     else:
         operands = [converted(t, decimal_type(d)) for t, d in zip((left, right), sides, strict=True)]
+    if isinstance(node, exp.Mul) and sides[0][0] + sides[1][0] > _MACHINE_DIGITS >= sides[0][0]:
+        operands[0] = converted(operands[0], decimal_type((_MACHINE_DIGITS + 1, sides[0][1])))
     result = decimal_type(digits)
     return converted(TypedExpression(words(operator, *operands), ""), result)
 

@@ -21,6 +21,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?")
 _FORMS = {"date": _DATE, "timestamp": _INSTANT, "timestamp_ntz": _INSTANT}
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ)
+_ATOMS = (exp.Column, exp.Literal, exp.Null, exp.Boolean, exp.Cast, exp.Paren, exp.Case, exp.AggFunc)
 _TIMES = ("date", "timestamp", "timestamp_ntz")
 
 
@@ -275,7 +276,7 @@ class Translator:
 
 def side(term: TypedExpression) -> Expression:
     """A term that can stand beside any operator."""
-    if isinstance(term.sql, exp.Column | exp.Literal | exp.Null | exp.Boolean | exp.Cast | exp.Paren | exp.Func):
+    if isinstance(term.sql, _ATOMS):
         return term.sql
     return exp.Paren(this=term.sql)
 

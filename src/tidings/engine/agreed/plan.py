@@ -11,7 +11,7 @@ from typing import assert_never
 
 from sqlglot import exp
 
-from tidings.engine.agreed.aggregates import PlanTranslator
+from tidings.engine.agreed.aggregates import PlanTranslator, is_ranked
 from tidings.engine.agreed.term import NotAgreed, TypedExpression, is_known
 from tidings.ir import types
 from tidings.ir.expression import Expression
@@ -55,7 +55,7 @@ def agreed_plan(plan: Relation) -> Relation | Disagreement:
 
 def _agreed(node: Relation) -> Relation:
     for field in node.fields:
-        if not is_known(field.type):
+        if not is_known(field.type) and not is_ranked(field.type):
             raise NotAgreed(exp.var(f"{field.name} of type {field.type}"))
     known = {f.ref: f.type for c in children(node) for f in c.fields}
     translator = PlanTranslator(lambda column: known.get((column.table, column.name)))
@@ -93,6 +93,8 @@ def _items(translator: PlanTranslator, items: tuple[Item, ...]) -> tuple[Item, .
 
 def _value(translator: PlanTranslator, expression: Expression, type: str) -> Expression:
     """An expression whose values have a type, which Spark gave it; if it seems to be another, it was misunderstood."""
+    if is_ranked(type) and isinstance(expression, exp.Column):
+        return expression
     term = translator.term(expression)
     if term.type not in (type, "void") and not _has_room(term, type):
         raise NotAgreed(expression)

@@ -56,15 +56,18 @@ class _PreparedStep(NamedTuple):
     """What is looked up for it; nothing for a step of the database's engine."""
     disagreement: str | None
     """What the engines may not agree on in it."""
+    over_states: Step
+    """The step before lookups took the place of what it reads, for a recompute."""
 
 
 def _prepared(step: Step, own_words: bool) -> _PreparedStep:
     """A step as it is run: where the first engine is Spark, in words by which DuckDB says what Spark would."""
     plan = agreed_plan(step.plan)
     if isinstance(plan, Disagreement):
-        return _PreparedStep(step, (), plan.what)
-    over_lookups = looked_up(step if own_words else replace(step, plan=plan))
-    return _PreparedStep(over_lookups.step, over_lookups.lookups, None)
+        return _PreparedStep(step, (), plan.what, step)
+    over_states = step if own_words else replace(step, plan=plan)
+    over_lookups = looked_up(over_states)
+    return _PreparedStep(over_lookups.step, over_lookups.lookups, None, over_states)
 
 
 @dataclass(slots=True)
@@ -120,7 +123,8 @@ class InProcessRunner:
         for table in map(self.storage.relations.rows, _relations(program)):
             if table.base is not None:
                 self._snapshot_cache.rows(table, self.storage.snapshots.files[table.id])
-        return self.second_runner.run(program, sources, since, until)
+        steps = tuple(prepared.over_states for prepared in self._prepare(program))
+        return self.second_runner.run(replace(program, steps=steps), sources, since, until)
 
     def run(
         self, program: Program, sources: Sources, since: int, until: int, outputs: frozenset[str]
@@ -136,7 +140,7 @@ class InProcessRunner:
         step_deltas: dict[str, Source] = {}
         deltas: dict[str, pa.Table] = {}
         rows, seconds = 0, 0.0
-        for step, lookups, disagreed in self._prepare(program):
+        for step, lookups, disagreed, _ in self._prepare(program):
             if self.second_runner.is_still(program, step, sources, step_deltas):
                 delta = no_changes(step.columns)
             else:
