@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
 import tempfile
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,6 +24,10 @@ from tidings.ir.relation import Column
 
 _LOCAL_ROWS = 10_000
 """A base of more rows than this is kept in files; local rows would travel with every plan."""
+
+
+_FILE_ROWS = 500_000
+"""Rows per file of those that come from this process; files are written on all cores."""
 
 
 class Bases:
@@ -42,9 +49,8 @@ class Bases:
 
     def load(self, name: str, columns: tuple[Column, ...], data: object, sorted_by: str) -> int:
         """Cache rows as a base, in the order of one column; their number."""
-        frame = self._frame(name, columns, data)
-        typed = [F.col(quoted(c.name)).cast(c.type).alias(c.name) for c in columns]
-        base = frame.select(*typed)
+        self.offer(name, columns, data)
+        base = self._frames[name]
         if not any(c.name == sorted_by and c.type.startswith("map<") for c in columns):
             base = base.sort(quoted(sorted_by))
         base = base.cache()
@@ -52,7 +58,15 @@ class Bases:
         self._frames[name] = base
         return size
 
-    def load_files(self, name: str, columns: tuple[Column, ...], paths: list[Path], read: list[str] | None) -> None:
+    def offer(self, name: str, columns: tuple[Column, ...], data: object) -> None:
+        """Take rows as a base as they are."""
+        frame = self._frame(name, columns, data)
+        typed = [F.col(quoted(c.name)).cast(c.type).alias(c.name) for c in columns]
+        self._frames[name] = frame.select(*typed)
+
+    def load_files(
+        self, name: str, columns: tuple[Column, ...], paths: list[Path], read: list[str] | None, *, cached: bool
+    ) -> None:
         """Take the rows of Parquet files as a base; ``read`` is the SQL that gives each column."""
         if not paths:
             self._frames[name] = self._session.createDataFrame(arrow_schema(columns).empty_table())
@@ -61,7 +75,7 @@ class Bases:
         texts = read or [quoted(c.name) for c in columns]
         typed = [F.expr(text).cast(c.type).alias(c.name) for text, c in zip(texts, columns, strict=True)]
         base = frame.select(*typed)
-        self._frames[name] = base.cache() if self._caching else base
+        self._frames[name] = base.cache() if self._caching and cached else base
 
     def view(self, name: str) -> str:
         """The name under which SQL reads a base."""
@@ -91,9 +105,13 @@ class Bases:
         """Rows of this process as a frame: few as Arrow, many by way of a file, which ``scratch`` removes."""
         if rows.num_rows <= _LOCAL_ROWS:
             return self._session.createDataFrame(rows)
-        path = self._files / f"{next(self._numbers)}.parquet"
-        pq.write_table(rows, path)
-        scratch.callback(path.unlink, missing_ok=True)
+        path = self._files / str(next(self._numbers))
+        path.mkdir()
+        scratch.callback(shutil.rmtree, path, ignore_errors=True)
+        starts = range(0, rows.num_rows, _FILE_ROWS)
+        with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+            write = partial(pq.write_table, compression="lz4")
+            list(pool.map(write, (rows.slice(n, _FILE_ROWS) for n in starts), (path / f"{n}.parquet" for n in starts)))
         return self._session.read.parquet(str(path))
 
     def _frame(self, name: str, columns: tuple[Column, ...], data: object) -> DataFrame:
