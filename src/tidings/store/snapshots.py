@@ -8,19 +8,19 @@ nothing to attach.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Protocol
 
 from tidings.engine.backend import Backend
 from tidings.engine.changes import no_changes
+from tidings.engine.location import Location
 from tidings.engine.source import Source
 from tidings.engine.sql.row_queries import rows_query
 from tidings.ir.relation import Version
 from tidings.store.catalog.journal import Journal
 from tidings.store.catalog.log_entries import merged
+from tidings.store.filesystem import discard
 from tidings.store.fold_job import FoldJob
 from tidings.store.records import SnapshotRecord
 from tidings.store.relation.row_groups import DecodedCache
@@ -102,7 +102,7 @@ class FileSnapshots:
 
     backend: Backend
     journal: Journal
-    root: Path
+    root: Location
     files: dict[int, Snapshot] = field(init=False, default_factory=dict)
     _decoded: DecodedCache = field(init=False, default_factory=DecodedCache)
 
@@ -131,7 +131,7 @@ class FileSnapshots:
 
     def discard(self, snapshots: Sequence[WrittenSnapshot]) -> None:
         for snapshot in snapshots:
-            shutil.rmtree(self.root / snapshot.record.folder, ignore_errors=True)
+            discard(self.root / snapshot.record.folder)
 
     def attach(self, table: Table, record: SnapshotRecord) -> None:
         table.load_entries_by(self.journal.entry_loader(table.id))
