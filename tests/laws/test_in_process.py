@@ -45,7 +45,7 @@ def test_waves_in_process_are_right(seeds: range) -> None:
 
 WAYS = {
     "row groups": {},
-    "row groups at once": {(row_groups, "MANY"): 0},
+    "row groups at once": {(row_groups, "MANY"): 0, (row_groups, "LARGE"): 1 << 60},
     "all rows": {
         (snapshot_reader, "FEW_ROW_GROUPS"): 0,
         (snapshot_reader, "MANY_ROW_GROUPS"): -1,
