@@ -109,6 +109,6 @@ def table_of(storage: Storage, relation: str) -> Table | None:
 def _row_group_limit(snapshot: Snapshot, column: str) -> int:
     """Up to how many row groups are decoded for a lookup by a column."""
     limit = snapshot.row_groups // 4 + FEW_ROW_GROUPS
-    if column == snapshot.key:
+    if column in (snapshot.key, snapshot.record.sorted_by):
         limit = max(limit, SORTED_ROW_GROUPS)
     return min(MANY_ROW_GROUPS, limit)
