@@ -26,6 +26,8 @@ class Source:
     columns: tuple[Column, ...]
     base: str | None
     changes: Rows
+    key: tuple[str, ...] = ()
+    """Columns that tell the rows of the base apart, where NULL is a value like others; none if none are known to."""
 
 
 Sources: TypeAlias = Callable[[str, Version], Source]

@@ -126,6 +126,7 @@ class FileSnapshots:
             entries=table.history.unfolded(),
             at=table.last,
             merge=merge,
+            key=table.row_key,
         )
 
 

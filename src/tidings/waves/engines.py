@@ -17,9 +17,9 @@ from tidings.delta.plan import Program
 from tidings.engine.run import Runner
 from tidings.engine.source import Sources
 from tidings.errors import EngineFailed
-from tidings.waves.in_process.lookups import LookupTooLarge
 from tidings.waves.in_process.runner import InProcessRunner
 from tidings.waves.recomputed_states import RecomputedStates
+from tidings.waves.step_inputs import LookupTooLarge
 
 IN_PROCESS = "in-process"
 

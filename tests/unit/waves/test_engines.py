@@ -12,8 +12,8 @@ from tests.unit.inside import in_process_of, plan_of, scheduler_of
 from tidings import Database, errors
 from tidings.delta.recompute import recompute_program
 from tidings.waves.engines import ProgramRun
-from tidings.waves.in_process.lookups import LookupTooLarge
 from tidings.waves.in_process.runner import InProcessRunner
+from tidings.waves.step_inputs import LookupTooLarge
 from tidings.waves.strategy import Strategy
 
 QUERY = "SELECT k, count(*) AS n FROM t GROUP BY k"

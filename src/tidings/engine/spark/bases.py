@@ -6,6 +6,7 @@ import itertools
 import shutil
 import tempfile
 import uuid
+from contextlib import ExitStack
 from pathlib import Path
 
 import pyarrow as pa
@@ -31,8 +32,8 @@ class Bases:
         self._frames: dict[str, DataFrame] = {}
         self._views: set[str] = set()
         """The bases that can be read by name."""
-        self._shared: dict[str, str] = {}
-        """The global views through which frames of other sessions are read."""
+        self._scratch: dict[str, ExitStack] = {}
+        """Releases what bases that were not read from files are made of."""
         self._files = Path(tempfile.mkdtemp(prefix="tidings-"))
         self._numbers = itertools.count()
 
@@ -76,9 +77,9 @@ class Bases:
         self._views.discard(name)
         if frame is not None and self._caching:  # a cache belongs to the plan, whichever session asks
             frame.unpersist()
-        shared = self._shared.pop(name, None)
-        if shared is not None:
-            self._session.catalog.dropGlobalTempView(shared)
+        scratch = self._scratch.pop(name, None)
+        if scratch is not None:
+            scratch.close()
 
     def close(self) -> None:
         """Forget all bases, and remove the files of rows that came from this process."""
@@ -86,20 +87,22 @@ class Bases:
             self.unload(name)
         shutil.rmtree(self._files, ignore_errors=True)
 
-    def local(self, rows: pa.Table) -> DataFrame:
-        """Rows of this process as a frame: few as Arrow, many by way of a file."""
+    def local(self, rows: pa.Table, scratch: ExitStack) -> DataFrame:
+        """Rows of this process as a frame: few as Arrow, many by way of a file, which ``scratch`` removes."""
         if rows.num_rows <= _LOCAL_ROWS:
             return self._session.createDataFrame(rows)
         path = self._files / f"{next(self._numbers)}.parquet"
         pq.write_table(rows, path)
+        scratch.callback(path.unlink, missing_ok=True)
         return self._session.read.parquet(str(path))
 
     def _frame(self, name: str, columns: tuple[Column, ...], data: object) -> DataFrame:
+        scratch = self._scratch[name] = ExitStack()
         if isinstance(data, pa.Table):
-            return self.local(conform(data, arrow_schema(columns)))
+            return self.local(conform(data, arrow_schema(columns)), scratch)
         if hasattr(data, "createOrReplaceGlobalTempView"):
             shared = f"tidings_{uuid.uuid4().hex}"
             data.createOrReplaceGlobalTempView(shared)
-            self._shared[name] = shared
+            scratch.callback(self._session.catalog.dropGlobalTempView, shared)
             return self._session.table(f"global_temp.{shared}")
         raise EngineFailed(engine="spark", reason=f"rows of {name} cannot be read from a {type(data).__name__}")

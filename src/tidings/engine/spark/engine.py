@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException, PySparkException
@@ -15,7 +17,6 @@ from sqlglot import exp
 
 from tidings.engine.backend import Jobs
 from tidings.engine.base_lookup import BaseLookup, lookup_answers, lookup_query
-from tidings.engine.plain_rows import plain_rows, separating_column
 from tidings.engine.source import Source
 from tidings.engine.spark.bases import Bases
 from tidings.engine.spark.session import (
@@ -28,6 +29,7 @@ from tidings.engine.spark.session import (
     sentence,
     type_text,
 )
+from tidings.engine.spark.states import state
 from tidings.engine.spark.workload import Workload
 from tidings.engine.sql.dialect import Dialect, printed
 from tidings.ir import types
@@ -42,6 +44,13 @@ _BATCH = 1_000
 
 _ROW_GROUP = 1 << 20
 """Bytes per row group of a snapshot: single rows are looked up in them."""
+
+
+class _Registered(NamedTuple):
+    """What a name stands for, and what to release when it stands for something else."""
+
+    source: Source
+    scratch: ExitStack
 
 
 class Spark:
@@ -59,7 +68,7 @@ class Spark:
         self._spark.conf.set("spark.sql.inMemoryColumnarStorage.batchSize", str(_BATCH))
         self._bases = Bases(self._spark, caching=caching)
         self._workload = Workload(self._spark)
-        self._registered: dict[str, Source] = {}
+        self._registered: dict[str, _Registered] = {}
 
     @property
     def session(self) -> SparkSession:
@@ -108,11 +117,28 @@ class Spark:
         self._bases.load_files(name, columns, paths, read)
 
     def unload(self, name: str) -> None:
+        for registered in [n for n, r in self._registered.items() if r.source.base == name]:
+            self._registered.pop(registered).scratch.close()
         self._bases.unload(name)
 
     def versioned(self, name: str, source: Source) -> None:
-        if self._registered.get(name) is source:
+        self._register(name, source, self._versioned)
+
+    def plain(self, name: str, source: Source) -> None:
+        self._register(name, source, partial(state, self._bases))
+
+    def _register(self, name: str, source: Source, prepare: Callable[[Source, ExitStack], DataFrame]) -> None:
+        """Prepare a source and let it be read under a name, unless the name stands for it already."""
+        before = self._registered.get(name)
+        if before is not None and before.source is source:
             return
+        with ExitStack() as scratch:
+            prepare(source, scratch).createOrReplaceTempView(name)
+            self._registered[name] = _Registered(source, scratch.pop_all())
+        if before is not None:
+            before.scratch.close()
+
+    def _versioned(self, source: Source, scratch: ExitStack) -> DataFrame:
         frames = []
         if source.base is not None:
             base = self._bases[source.base]
@@ -121,22 +147,8 @@ class Spark:
         if isinstance(changes, Path):
             frames.append(self._spark.read.parquet(str(changes)))
         elif changes.num_rows or not frames:
-            frames.append(self._bases.local(changes))
-        self._register(name, source, frames)
-
-    def plain(self, name: str, source: Source) -> None:
-        came, went = plain_rows(source.changes, has_base=source.base is not None)
-        frames = [] if source.base is None else [self._bases[source.base]]
-        if came.num_rows or not frames:
-            frames.append(self._bases.local(came))
-        self._register(name, source, frames, went)
-
-    def _register(self, name: str, source: Source, frames: list[DataFrame], went: pa.Table | None = None) -> None:
-        frame = frames[0] if len(frames) == 1 else frames[0].unionAll(frames[1])
-        if went is not None and went.num_rows:
-            frame = _without(frame, self._bases.local(went), separating_column(went, source.columns))
-        frame.createOrReplaceTempView(name)
-        self._registered[name] = source
+            frames.append(self._bases.local(changes, scratch))
+        return frames[0] if len(frames) == 1 else frames[0].unionAll(frames[1])
 
     def fetch(self, text: str, columns: tuple[Column, ...] = (), *, small: bool = False) -> pa.Table:
         self._workload.begin(small=small)
@@ -177,16 +189,8 @@ class Spark:
         return Spark(self._spark, caching=False)
 
     def close(self) -> None:
+        for registered in self._registered.values():
+            registered.scratch.close()
         self._bases.close()
         if is_remote():
             self._spark.client.close()
-
-
-def _without(frame: DataFrame, gone: DataFrame, by: Column | None) -> DataFrame:
-    """A frame less some rows; see :func:`tidings.engine.plain_rows.separating_column`."""
-    if by is None:
-        return frame.exceptAll(gone)
-    keys = F.broadcast(gone.select(F.col(quoted(by.name)).alias("__gone")).distinct())
-    among = F.col(quoted(by.name)) == F.col("__gone")
-    untouched = frame.join(keys, among, "left_anti")
-    return untouched.unionAll(frame.join(keys, among, "left_semi").exceptAll(gone))

@@ -7,55 +7,20 @@ database's engine, in one query as far as no lookup waits for another.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tidings.delta.lookups import Lookup
-from tidings.engine.arrow import arrow_schema, arrow_type
+from tidings.engine.arrow import arrow_schema
 from tidings.engine.base_lookup import BaseLookup
-from tidings.engine.changes import as_changes
 from tidings.engine.run import Runner
-from tidings.engine.source import Source, Sources
-from tidings.ir.relation import Version
+from tidings.engine.source import Source
 from tidings.store.storage import Storage
 from tidings.waves.in_process.lookup_cache import LookupCache
 from tidings.waves.in_process.snapshot_reader import KEYS_LIMIT, SnapshotReader
-
-
-class LookupTooLarge(Exception):
-    """A wave would look up more than is read in this process."""
-
-
-@dataclass(slots=True)
-class StepInputs:
-    """What a step reads over the batch ``(since, until]``."""
-
-    sources: Sources
-    step_deltas: Mapping[str, Source]
-    """The deltas of lower steps."""
-    since: int
-    until: int
-    looked_up: dict[str, Source] = field(default_factory=dict)
-    """The rows of lookups, by the names of these."""
-
-    def source(self, relation: str, version: Version) -> Source:
-        if relation in self.looked_up:
-            return self.looked_up[relation]
-        if relation in self.step_deltas and version is Version.DELTA:
-            return self.step_deltas[relation]
-        return self.sources(relation, version)
-
-    def delta(self, relation: str) -> pa.Table:
-        """The changes of a relation in the batch."""
-        return _in_memory(self.source(relation, Version.DELTA))
-
-    def log(self, lookup: Lookup) -> pa.Table:
-        """What the log adds to the base rows of a lookup."""
-        return _in_memory(self.sources(lookup.relation, lookup.version))
+from tidings.waves.step_inputs import LookupTooLarge, StepInputs, distinct_keys, key_values
 
 
 class _PendingLookup(NamedTuple):
@@ -127,15 +92,11 @@ class StepLookups:
 
     def _keys(self, lookup: Lookup) -> pa.Array:
         """The keys of a lookup, each once and in the type of the column."""
-        if lookup.column is None:
-            return pa.nulls(0)
-        type = arrow_type(lookup.column.type)
-        if lookup.plan is not None:
-            inputs = self.inputs
-            chunks = self.second_runner.rows(lookup.plan, inputs.source, inputs.since, inputs.until).column(0).chunks
-        else:
-            chunks = [c for relation, name in lookup.keys for c in self.inputs.delta(relation).column(name).chunks]
-        return pc.unique(pa.chunked_array([_as(type, chunk) for chunk in chunks], type))
+        if lookup.plan is None or lookup.column is None:
+            return key_values(lookup, self.inputs)
+        inputs = self.inputs
+        rows = self.second_runner.rows(lookup.plan, inputs.source, inputs.since, inputs.until)
+        return distinct_keys(rows.column(0).chunks, lookup.column.type)
 
     def _ask_engine(self) -> None:
         """Let the database's engine make the lookups that wait for it, in one query."""
@@ -148,31 +109,6 @@ class StepLookups:
     def _take(self, pending: _PendingLookup, rows: pa.Table) -> None:
         """Let the rows of a lookup be read under its name, with what the log adds to them."""
         self.rows_read += rows.num_rows
-        lookup, base_lookup, changes = pending
-        base = as_changes(lookup.columns, rows.select([c.name for c in lookup.columns]))
-        log = self.inputs.log(lookup).select(base.column_names)
-        if base_lookup.column is not None and log.num_rows:
-            values = log.column(base_lookup.column.name)
-            matches = pc.is_in(values, value_set=base_lookup.keys.drop_null())
-            log = log.filter(pc.or_(matches, pc.is_null(values)) if base_lookup.nulls else matches)
-        source = Source(lookup.columns, None, pa.concat_tables([base, log]))
-        self.inputs.looked_up[lookup.name] = source
-        if changes is not None:
-            self.cache.add_rows(lookup, changes, source)
-
-
-def _in_memory(source: Source) -> pa.Table:
-    assert isinstance(source.changes, pa.Table), "small batches are in memory"
-    return source.changes
-
-
-def _as(type: pa.DataType, keys: pa.Array) -> pa.Array:
-    """Keys as values of a column; those it cannot have are left out."""
-    if keys.type == type:
-        return keys
-    try:
-        return keys.cast(type)
-    except pa.ArrowInvalid:
-        bits = type.bit_width - 1
-        fits = pc.and_(pc.greater_equal(keys, -(1 << bits)), pc.less(keys, 1 << bits))
-        return keys.filter(fits).cast(type)
+        source = self.inputs.add(pending.lookup, pending.base_lookup.keys, rows)
+        if pending.changes is not None:
+            self.cache.add_rows(pending.lookup, pending.changes, source)

@@ -28,10 +28,11 @@ from tidings.engine.source import Source, Sources
 from tidings.store.relation.table import Table
 from tidings.store.storage import Storage
 from tidings.waves.in_process.lookup_cache import LookupCache
-from tidings.waves.in_process.lookups import StepInputs, StepLookups
+from tidings.waves.in_process.lookups import StepLookups
 from tidings.waves.in_process.small_steps import SmallSteps
 from tidings.waves.in_process.snapshot_cache import SnapshotCache
 from tidings.waves.in_process.snapshot_reader import SCAN_LIMIT, WHOLE_LIMIT, SnapshotReader, table_of
+from tidings.waves.step_inputs import StepInputs
 
 if TYPE_CHECKING:
     from tidings.engine.duckdb import DuckDB
