@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
-import shutil
-import tempfile
 import uuid
 from contextlib import ExitStack
-from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from tidings.engine.arrow import arrow_schema, conform
+from tidings.engine.location import Location
+from tidings.engine.scratch import Scratch
 from tidings.engine.spark.session import quoted
 from tidings.errors import EngineFailed
 from tidings.ir.relation import Column
@@ -26,7 +23,7 @@ _LOCAL_ROWS = 10_000
 class Bases:
     """The bases of one session, by name; without ``caching`` none is held in memory."""
 
-    def __init__(self, session: SparkSession, *, caching: bool) -> None:
+    def __init__(self, session: SparkSession, files: Scratch | None, *, caching: bool) -> None:
         self._session = session
         self._caching = caching
         self._frames: dict[str, DataFrame] = {}
@@ -34,8 +31,7 @@ class Bases:
         """The bases that can be read by name."""
         self._scratch: dict[str, ExitStack] = {}
         """Releases what bases that were not read from files are made of."""
-        self._files = Path(tempfile.mkdtemp(prefix="tidings-"))
-        self._numbers = itertools.count()
+        self._files = files
 
     def __getitem__(self, name: str) -> DataFrame:
         return self._frames[name]
@@ -52,7 +48,7 @@ class Bases:
         self._frames[name] = base
         return size
 
-    def load_files(self, name: str, columns: tuple[Column, ...], paths: list[Path], read: list[str] | None) -> None:
+    def load_files(self, name: str, columns: tuple[Column, ...], paths: list[Location], read: list[str] | None) -> None:
         """Take the rows of Parquet files as a base; ``read`` is the SQL that gives each column."""
         if not paths:
             self._frames[name] = self._session.createDataFrame(arrow_schema(columns).empty_table())
@@ -82,19 +78,15 @@ class Bases:
             scratch.close()
 
     def close(self) -> None:
-        """Forget all bases, and remove the files of rows that came from this process."""
+        """Forget all bases."""
         for name in list(self._frames):
             self.unload(name)
-        shutil.rmtree(self._files, ignore_errors=True)
 
     def local(self, rows: pa.Table, scratch: ExitStack) -> DataFrame:
         """Rows of this process as a frame: few as Arrow, many by way of a file, which ``scratch`` removes."""
-        if rows.num_rows <= _LOCAL_ROWS:
+        if rows.num_rows <= _LOCAL_ROWS or self._files is None:
             return self._session.createDataFrame(rows)
-        path = self._files / f"{next(self._numbers)}.parquet"
-        pq.write_table(rows, path)
-        scratch.callback(path.unlink, missing_ok=True)
-        return self._session.read.parquet(str(path))
+        return self._session.read.parquet(str(scratch.enter_context(self._files.holding(rows))))
 
     def _frame(self, name: str, columns: tuple[Column, ...], data: object) -> DataFrame:
         scratch = self._scratch[name] = ExitStack()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -17,6 +16,7 @@ from sqlglot import exp
 
 from tidings.engine.backend import Jobs
 from tidings.engine.base_lookup import BaseLookup, lookup_answers, lookup_query
+from tidings.engine.location import Location
 from tidings.engine.source import Source
 from tidings.engine.spark.bases import Bases
 from tidings.engine.spark.session import (
@@ -26,6 +26,7 @@ from tidings.engine.spark.session import (
     local_session,
     quiet_session,
     quoted,
+    scratch_of,
     sentence,
     type_text,
 )
@@ -60,13 +61,17 @@ class Spark:
     fixed_cost = 2_000_000
     dialect = Dialect("spark", casts_items=False, one_task=True, halves=True)
 
-    def __init__(self, session: SparkSession | None = None, *, caching: bool = True) -> None:
+    def __init__(
+        self, session: SparkSession | None = None, *, caching: bool = True, shared: Location | None = None
+    ) -> None:
         self._parent = session
         self._spark = local_session() if session is None else session.newSession()
         self._spark.conf.set("spark.sql.session.timeZone", "UTC")
         self._spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
         self._spark.conf.set("spark.sql.inMemoryColumnarStorage.batchSize", str(_BATCH))
-        self._bases = Bases(self._spark, caching=caching)
+        self._shared = shared
+        self.scratch = scratch_of(self._spark, shared)
+        self._bases = Bases(self._spark, self.scratch, caching=caching)
         self._workload = Workload(self._spark)
         self._registered: dict[str, _Registered] = {}
 
@@ -111,7 +116,7 @@ class Spark:
             return self._bases.load(name, columns, data, sorted_by)
 
     def load_files(
-        self, name: str, columns: tuple[Column, ...], paths: list[Path], read: list[str] | None = None
+        self, name: str, columns: tuple[Column, ...], paths: list[Location], read: list[str] | None = None
     ) -> None:
         self.unload(name)
         self._bases.load_files(name, columns, paths, read)
@@ -144,7 +149,7 @@ class Spark:
             base = self._bases[source.base]
             frames.append(base.select("*", F.lit(0).cast("bigint").alias(TIME), F.lit(1).cast("bigint").alias(WEIGHT)))
         changes = source.changes
-        if isinstance(changes, Path):
+        if isinstance(changes, Location):
             frames.append(self._spark.read.parquet(str(changes)))
         elif changes.num_rows or not frames:
             frames.append(self._bases.local(changes, scratch))
@@ -173,24 +178,26 @@ class Spark:
     def counted(self) -> AbstractContextManager[Jobs]:
         return self._workload.counted()
 
-    def save(self, text: str, path: Path, sorted_by: str, rows_per_file: int) -> None:
+    def save(self, text: str, path: Location, sorted_by: str, rows_per_file: int) -> None:
         self._workload.begin(small=False)
         with failures_named(), quiet_session():
             rows = self._spark.sql(text).sort(quoted(sorted_by))
             writer = rows.write.option("maxRecordsPerFile", rows_per_file).option("compression", "zstd")
             writer.option("parquet.block.size", _ROW_GROUP).parquet(str(path))
 
-    def write(self, text: str, path: Path) -> None:
+    def write(self, text: str, path: Location) -> None:
         self._workload.begin(small=False)
         with failures_named(), quiet_session():
             self._spark.sql(text).write.parquet(str(path))
 
     def sibling(self) -> Spark:
-        return Spark(self._spark, caching=False)
+        return Spark(self._spark, caching=False, shared=self._shared)
 
     def close(self) -> None:
         for registered in self._registered.values():
             registered.scratch.close()
         self._bases.close()
+        if self.scratch is not None:
+            self.scratch.close()
         if is_remote():
             self._spark.client.close()

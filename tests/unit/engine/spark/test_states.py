@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -127,7 +128,9 @@ def test_what_a_state_is_made_of_goes_with_it(engine: Spark) -> None:
     engine.load("d", columns, rows, "k")
     gone = rows.append_column("__t", pa.repeat(pa.scalar(1, pa.int64()), size))
     log = gone.append_column("__w", pa.repeat(pa.scalar(-1, pa.int64()), size))
-    folder = engine._bases._files
+    assert engine.scratch is not None
+    assert engine.scratch._folder is not None
+    folder = Path(engine.scratch._folder.path)
     before = set(folder.iterdir())
     engine.plain("all_gone", Source(columns, "d", log, ("k",)))
     assert set(folder.iterdir()) > before
