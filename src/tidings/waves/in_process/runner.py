@@ -29,6 +29,7 @@ from tidings.store.relation.table import Table
 from tidings.store.storage import Storage
 from tidings.waves.in_process.lookup_cache import LookupCache
 from tidings.waves.in_process.lookups import StepLookups
+from tidings.waves.in_process.small_steps import SmallSteps
 from tidings.waves.in_process.snapshot_cache import SnapshotCache
 from tidings.waves.in_process.snapshot_reader import SCAN_LIMIT, WHOLE_LIMIT, SnapshotReader, table_of
 from tidings.waves.step_inputs import StepInputs
@@ -86,6 +87,7 @@ class InProcessRunner:
     _lookup_cache: LookupCache = field(init=False)
     _snapshot_cache: SnapshotCache = field(init=False)
     _snapshots: SnapshotReader = field(init=False)
+    _small_steps: SmallSteps = field(init=False)
 
     def __post_init__(self) -> None:
         self.second_runner = Runner(self.second, self.compiled)
@@ -93,6 +95,12 @@ class InProcessRunner:
         self._snapshot_cache = SnapshotCache(self.second)
         self.compiled.on_forget(self._snapshot_cache.forget)
         self._snapshots = SnapshotReader(self.storage, self.second_runner, self._snapshot_cache, self._lookup_cache)
+        self._small_steps = SmallSteps(self.second, self.compiled)
+
+    def close(self) -> None:
+        """Close the second engine."""
+        self._small_steps.close()
+        self.second.close()
 
     def obstacle(self, program: Program, changes: int) -> str | None:
         """What speaks against running a program here; None if nothing does."""
@@ -148,13 +156,21 @@ class InProcessRunner:
                 begun = perf_counter()
                 rows += self._look_up(lookups, inputs)
                 seconds += perf_counter() - begun
-                runner = self.second_runner if disagreed is None else self.runner
-                alone = Program(step.name, frozenset(), step.columns, (step,))
-                delta = runner.run(alone, inputs.source, since, until)
+                delta = self._finish(step, inputs, agreed=disagreed is None)
             step_deltas[step.name] = Source(step.columns, None, delta)
             if step.name in outputs or step.name == program.view:
                 deltas[step.name] = delta
         return InProcessDeltas(deltas, rows, seconds)
+
+    def _finish(self, step: Step, inputs: StepInputs, *, agreed: bool) -> pa.Table:
+        """The delta of a step over its inputs."""
+        if agreed:
+            delta = self._small_steps.run(step, inputs.source, inputs.since, inputs.until)
+            if delta is not None:
+                return delta
+        alone = Program(step.name, frozenset(), step.columns, (step,))
+        runner = self.second_runner if agreed else self.runner
+        return runner.run(alone, inputs.source, inputs.since, inputs.until)
 
     def _look_up(self, lookups: tuple[Lookup, ...], inputs: StepInputs) -> int:
         """Make the lookups of a step; the number of rows that these read."""
