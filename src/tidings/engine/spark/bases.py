@@ -18,8 +18,8 @@ from tidings.engine.spark.session import quoted
 from tidings.errors import EngineFailed
 from tidings.ir.relation import Column
 
-_LOCAL_ROWS = 10_000
-"""A base of more rows than this is kept in files; local rows would travel with every plan."""
+_LOCAL_ROWS = 50_000
+"""More rows than this are kept in files; local rows would travel with every plan."""
 
 
 class Bases:
@@ -87,9 +87,9 @@ class Bases:
         shutil.rmtree(self._files, ignore_errors=True)
 
     def local(self, rows: pa.Table) -> DataFrame:
-        """Rows of this process as a frame: few as Arrow, many by way of a file."""
+        """Rows of this process as a frame: few as Arrow and in one partition, many by way of a file."""
         if rows.num_rows <= _LOCAL_ROWS:
-            return self._session.createDataFrame(rows)
+            return self._session.createDataFrame(rows).coalesce(1)
         path = self._files / f"{next(self._numbers)}.parquet"
         pq.write_table(rows, path)
         return self._session.read.parquet(str(path))

@@ -31,6 +31,7 @@ from tidings.waves.in_process.lookup_cache import LookupCache
 from tidings.waves.in_process.lookups import StepLookups
 from tidings.waves.in_process.snapshot_cache import SnapshotCache
 from tidings.waves.in_process.snapshot_reader import SCAN_LIMIT, WHOLE_LIMIT, SnapshotReader, table_of
+from tidings.waves.on_engine.runner import EngineRunner
 from tidings.waves.step_inputs import StepInputs
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class InProcessRunner:
     """Runs waves in this process where it may."""
 
     storage: Storage
-    runner: Runner
+    on_engine: EngineRunner
     """Runs steps on the database's engine."""
     second: DuckDB
     compiled: CompiledPlans
@@ -143,9 +144,8 @@ class InProcessRunner:
                 begun = perf_counter()
                 rows += self._look_up(lookups, inputs)
                 seconds += perf_counter() - begun
-                runner = self.second_runner if disagreed is None else self.runner
-                alone = Program(step.name, frozenset(), step.columns, (step,))
-                delta = runner.run(alone, inputs.source, since, until)
+                runner = self.second_runner if disagreed is None else self.on_engine
+                delta = runner.step(step, inputs.source, since, until)
             step_deltas[step.name] = Source(step.columns, None, delta)
             if step.name in outputs or step.name == program.view:
                 deltas[step.name] = delta
