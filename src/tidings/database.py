@@ -24,6 +24,7 @@ from tidings.read.subscriptions import Subscription
 from tidings.result import Delta, Result
 from tidings.rules.detached.backtest import Backtested, backtest
 from tidings.rules.load_hook import RuleLoadHook
+from tidings.store.filesystem import SCRATCH, locate
 from tidings.store.vacuum import GRACE, Vacuumed
 from tidings.waves.record import WaveRecord
 from tidings.waves.status import Status
@@ -44,6 +45,7 @@ def open(
     strategy: StrategyChoice = "auto",
     execution: Execution = "spark",
     catalog: str | None = None,
+    storage_options: Mapping[str, Any] | None = None,
     read_only: bool = False,
     retention: timedelta | None = timedelta(days=7),
     deliveries: DeliverySettings | None = None,
@@ -53,7 +55,8 @@ def open(
 
     A folder has one writer at a time and any number of readers.
 
-    :param path: The folder of the database; None for a database in memory, which ends with the process.
+    :param path: The folder of the database: a path of this machine, or a URL such as ``s3a://bucket/shop.tidings``.
+        None for a database in memory, which ends with the process.
     :param engine: ``"spark"``, or ``"duckdb"`` for a database in this process alone.
     :param spark: The Spark session to work in; without one Tidings starts Spark in local mode.
     :param clock: Gives commit times: the machine's clock by default, or a :class:`tidings.ManualClock` to move by hand.
@@ -62,6 +65,9 @@ def open(
     :param execution: Where the waves of a Spark database run: all on Spark (``"spark"``), or small ones in this process
         (``"auto"``).
     :param catalog: The URL of a PostgreSQL database to hold the catalog; by default it is a SQLite file in the folder.
+        A folder that is not on this machine needs one.
+    :param storage_options: Options of Arrow's file system for a folder that is not on this machine, such as
+        ``{"endpoint_override": "http://127.0.0.1:9000"}`` for S3; those of Spark's are settings of its session.
     :param read_only: Open as a reader, which sees what the writer commits and changes nothing.
     :param retention: How long changes are retained: ``query(as_of=…)`` and ``changes(since=…)`` reach that far back.
         None retains them all.
@@ -73,7 +79,9 @@ def open(
         raise UnknownStrategy(name=strategy)
     if execution not in ("spark", "auto"):
         raise UnknownExecution(name=execution)
-    storage = open_storage(backend_named(engine, spark), path, catalog, read_only=read_only)
+    folder = None if path is None else locate(path, storage_options)
+    scratch = None if folder is None or read_only else folder / SCRATCH
+    storage = open_storage(backend_named(engine, spark, scratch), folder, catalog, read_only=read_only)
     settings = Settings(
         clock=clock or SystemClock(),
         strategy=_STRATEGIES[strategy],

@@ -176,6 +176,24 @@ class NotWritable(TidingsError):
     hint_template = "let its user write there, or open the database with read_only=True"
 
 
+class StorageFailed(TidingsError):
+    """The storage of {path} could not be read or written: {reason}"""
+
+    hint_template = "look after the connection and the permissions and try again; nothing has changed"
+
+
+class UnknownFileSystem(TidingsError):
+    """No file system is known for {path}: {reason}"""
+
+    hint_template = "name a path of this machine, or a URL with s3a://, hdfs://, abfss:// or gs://"
+
+
+class CatalogRequired(TidingsError):
+    """A database at {path} needs a catalog in PostgreSQL"""
+
+    hint_template = "open it with catalog='postgresql+psycopg://…'; SQLite needs a disk of this machine"
+
+
 class DamagedFile(TidingsError):
     """The file {path} cannot be read: {reason}"""
 

@@ -151,8 +151,8 @@ class Delta(ArrowRows):
         """The changes with all instants folded into the last one: what lies between two states."""
         last = pc.max(self._table.column(TIME)).as_py() if self._table.num_rows else 0
         rows = without_version(self._table)
-        places, totals = added_up(rows, self._table.column(WEIGHT).to_pylist())
-        net = versioned(rows.take(pa.array(places, pa.int64())), last, totals).cast(self._table.schema)
+        places, totals = added_up(rows, self._table.column(WEIGHT))
+        net = versioned(rows.take(places), last, totals).cast(self._table.schema)
         return Delta(net, self._backend)
 
     def paired(self, *key: str) -> list[Pair]:

@@ -18,6 +18,7 @@ from sqlalchemy.exc import OperationalError
 import tidings
 from tests.crash.full_disk import ACTS
 from tidings import errors
+from tidings.engine.location import Location
 from tidings.store.fold import FoldPolicy
 from tidings.store.storage import Storage
 from tidings.store.write_failures import catalog_failure, write_failure
@@ -92,9 +93,9 @@ def test_what_engines_and_servers_say(tmp_path: Path) -> None:
     """What only a cluster or a server can say, in their words."""
     failure = errors.EngineFailed(engine="spark", reason="Job aborted")
     failure.__context__ = OSError("Job aborted: java.io.IOException: No space left on device")
-    assert write_failure(failure, tmp_path).condition == "DiskFull"
+    assert write_failure(failure, Location.local(tmp_path)).condition == "DiskFull"
     unrelated = errors.EngineFailed(engine="spark", reason="division by zero")
-    assert write_failure(unrelated, tmp_path) is unrelated
+    assert write_failure(unrelated, Location.local(tmp_path)) is unrelated
     full = OperationalError("INSERT", {}, psycopg.errors.DiskFull("could not extend file"))
     assert catalog_failure(full.orig).condition == "DiskFull"
     assert catalog_failure(psycopg.errors.AdminShutdown("gone")).condition == "CatalogFailed"

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
 from sqlglot import exp
 
 from tidings.engine.base_lookup import BaseLookup
+from tidings.engine.location import Location
+from tidings.engine.scratch import Scratch
 from tidings.engine.source import Source
 from tidings.engine.sql.dialect import Dialect
 from tidings.ir.relation import Column
@@ -37,6 +38,8 @@ class Backend(Protocol):
     """Whether a differential is faster over rows that were looked up than over the states themselves."""
     fixed_cost: int
     """What a read by more keys than are listed costs beside its rows, in rows."""
+    scratch: Scratch | None
+    """Where rows may be between two steps; None if it sees no folder that this process can write."""
 
     def analyze(self, query: exp.Query) -> tuple[Column, ...]:
         """Names and types of a query; see :class:`tidings.lang.sql.bind.Analyzer`."""
@@ -48,14 +51,14 @@ class Backend(Protocol):
         """Keep rows as the base of a relation, replacing what was there, in the order of one column; their number."""
 
     def load_files(
-        self, name: str, columns: tuple[Column, ...], paths: list[Path], read: list[str] | None = None
+        self, name: str, columns: tuple[Column, ...], paths: list[Location], read: list[str] | None = None
     ) -> None:
         """Take the rows of Parquet files as the base of a relation, replacing what was there; they are not copied.
 
         ``read`` is the SQL that gives each column, where the files do not have just these.
         """
 
-    def save(self, text: str, path: Path, sorted_by: str, rows_per_file: int) -> None:
+    def save(self, text: str, path: Location, sorted_by: str, rows_per_file: int) -> None:
         """Write the rows of a query to Parquet files below a path, in the order of one column; raises like fetch."""
 
     def unload(self, name: str) -> None:
@@ -80,7 +83,7 @@ class Backend(Protocol):
     def counted(self) -> AbstractContextManager[Jobs]:
         """Count the jobs that are started inside."""
 
-    def write(self, text: str, path: Path) -> None:
+    def write(self, text: str, path: Location) -> None:
         """Write the rows of a query to Parquet below a path; raises like :meth:`fetch`."""
 
     def sibling(self) -> Backend:

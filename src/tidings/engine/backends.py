@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from tidings.engine.backend import Backend
+from tidings.engine.location import Location
 from tidings.errors import UnknownEngine
 
 if TYPE_CHECKING:
@@ -16,13 +17,16 @@ MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 """The bytes of this machine's memory."""
 
 
-def backend_named(engine: str, session: Any = None) -> Backend:
-    """The engine of a name; ``session`` is the Spark session to work in, if there is one."""
+def backend_named(engine: str, session: Any = None, scratch: Location | None = None) -> Backend:
+    """The engine of a name; ``session`` is the Spark session to work in, if there is one.
+
+    ``scratch`` is a folder that all machines of a cluster see.
+    """
     match engine:
         case "spark":
             from tidings.engine.spark import Spark
 
-            return Spark(session)
+            return Spark(session, shared=scratch)
         case "duckdb":
             from tidings.engine.duckdb import DuckDB
 

@@ -1,8 +1,9 @@
 """Changes as Arrow tables: the columns of a relation, then ``__t``, the instant, and ``__w``, the weight.
 
 The one place where these two columns are appended, where equal rows are added up, and where old rows are paired with
-new ones.  All functions return new tables; none keeps state.  Consolidation and pairing turn rows into Python values,
-so they are for the changes of a transaction or an answer, not for a table.
+new ones.  All functions return new tables; none keeps state.  Arrow's kernels do the work, so it costs what a pass over
+the rows costs.  Two things turn rows into Python values: pairing, which is for the changes of a transaction or an
+answer, and what Arrow cannot group, the values of nested columns.
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidings.engine.arrow import arrow_schema
-from tidings.engine.row_values import row_keys
+from tidings.engine.row_values import groupable, row_keys
 from tidings.ir.expression import TIME, WEIGHT
 from tidings.ir.relation import Column
 
 Numbers: TypeAlias = int | Sequence[int] | pa.Array | pa.ChunkedArray
 """One number for all rows, or one for each."""
+
+_FEW = 50
+"""Up to this many rows are added up as Python values, which is faster."""
 
 Pairing: TypeAlias = tuple[int | None, int | None]
 """The places of an old row and of the new one in its stead; None where there is none."""
@@ -63,25 +67,37 @@ def inverted(changes: pa.Table, time: int = 0) -> pa.Table:
     return at_instant(undone, time)
 
 
-def added_up(rows: pa.Table, weights: Sequence[int]) -> tuple[list[int], list[int]]:
+def added_up(rows: pa.Table, weights: Numbers) -> tuple[pa.Array, pa.Array]:
     """The places of rows whose weights do not cancel, each distinct row once, and what its weights add up to.
 
-    >>> added_up(pa.table({"a": [1, 2, 1, 3]}), [1, 1, 1, 0])
+    >>> places, totals = added_up(pa.table({"a": [1, 2, 1, 3]}), [1, 1, 1, 0])
+    >>> places.to_pylist(), totals.to_pylist()
     ([0, 1], [2, 1])
     """
+    count = rows.num_rows
+    if count <= _FEW:
+        return _few_added_up(rows, _numbers(weights, count).to_pylist())
+    keys = {str(n): groupable(column) for n, column in enumerate(rows.columns)}
+    entries = pa.table(keys | {"place": pa.arange(0, count), "weight": _numbers(weights, count)})
+    groups = entries.group_by(list(keys), use_threads=False).aggregate([("place", "min"), ("weight", "sum")])
+    left = groups.filter(pc.not_equal(groups.column("weight_sum"), 0)).sort_by("place_min")
+    return left.column("place_min").combine_chunks(), left.column("weight_sum").combine_chunks()
+
+
+def _few_added_up(rows: pa.Table, weights: list[int]) -> tuple[pa.Array, pa.Array]:
     totals: dict[object, int] = {}
     first: dict[object, int] = {}
     for place, (row, weight) in enumerate(zip(row_keys(rows), weights, strict=True)):
         totals[row] = totals.get(row, 0) + weight
         first.setdefault(row, place)
     left = [row for row, total in totals.items() if total]
-    return [first[row] for row in left], [totals[row] for row in left]
+    return pa.array([first[row] for row in left], pa.int64()), pa.array([totals[row] for row in left], pa.int64())
 
 
-def consolidated(columns: Sequence[Column], rows: pa.Table, weights: Sequence[int], time: int = 0) -> pa.Table:
+def consolidated(columns: Sequence[Column], rows: pa.Table, weights: Numbers, time: int = 0) -> pa.Table:
     """Rows with weights as changes of one instant: each row once, none whose weights cancel."""
     places, totals = added_up(rows, weights)
-    return as_changes(columns, rows.take(pa.array(places, pa.int64())), totals, time)
+    return as_changes(columns, rows.take(places), totals, time)
 
 
 def came(changes: pa.Table) -> pa.Table:
@@ -96,18 +112,18 @@ def went(changes: pa.Table) -> pa.Table:
 
 def rows_that_came(changes: pa.Table) -> pa.Table:
     """The rows that came, each as often as it did."""
-    return _repeated(came(changes))
+    return repeated(without_version(changes), changes.column(WEIGHT))
 
 
 def rows_that_went(changes: pa.Table) -> pa.Table:
     """The rows that went, each as often as it did."""
-    return _repeated(went(changes))
+    return repeated(without_version(changes), pc.negate(changes.column(WEIGHT)))
 
 
 def larger_bag(columns: Sequence[Column], left: pa.Table, right: pa.Table) -> pa.Table:
     """The rows of two bags, each as often as it is in the one that has it more often."""
-    both = pa.concat_tables([right, left])
-    missing = consolidated(columns, both, [1] * right.num_rows + [-1] * left.num_rows)
+    weights = pa.chunked_array([_numbers(1, right.num_rows), _numbers(-1, left.num_rows)])
+    missing = consolidated(columns, pa.concat_tables([right, left]), weights)
     return pa.concat_tables([left, rows_that_came(missing)])
 
 
@@ -133,13 +149,20 @@ def paired(changes: pa.Table, key: Sequence[str] = (), *, per_instant: bool = Fa
     return pairs
 
 
-def _repeated(changes: pa.Table) -> pa.Table:
-    """The rows of changes, each as often as its weight says, whatever its sign."""
-    rows, counts = without_version(changes), pc.abs(changes.column(WEIGHT))
-    if pc.all(pc.equal(counts, 1)).as_py() is not False:
+def repeated(rows: pa.Table, counts: pa.Array | pa.ChunkedArray) -> pa.Table:
+    """Rows, each as often as its count says; what counts less than once is left out.
+
+    >>> repeated(pa.table({"a": [1, 2, 3]}), pa.array([2, 0, 1])).column("a").to_pylist()
+    [1, 1, 3]
+    """
+    if not rows.num_rows or pc.min_max(counts).as_py() == {"min": 1, "max": 1}:
         return rows
-    places = [place for place, count in enumerate(counts.to_pylist()) for _ in range(count)]
-    return rows.take(pa.array(places, pa.int64()))
+    ends = pc.cumulative_sum(pc.max_element_wise(counts, 0).cast(pa.int64()))
+    starts = pa.concat_arrays(
+        [pa.array([0], pa.int64()), *(ends.chunks if isinstance(ends, pa.ChunkedArray) else [ends])]
+    )
+    runs = pa.LargeListArray.from_arrays(starts, pa.nulls(starts[-1].as_py()))
+    return rows.take(pc.list_parent_indices(runs))
 
 
 def _numbers(value: Numbers, count: int) -> pa.Array | pa.ChunkedArray:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow.dataset import dataset
 from sqlglot import exp
 
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Jobs
 from tidings.engine.base_lookup import BaseLookup, lookup_answers, lookup_query
+from tidings.engine.location import Location
 from tidings.engine.plain_rows import plain_rows, separating_column
+from tidings.engine.scratch import Scratch
 from tidings.engine.source import Source
 from tidings.engine.spark_typing import spark_name, spark_type, with_typed_nulls
 from tidings.engine.sql.dialect import Dialect, printed
@@ -23,6 +25,9 @@ from tidings.ir import types
 from tidings.ir.expression import TIME, WEIGHT
 from tidings.ir.relation import Column
 from tidings.lang.sql.bind import AnalysisFailed
+
+_ROW_GROUP = 20_000
+"""Rows per row group of a snapshot: single rows are looked up in them."""
 
 
 class _DuckDBConnection:
@@ -97,7 +102,10 @@ class DuckDB:
     def __init__(self, threads: int = 1, memory: int | None = None) -> None:
         self._registered: dict[str, Source] = {}
         self._holds = False
+        self._remote: set[str] = set()
+        """Bases that are read through Arrow."""
         self._connection = _DuckDBConnection(threads, memory)
+        self.scratch: Scratch | None = Scratch()
 
     def analyze(self, query: exp.Query) -> tuple[Column, ...]:
         text = printed(with_typed_nulls(query), self.dialect)
@@ -123,16 +131,30 @@ class DuckDB:
         return int(table.num_rows)
 
     def load_files(
-        self, name: str, columns: tuple[Column, ...], paths: list[Path], read: list[str] | None = None
+        self, name: str, columns: tuple[Column, ...], paths: list[Location], read: list[str] | None = None
     ) -> None:
         self.unload(name)
         if not paths:
             self._connection.copy(_base(name), arrow_schema(columns).empty_table())
             return
-        listed = ", ".join(_text(str(p)) for p in paths)
         names = [_names((c,)).removesuffix(", ") for c in columns]
         selected = ", ".join(f"{sql} AS {n}" for sql, n in zip(read, names, strict=True)) if read else ", ".join(names)
-        self._connection.view(_base(name), f"SELECT {selected} FROM read_parquet([{listed}])")
+        self._connection.view(_base(name), f"SELECT {selected} FROM {self._files(name, paths)}")
+
+    def _files(self, name: str, paths: list[Location]) -> str:
+        """The rows of Parquet files: DuckDB reads those of this machine itself, others through Arrow.
+
+        It pushes filters into what Arrow reads, some that Arrow cannot do, and there a NaN is not the greatest number.
+        So columns are hidden from filters.
+        """
+        if all(path.is_local for path in paths):
+            return f"read_parquet([{', '.join(_text(str(path)) for path in paths)}])"
+        files = dataset([path.path for path in paths], filesystem=paths[0].filesystem, format="parquet")
+        self._connection.inner.register(f"{_base(name)}#files", files)
+        self._remote.add(name)
+        columns = [_names((Column(column, ""),)).removesuffix(", ") for column in files.schema.names]
+        hidden = ", ".join(f"coalesce({column}, {column}) AS {column}" for column in columns)
+        return f'(SELECT {hidden} FROM "{_base(name)}#files")'
 
     def hold(self, name: str, columns: tuple[Column, ...], base: str) -> None:
         """Keep some columns of a base in memory, compressed, as a base of their own."""
@@ -146,12 +168,16 @@ class DuckDB:
         self._connection.execute("CHECKPOINT held")
         self._connection.view(_base(name), f"FROM {table}")
 
-    def save(self, text: str, path: Path, sorted_by: str, rows_per_file: int) -> None:
-        path.mkdir(parents=True)
+    def save(self, text: str, path: Location, sorted_by: str, rows_per_file: int) -> None:
+        path.filesystem.create_dir(path.path, recursive=True)
         key = _names((Column(sorted_by, ""),)).rstrip(", ")
-        target = _text(str(path / "part-00000.parquet"))
-        options = "FORMAT PARQUET, COMPRESSION ZSTD, ROW_GROUP_SIZE 20000"
-        self._connection.execute(f"COPY (SELECT * FROM ({text}) ORDER BY {key}) TO {target} ({options})")
+        rows, file = f"SELECT * FROM ({text}) ORDER BY {key}", path / "part-00000.parquet"
+        if file.is_local:
+            options = f"FORMAT PARQUET, COMPRESSION ZSTD, ROW_GROUP_SIZE {_ROW_GROUP}"
+            self._connection.execute(f"COPY ({rows}) TO {_text(str(file))} ({options})")
+        else:
+            answer, filesystem = self.fetch(rows), file.filesystem
+            pq.write_table(answer, file.path, filesystem=filesystem, compression="zstd", row_group_size=_ROW_GROUP)
 
     def unload(self, name: str) -> None:
         self._registered = {n: s for n, s in self._registered.items() if s.base != name}
@@ -160,12 +186,16 @@ class DuckDB:
         )
         for catalog, kind in tables.fetchall():
             self._connection.execute(f'DROP {"VIEW" if kind == "VIEW" else "TABLE"} {catalog}."{_base(name)}"')
+        if name in self._remote:
+            self._connection.inner.unregister(f"{_base(name)}#files")
+            self._remote.remove(name)
 
     def versioned(self, name: str, source: Source) -> None:
         if self._registered.get(name) is source:
             return
-        if isinstance(source.changes, Path):
-            self._connection.copy(f"{name}__changes", pq.read_table(source.changes))
+        if isinstance(source.changes, Location):
+            changes = pq.read_table(source.changes.path, filesystem=source.changes.filesystem)
+            self._connection.copy(f"{name}__changes", changes)
         else:
             self._connection.copy(f"{name}__changes", source.changes)
         columns = _names(source.columns)
@@ -198,9 +228,8 @@ class DuckDB:
         others = f'SELECT {columns} FROM ({rows}) AS r ANTI JOIN "{name}__went" AS w ON r.{key} = w.{key}'
         return f'{others} UNION ALL SELECT {columns} FROM "{name}__left"'
 
-    def write(self, text: str, path: Path) -> None:
-        path.mkdir()
-        pq.write_table(self.fetch(text), path / "rows.parquet")
+    def write(self, text: str, path: Location) -> None:
+        pq.write_table(self.fetch(text), path.path, filesystem=path.filesystem)
 
     def fetch(self, text: str, columns: tuple[Column, ...] = (), *, small: bool = False) -> pa.Table:
         return self._connection.fetch(text)
@@ -225,6 +254,8 @@ class DuckDB:
 
     def close(self) -> None:
         self._connection.inner.close()
+        if self.scratch is not None:
+            self.scratch.close()
 
 
 def _base(name: str) -> str:

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidings.delta.key_columns import LISTABLE
-from tidings.engine.changes import added_up, rows_that_came, without_version
+from tidings.engine.changes import added_up, repeated, rows_that_came, without_version
 from tidings.ir.expression import WEIGHT
 from tidings.ir.relation import Column
 
@@ -16,12 +16,12 @@ def plain_rows(changes: pa.Table, *, has_base: bool) -> tuple[pa.Table, pa.Table
     rows, weights = without_version(changes), changes.column(WEIGHT)
     if not pc.any(pc.less(weights, 0)).as_py():
         return rows_that_came(changes), rows.slice(0, 0)
-    places, totals = added_up(rows, weights.to_pylist())
-    added = [place for place, total in zip(places, totals, strict=True) for _ in range(total)]
-    taken = [place for place, total in zip(places, totals, strict=True) for _ in range(-total)]
-    if taken and not has_base:
+    places, totals = added_up(rows, weights)
+    net = rows.take(places)
+    taken = repeated(net, pc.negate(totals))
+    if taken.num_rows and not has_base:
         raise ValueError("a relation without a base has lost rows it never had")
-    return rows.take(pa.array(added, pa.int64())), rows.take(pa.array(taken, pa.int64()))
+    return repeated(net, totals), taken
 
 
 def separating_column(went: pa.Table, columns: tuple[Column, ...]) -> Column | None:

@@ -1,10 +1,11 @@
-"""Rows as Python values that can be compared and hashed, as SQL compares them."""
+"""Rows and columns in a form that can be compared, hashed and grouped as SQL compares values."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 
 def row_keys(rows: pa.Table) -> list[Any]:
@@ -29,3 +30,18 @@ def hashable(value: Any) -> Any:
             return "NaN"
         case _:
             return value
+
+
+def groupable(column: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """A column that Arrow groups as SQL does: the values of nested types numbered, one NaN, one zero.
+
+    >>> groupable(pa.chunked_array([[0.0, -0.0, None]])).to_pylist()
+    [0.0, 0.0, None]
+    """
+    if pa.types.is_nested(column.type):
+        numbers: dict[Any, int] = {}
+        return pa.array((numbers.setdefault(hashable(v), len(numbers)) for v in column.to_pylist()), pa.int64())
+    if pa.types.is_floating(column.type):
+        nan, zero = pa.scalar(float("nan"), column.type), pa.scalar(0.0, column.type)
+        return pc.if_else(pc.is_nan(column), nan, pc.add(column, zero))
+    return column

@@ -7,11 +7,9 @@ all empty is not run: a wave stops where there is nothing to tell.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Mapping, Set
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -24,6 +22,7 @@ from tidings.delta.plan import Program, Step
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Backend
 from tidings.engine.changes import no_changes
+from tidings.engine.location import Location
 from tidings.engine.source import Rows, Source, Sources
 from tidings.engine.sql.combined import combined, separated
 from tidings.engine.sql.literals import among, literals, within
@@ -85,12 +84,13 @@ class Runner:
                         results[step.name] = no_changes(step.columns)
                     continue
                 text, deltas, small = self._prepare(step, sources, computed, registered, batch, needed)
-                if step.name in asked_for or sum(map(_size, deltas.values())) <= KEEP_LIMIT:
+                files = self.backend.scratch
+                if step.name in asked_for or files is None or sum(map(_size, deltas.values())) <= KEEP_LIMIT:
                     rows: Rows = conform(self.backend.fetch(text, step.columns, small=small), _schema(step))
                     if step.name in asked_for:
                         results[step.name] = rows
                 else:
-                    rows = Path(scratch.enter_context(tempfile.TemporaryDirectory(prefix="tidings-"))) / "rows"
+                    rows = scratch.enter_context(files.location())
                     self.backend.write(text, rows)
                 computed[step.name] = Source(step.columns, None, rows)
             last = program.steps[-1]
@@ -250,7 +250,7 @@ def _needed(step: Step) -> Needed:
 def _narrow(source: Source, needed: Set[str]) -> Source:
     """A large delta without the columns that nobody reads."""
     rows = source.changes
-    if isinstance(rows, Path) or rows.num_rows <= NARROW:
+    if isinstance(rows, Location) or rows.num_rows <= NARROW:
         return source
     columns = tuple(c for c in source.columns if c.name in needed)
     return Source(columns, None, rows.select([*(c.name for c in columns), TIME, WEIGHT]))

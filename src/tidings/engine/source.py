@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeAlias
 
 import pyarrow as pa
 
+from tidings.engine.location import Location
 from tidings.ir.relation import Column, Version
 
-Rows: TypeAlias = pa.Table | Path
+Rows: TypeAlias = pa.Table | Location
 """Changes in memory, or a folder of Parquet files that hold them."""
 
 
@@ -26,6 +26,8 @@ class Source:
     columns: tuple[Column, ...]
     base: str | None
     changes: Rows
+    key: tuple[str, ...] = ()
+    """Columns that tell the rows of the base apart, where NULL is a value like others; none if none are known to."""
 
 
 Sources: TypeAlias = Callable[[str, Version], Source]

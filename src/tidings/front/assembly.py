@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 from threading import Condition, Event, RLock
 
 from tidings.clock import Clock
@@ -21,6 +20,7 @@ from tidings.define.views import Views
 from tidings.deliver.deliveries import DeliverySettings
 from tidings.engine.backend import Backend
 from tidings.engine.backends import in_process_duckdb
+from tidings.engine.location import Location
 from tidings.engine.run import Runner
 from tidings.front.maintenance import Maintenance
 from tidings.front.show_statements import ShowStatements
@@ -159,12 +159,12 @@ class Parts:
         return self.maintenance.detached
 
 
-def open_storage(backend: Backend, path: str | Path | None, catalog: str | None, *, read_only: bool) -> Storage:
+def open_storage(backend: Backend, folder: Location | None, catalog: str | None, *, read_only: bool) -> Storage:
     """The storage of a database in a folder, or of a new one in memory, with the system tables known by name."""
     relations = Relations(system_tables=dict(COLUMNS))
-    if path is None:
+    if folder is None:
         return open_in_memory(backend, relations)
-    return open_folder(backend, Path(path), catalog, read_only=read_only, relations=relations)
+    return open_folder(backend, folder, catalog, read_only=read_only, relations=relations)
 
 
 def assemble(storage: Storage, settings: Settings) -> Parts:

@@ -11,6 +11,7 @@ rule costs as much as what the transaction did, not as much as there is.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
 from typing import assert_never
@@ -50,7 +51,8 @@ def answer(
         committed = sources(relation, version)
         if relation not in changes:
             return committed
-        return Source(committed.columns, committed.base, pa.concat_tables([committed.changes, changes[relation]]))
+        together = pa.concat_tables([committed.changes, changes[relation]])
+        return replace(committed, changes=together)
 
     return scheduler.executor.runner.query(normalise(plan, definitions), source, at)
 
@@ -90,9 +92,9 @@ def delta(
             case Version.DELTA:
                 return Source(committed.columns, None, pa.concat_tables(new))
             case Version.OLD:
-                return Source(committed.columns, committed.base, pa.concat_tables(old))
+                return replace(committed, changes=pa.concat_tables(old))
             case Version.NEW | Version.CURRENT:
-                return Source(committed.columns, committed.base, pa.concat_tables(old + new))
+                return replace(committed, changes=pa.concat_tables(old + new))
             case _:
                 assert_never(version)
 

@@ -3,60 +3,74 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from collections.abc import Mapping
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tidings.engine.location import Location
 from tidings.errors import DamagedFile
 from tidings.store.fault_points import point
+from tidings.store.filesystem import entries, make_folder, storage_failures
 from tidings.store.write_failures import writing
 
 
-def write_parquet(rows: pa.Table, path: Path) -> None:
-    """Write rows to a new file and make it durable."""
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(rows, path, compression="zstd", write_page_checksum=True)
+def write_parquet(rows: pa.Table, root: Location, name: str) -> None:
+    """Write rows to a new file of the database and make it durable."""
+    file = root / name
+    with writing(file):
+        make_folder(root / name.rpartition("/")[0])
+        pq.write_table(rows, file.path, filesystem=file.filesystem, compression="zstd", write_page_checksum=True)
         point("file.written")
-        sync(path)
+        sync(file)
 
 
-def read_parquet(root: Path, name: str) -> pa.Table:
+def read_parquet(root: Location, name: str) -> pa.Table:
     """Read a file of the database, or say what is wrong with it."""
+    file = root / name
     try:
-        return pq.read_table(root / name, page_checksum_verification=True, partitioning=None)
+        with storage_failures(file):
+            return pq.read_table(
+                file.path, filesystem=file.filesystem, page_checksum_verification=True, partitioning=None
+            )
     except FileNotFoundError:
-        raise DamagedFile(path=str(root / name), reason="it is not there") from None
+        raise DamagedFile(path=str(file), reason="it is not there") from None
     except (pa.ArrowInvalid, OSError) as error:
-        raise DamagedFile(path=str(root / name), reason=str(error).splitlines()[0]) from None
+        raise DamagedFile(path=str(file), reason=str(error).splitlines()[0]) from None
 
 
-def check_file(path: Path, size: int) -> None:
-    """Refuse a file that is missing or not as long as it was."""
-    try:
-        actual = path.stat().st_size
-    except FileNotFoundError:
-        raise DamagedFile(path=str(path), reason="it is not there") from None
-    if actual != size:
-        raise DamagedFile(path=str(path), reason=f"it has {actual} bytes and should have {size}")
+def check_files(root: Location, folder: str, sizes: Mapping[str, int]) -> None:
+    """Refuse a folder some of whose files are missing or not as long as they were."""
+    present = entries(root / folder)
+    for name, size in sizes.items():
+        file = present.get(name.removeprefix(f"{folder}/"))
+        if file is None:
+            raise DamagedFile(path=str(root / name), reason="it is not there")
+        if file.size != size:
+            raise DamagedFile(path=str(root / name), reason=f"it has {file.size} bytes and should have {size}")
 
 
-def sync(path: Path) -> None:
-    """Force a file, and its name in the folder, onto the disk."""
-    for target in (path, path.parent):
-        handle = os.open(target, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+def sync(file: Location) -> None:
+    """Force a file, and its name in the folder, onto the disk; elsewhere it is durable once it is written."""
+    if file.is_local:
+        for path in (file.path, os.path.dirname(file.path) or "."):
+            _sync(path)
 
 
-def sync_folder(folder: Path) -> None:
+def sync_folder(folder: Location) -> None:
     """Force all files of a folder onto the disk."""
-    for path in sorted(folder.iterdir()):
-        sync(path)
-    sync(folder)
+    if folder.is_local:
+        for name in sorted(os.listdir(folder.path)):
+            _sync(f"{folder.path}/{name}")
+        sync(folder)
+
+
+def _sync(path: str) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def pack(rows: pa.Table) -> bytes:

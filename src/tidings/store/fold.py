@@ -16,11 +16,11 @@ A database in memory folds in the owner's thread, since nobody else can see its 
 from __future__ import annotations
 
 import logging
-import shutil
 from dataclasses import dataclass, field
 
 from tidings.clock import Clock
 from tidings.errors import TidingsError
+from tidings.store.filesystem import discard
 from tidings.store.fold_job import FoldJob, FoldOutcome, FoldThread
 from tidings.store.relation.table import Table
 from tidings.store.snapshots import adopt
@@ -173,7 +173,7 @@ class Folding:
             if outcome.snapshot is None:
                 self._failed(table, outcome.failure)
             elif not self._still_fits(job):
-                shutil.rmtree(job.target.root / outcome.snapshot.folder, ignore_errors=True)
+                discard(job.target.root / outcome.snapshot.folder)
             else:
                 try:
                     adopt(storage.journal, storage.snapshots, table, job.snapshot(outcome.snapshot), outcome.merged)

@@ -7,24 +7,19 @@ adopts it (:mod:`tidings.store.fold`).
 from __future__ import annotations
 
 import logging
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tidings.engine.arrow import arrow_schema
 from tidings.engine.backend import Backend
-from tidings.engine.changes import no_changes, rows_that_came, rows_that_went
 from tidings.engine.source import Source
-from tidings.engine.sql.row_queries import bag_query, rows_query
+from tidings.engine.sql.row_queries import rows_query
 from tidings.errors import TidingsError
-from tidings.ir import types
 from tidings.store.catalog.log_entries import merged
 from tidings.store.records import SnapshotRecord
 from tidings.store.relation.snapshot import Snapshot
@@ -47,6 +42,8 @@ class FoldJob:
     at: int
     merge: bool = False
     """Whether the log is to become one entry."""
+    key: tuple[str, ...] = ()
+    """The columns that tell its rows apart, if some are known to."""
 
     def log(self) -> pa.Table:
         """What was logged since the base."""
@@ -123,34 +120,12 @@ class FoldThread:
 
 def run(backend: Backend, job: FoldJob) -> SnapshotRecord:
     """Write the snapshot a job asks for."""
-    target = job.target
-    names = [f"{target.name}@{part}" for part in ("base", "came", "went")]
-    with tempfile.TemporaryDirectory(prefix="tidings-fold-") as folder:
-        try:
-            if job.base is not None:
-                job.snapshot(job.base).load_into(backend, names[0])
-            return write_snapshot(backend, target, _query(backend, job, names, Path(folder)), job.at)
-        finally:
-            for name in names:
-                backend.unload(name)
-
-
-def _query(backend: Backend, job: FoldJob, names: list[str], folder: Path) -> str:
-    """A query for the rows after a fold: the base and what came, less what went.
-
-    What came and went need not be netted first: rows that cancel do so here, as bags.  Only maps cannot be compared
-    by an engine, so rows that may hold some are netted in this process.
-    """
-    columns, log = job.target.columns, job.log()
-    base = names[0] if job.base is not None else None
-    if any(types.is_nested(c.type) for c in columns):
-        return rows_query(backend, names[0], Source(columns, base, log))
-    came, went = rows_that_came(log), rows_that_went(log)
-    queries = [rows_query(backend, names[0], Source(columns, base, no_changes(columns)))]
-    for name, rows in zip(names[1:], (came, went), strict=True):
-        if rows.num_rows:
-            path = folder / f"{name == names[1]}.parquet"
-            pq.write_table(rows, path)
-            backend.load_files(name, columns, [path])
-            queries.append(rows_query(backend, name, Source(columns, name, no_changes(columns))))
-    return bag_query(queries[:-1], queries[-1]) if went.num_rows else bag_query(queries)
+    name = f"{job.target.name}@base"
+    base = None if job.base is None else name
+    try:
+        if job.base is not None:
+            job.snapshot(job.base).load_into(backend, name)
+        source = Source(job.target.columns, base, job.log(), job.key)
+        return write_snapshot(backend, job.target, rows_query(backend, name, source), job.at)
+    finally:
+        backend.unload(name)

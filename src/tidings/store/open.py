@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from sqlalchemy import make_url
+
 from tidings.engine.backend import Backend
-from tidings.errors import DatabaseMissing, NotWritable
+from tidings.engine.location import Location
+from tidings.errors import CatalogRequired, DatabaseMissing, NotWritable
 from tidings.store.catalog.catalog_journal import CatalogJournal
 from tidings.store.catalog.connect import is_writable
 from tidings.store.catalog.memory_journal import MemoryJournal
 from tidings.store.catalog.writer_lock import WriterLock
+from tidings.store.filesystem import SCRATCH, discard, is_folder, make_folder
 from tidings.store.relation.relations import Relations
 from tidings.store.snapshots import EngineSnapshots, FileSnapshots
 from tidings.store.storage import Storage
 from tidings.store.write_failures import write_failure
+
+_CATALOG = "catalog.sqlite"
 
 
 def open_in_memory(backend: Backend, relations: Relations | None = None) -> Storage:
@@ -22,34 +28,48 @@ def open_in_memory(backend: Backend, relations: Relations | None = None) -> Stor
 
 
 def open_folder(
-    backend: Backend, folder: Path, catalog: str | None, *, read_only: bool, relations: Relations | None = None
+    backend: Backend, folder: Location, catalog: str | None, *, read_only: bool, relations: Relations | None = None
 ) -> Storage:
     """The store of a database in a folder, which is made if it is not there; its writer locks it."""
-    file = folder / "catalog.sqlite"
-    url = catalog or f"sqlite:///{file}"
+    url = _catalog_url(folder, catalog)
     if read_only:
-        if not folder.is_dir() or (catalog is None and not file.is_file()):
+        if folder.is_local and not (is_folder(folder) and (catalog or Path(folder.path, _CATALOG).is_file())):
             raise DatabaseMissing(path=str(folder))
         return _over(backend, CatalogJournal(folder, url, read_only=True), relations)
     _make(folder)
-    lock = WriterLock(folder)
+    if not folder.is_local:
+        return _begun(backend, CatalogJournal(folder, url), relations)
+    lock = WriterLock(Path(folder.path))
     lock.take()
     try:
-        return _over(backend, CatalogJournal(folder, url, lock=lock), relations)
+        return _begun(backend, CatalogJournal(folder, url, lock=lock), relations)
     except BaseException:
         lock.release()
         raise
+
+
+def _catalog_url(folder: Location, catalog: str | None) -> str:
+    """Where the catalog is: the lock of a writer on a remote folder is PostgreSQL's, so nothing else will do there."""
+    if not folder.is_local and (catalog is None or make_url(catalog).get_backend_name() != "postgresql"):
+        raise CatalogRequired(path=str(folder))
+    return catalog or f"sqlite:///{folder.path}/{_CATALOG}"
+
+
+def _begun(backend: Backend, journal: CatalogJournal, relations: Relations | None) -> Storage:
+    """The store of the only writer: what an earlier one left in its scratch folder is nobody's."""
+    discard(journal.folder / SCRATCH)
+    return _over(backend, journal, relations)
 
 
 def _over(backend: Backend, journal: CatalogJournal, relations: Relations | None) -> Storage:
     return Storage(backend, journal, FileSnapshots(backend, journal, journal.folder), relations or Relations())
 
 
-def _make(folder: Path) -> None:
+def _make(folder: Location) -> None:
     """Make a folder if it is not there, and refuse one that cannot be written before anything in it is touched."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
     except OSError as error:
         raise write_failure(error, folder) from None
-    if not is_writable(folder):
+    if folder.is_local and not is_writable(Path(folder.path)):
         raise NotWritable(path=str(folder), reason="no files can be made in it")

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Protocol
 
 from tidings.engine.backend import Backend
+from tidings.engine.location import Location
 from tidings.engine.sql.row_queries import rows_query
 from tidings.ir.relation import Version
 from tidings.store.catalog.journal import Journal
@@ -86,7 +86,7 @@ class FileSnapshots:
 
     backend: Backend
     journal: Journal
-    root: Path
+    root: Location
     files: dict[int, Snapshot] = field(init=False, default_factory=dict)
     _decoded: DecodedCache = field(init=False, default_factory=DecodedCache)
 
@@ -126,6 +126,7 @@ class FileSnapshots:
             entries=table.history.unfolded(),
             at=table.last,
             merge=merge,
+            key=table.row_key,
         )
 
 

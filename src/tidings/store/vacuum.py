@@ -14,14 +14,16 @@ Only folders that Tidings writes are looked into: ``log`` and ``base``.  A datab
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections import Counter
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 
 import pyarrow as pa
+from pyarrow.fs import FileInfo, FileType
 
+from tidings.engine.location import Location
 from tidings.store.fault_points import point
+from tidings.store.filesystem import entries, remove
 from tidings.store.storage import Storage
 
 GRACE = timedelta(hours=1)
@@ -51,27 +53,30 @@ def vacuum(storage: Storage, grace: timedelta = GRACE, folding: frozenset[int] =
     point("vacuum.begun")
     before = time.time_ns() // 1000 - grace // timedelta(microseconds=1)
     in_progress = tuple(f"base/{relation}/" for relation in folding)
-    removed: dict[str, Path] = {}
+    removed: set[str] = set()
     remaining: set[str] = set()
     freed = waiting = 0
     for folder in contents.folders():
-        for path in sorted(p for p in folder.rglob("*") if not p.is_dir()):
-            name = path.relative_to(folder.parent).as_posix()
+        emptied: set[str] = set()
+        for path, info in entries(folder, recursive=True).items():
+            name = f"{folder.name}/{path}"
+            if info.type is FileType.Directory:
+                continue
             remaining.add(name)
             if name in referenced:
                 continue
-            status = path.stat()
             is_new = name not in unreferenced and name.startswith(in_progress)
-            if is_new or unreferenced.get(name, status.st_mtime_ns // 1000) > before:
+            if is_new or unreferenced.get(name, info.mtime_ns // 1000) > before:
                 waiting += 1
                 continue
-            path.unlink()
+            remove(folder / path)
             remaining.remove(name)
-            removed[name] = path
-            freed += status.st_size
+            removed.add(name)
+            emptied.add(path.rpartition("/")[0])
+            freed += info.size
             point("vacuum.removed")
-    if not folding:
-        _remove_empty_folders(contents.folders(), before, {path.parent for path in removed.values()})
+        if not folding:
+            _remove_empty_folders(folder, before, emptied)
     gone = [name for name in unreferenced if name not in remaining]
     if gone:
         storage.journal.files_removed(gone)
@@ -79,10 +84,19 @@ def vacuum(storage: Storage, grace: timedelta = GRACE, folding: frozenset[int] =
     return Vacuumed(tuple(sorted(removed)), freed, waiting)
 
 
-def _remove_empty_folders(folders: Sequence[Path], before: int, emptied: set[Path]) -> None:
+def _remove_empty_folders(root: Location, before: int, emptied: set[str]) -> None:
     """Remove folders that have been empty for a while, or since a moment ago by our own doing."""
-    for folder in folders:
-        for path in sorted(folder.rglob("*"), reverse=True):
-            old = path in emptied or path.stat().st_mtime_ns // 1000 <= before
-            if path.is_dir() and old and not any(path.iterdir()):
-                path.rmdir()
+    present = entries(root, recursive=True)
+    children = Counter(path.rpartition("/")[0] for path in present)
+    for path, info in reversed(present.items()):
+        is_empty = info.type is FileType.Directory and not children[path]
+        if is_empty and (path in emptied or _is_older(info, before)):
+            remove(root / path)
+            parent = path.rpartition("/")[0]
+            children[parent] -= 1
+            emptied.add(parent)
+
+
+def _is_older(info: FileInfo, instant: int) -> bool:
+    """Whether something was last written before an instant; an object store does not say it of folders."""
+    return info.mtime_ns is not None and info.mtime_ns // 1000 <= instant

@@ -7,11 +7,9 @@ become one of two conditions: ``DiskFull``, which ends when room is made, and ``
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from errno import EACCES, EDQUOT, EFBIG, EIO, ENOSPC, EPERM, EROFS
-from pathlib import Path
 from sqlite3 import (
     SQLITE_CANTOPEN,
     SQLITE_FULL,
@@ -24,7 +22,9 @@ from sqlite3 import (
     SQLITE_READONLY,
 )
 
-from tidings.errors import CatalogFailed, DiskFull, EngineFailed, NotWritable, TidingsError
+from tidings.engine.location import Location
+from tidings.errors import CatalogFailed, DiskFull, EngineFailed, NotWritable, StorageFailed, TidingsError
+from tidings.store.filesystem import discard
 
 _NO_ROOM = (ENOSPC, EDQUOT, EFBIG)
 _NO_PERMISSION = (EACCES, EPERM, EROFS)
@@ -43,27 +43,30 @@ _HINT = "look after the disk and try again; nothing has changed"
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
+def writing(location: Location) -> Iterator[None]:
     """Write a new file, or the files of a new folder: all of it, or a refusal that says why and nothing is left."""
     try:
         yield
     except BaseException as error:
-        _remove(path)
+        discard(location)
         if isinstance(error, OSError | EngineFailed):
-            raise write_failure(error, path) from None
+            raise write_failure(error, location) from None
         raise
 
 
-def write_failure(error: OSError | EngineFailed, path: Path) -> TidingsError:
-    """Why a path could not be written; an engine may have failed for a reason of its own."""
+def write_failure(error: OSError | EngineFailed, location: Location) -> TidingsError:
+    """Why a file could not be written; an engine may have failed for a reason of its own."""
+    path = str(location)
+    if not location.is_local:
+        return error if isinstance(error, EngineFailed) else StorageFailed(path=path, reason=str(error))
     number = _number(error)
     if number in _NO_ROOM:
-        return DiskFull(path=str(path), reason=os.strerror(number))
+        return DiskFull(path=path, reason=os.strerror(number))
     if number in _NO_PERMISSION:
-        return NotWritable(path=str(path), reason=os.strerror(number))
+        return NotWritable(path=path, reason=os.strerror(number))
     if isinstance(error, EngineFailed) and number is None:
         return error
-    return NotWritable(None, _HINT, path=str(path), reason=str(error))
+    return NotWritable(None, _HINT, path=path, reason=str(error))
 
 
 def _number(error: OSError | EngineFailed) -> int | None:
@@ -72,17 +75,6 @@ def _number(error: OSError | EngineFailed) -> int | None:
         return error.errno
     text = f"{error} {error.__context__}"
     return next((n for n in (*_NO_ROOM, *_NO_PERMISSION, EIO) if os.strerror(n) in text), None)
-
-
-def _remove(path: Path) -> None:
-    """Remove what was begun, so that it takes no room; what cannot be removed is left to a vacuum."""
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-        return
-    try:
-        path.unlink(missing_ok=True)
-    except OSError:
-        return
 
 
 def catalog_failure(error: BaseException | None) -> TidingsError:

@@ -15,6 +15,7 @@ from tidings.engine.changes import (
     larger_bag,
     no_changes,
     paired,
+    repeated,
     rows_that_came,
     rows_that_went,
     versioned,
@@ -55,11 +56,22 @@ def test_undoing() -> None:
     assert at_instant(changes, 9).column("__t").to_pylist() == [9, 9]
 
 
+def sums(table: pa.Table, weights: list[int]) -> tuple[list[int], list[int]]:
+    places, totals = added_up(table, weights)
+    return places.to_pylist(), totals.to_pylist()
+
+
 def test_equal_rows_are_added_up() -> None:
-    assert added_up(rows((1, "a"), (2, "b"), (1, "a"), (2, "b")), [1, 1, 2, -1]) == ([0], [3])
-    nan = pa.table({"x": [float("nan"), float("nan")]})
-    assert added_up(nan, [1, 1]) == ([0], [2])
+    assert sums(rows((1, "a"), (2, "b"), (1, "a"), (2, "b")), [1, 1, 2, -1]) == ([0], [3])
+    assert sums(pa.table({"x": [float("nan"), float("nan")]}), [1, 1]) == ([0], [2])
     assert listed(consolidated(COLUMNS, rows((1, "a"), (1, "a")), [1, 1], 4)) == [(1, "a", 4, 2)]
+
+
+def test_rows_are_repeated() -> None:
+    some = pa.chunked_array([pa.array([1, 0], pa.int64()), pa.array([3, -1], pa.int64())])
+    assert repeated(pa.table({"x": [1, 2, 3, 4]}), some).column("x").to_pylist() == [1, 3, 3, 3]
+    assert repeated(pa.table({"x": [1]}), pa.array([-1])).num_rows == 0
+    assert repeated(pa.table({"x": []}), pa.array([], pa.int64())).num_rows == 0
 
 
 def test_what_came_and_what_went() -> None:

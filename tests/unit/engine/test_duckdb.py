@@ -12,6 +12,7 @@ import pytest
 
 from tidings.engine.arrow import arrow_schema
 from tidings.engine.duckdb import DuckDB
+from tidings.engine.location import Location
 from tidings.engine.source import Source
 from tidings.errors import EngineFailed
 from tidings.ir.relation import Column
@@ -60,8 +61,9 @@ def test_plain_source_without_base(engine: DuckDB) -> None:
 
 def test_rows_are_written_to_parquet(engine: DuckDB, tmp_path: Path) -> None:
     engine.versioned("s", Source(COLUMNS, "b", changes((3, "c", 2))))
-    engine.write("SELECT * FROM s", tmp_path / "rows")
-    engine.versioned("again", Source(COLUMNS, None, tmp_path / "rows"))
+    rows = Location.local(tmp_path / "rows")
+    engine.write("SELECT * FROM s", rows)
+    engine.versioned("again", Source(COLUMNS, None, rows))
     assert fetched(engine, "SELECT x, __w FROM again") == [(1, 1), (2, 1), (3, 2)]
 
 

@@ -12,6 +12,7 @@ import pytest
 import tidings
 from tidings import DeliverySettings, ManualClock, RetryPolicy
 from tidings.engine.backends import backend_named
+from tidings.engine.location import Location
 from tidings.front.assembly import Parts, Settings, assemble, open_storage
 from tidings.front.system_tables import COLUMNS
 from tidings.waves.strategy import Strategy
@@ -79,7 +80,7 @@ def test_system_tables_are_known_by_name() -> None:
 def test_what_a_folder_has_is_restored(tmp_path: Path) -> None:
     with tidings.open(tmp_path, engine="duckdb", clock=ManualClock(7)) as db:
         db.sql("CREATE TABLE t (a INT); INSERT INTO t VALUES (1)")
-    storage = open_storage(backend_named("duckdb"), tmp_path, None, read_only=True)
+    storage = open_storage(backend_named("duckdb"), Location.local(tmp_path), None, read_only=True)
     built = assemble(storage, settings())
     assert built.timeline.time == 7
     assert built.relations.table("t").columns[0].name == "a"

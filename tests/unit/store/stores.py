@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from tests.unit.schema import TABLES, bound, normal
 from tidings.engine.duckdb import DuckDB
+from tidings.engine.location import Location
 from tidings.engine.sql.row_queries import rows_query
 from tidings.ir.relation import Version
 from tidings.store import restore
@@ -47,7 +48,7 @@ def rows(storage: Storage, table: Table) -> list[tuple[Any, ...]]:
 @contextmanager
 def folder(path: Path, *, read_only: bool = False) -> Iterator[Storage]:
     """The store in a folder, with what is recorded there."""
-    storage = open_folder(DuckDB(), path, None, read_only=read_only)
+    storage = open_folder(DuckDB(), Location.local(path), None, read_only=read_only)
     try:
         restore.restore(storage, _bind, _store)
         yield storage

@@ -17,6 +17,7 @@ from sqlalchemy.exc import OperationalError
 
 import tidings
 from tidings import Database, ManualClock, errors
+from tidings.engine.location import Location
 from tidings.store.catalog import session
 from tidings.store.catalog.catalog_journal import CatalogJournal
 from tidings.store.open import open_folder
@@ -299,4 +300,4 @@ def test_a_stale_writer_cannot_commit(writer: Database, path: Path, clock: Manua
                 act()
         assert (writer.time, writer.status().view("v").position) == (1, 0)
         assert rows(second, "t") == [(1, 1), (2, 2)]
-        assert open_folder(second._parts.backend, path, None, read_only=True).is_reader
+        assert open_folder(second._parts.backend, Location.local(path), None, read_only=True).is_reader

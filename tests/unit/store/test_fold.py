@@ -14,6 +14,7 @@ import tidings
 from tidings import Database, ManualClock
 from tidings.engine.backend import Backend
 from tidings.engine.duckdb import DuckDB
+from tidings.engine.location import Location
 from tidings.errors import EngineFailed
 from tidings.store.fold import FoldPolicy
 from tidings.store.relation.log_range import LogRange
@@ -73,7 +74,7 @@ class Slow(DuckDB):
         self.go, self.begun = go, Event()
         self.thread = ""
 
-    def save(self, text: str, path: Path, sorted_by: str, rows_per_file: int) -> None:
+    def save(self, text: str, path: Location, sorted_by: str, rows_per_file: int) -> None:
         self.thread = current_thread().name
         self.begun.set()
         assert self.go.wait(60)
@@ -175,7 +176,7 @@ def test_a_view_that_began_anew_has_no_use_for_its_fold(db: Database, slow: Slow
 class Broken(DuckDB):
     """An engine that cannot save."""
 
-    def save(self, text: str, path: Path, sorted_by: str, rows_per_file: int) -> None:
+    def save(self, text: str, path: Location, sorted_by: str, rows_per_file: int) -> None:
         raise EngineFailed(engine="duckdb", reason="the disk is full")
 
 

@@ -7,31 +7,32 @@ from pathlib import Path
 import pytest
 
 from tidings.engine.duckdb import DuckDB
+from tidings.engine.location import Location
 from tidings.errors import DatabaseLocked, DatabaseMissing, NotWritable
 from tidings.store.open import open_folder, open_in_memory
 
 
 def test_a_writer_makes_the_folder_and_keeps_others_out(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "shop"
-    first = open_folder(DuckDB(), path, None, read_only=False)
+    first = open_folder(DuckDB(), Location.local(path), None, read_only=False)
     assert (path / "catalog.sqlite").is_file()
     with pytest.raises(DatabaseLocked):
-        open_folder(DuckDB(), path, None, read_only=False)
+        open_folder(DuckDB(), Location.local(path), None, read_only=False)
     first.close()
-    open_folder(DuckDB(), path, None, read_only=False).close()
+    open_folder(DuckDB(), Location.local(path), None, read_only=False).close()
 
 
 def test_a_reader_makes_nothing(tmp_path: Path) -> None:
     with pytest.raises(DatabaseMissing):
-        open_folder(DuckDB(), tmp_path / "shop", None, read_only=True)
+        open_folder(DuckDB(), Location.local(tmp_path / "shop"), None, read_only=True)
     with pytest.raises(DatabaseMissing):
-        open_folder(DuckDB(), tmp_path, None, read_only=True)
+        open_folder(DuckDB(), Location.local(tmp_path), None, read_only=True)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_reader_comes_next_to_the_writer(tmp_path: Path) -> None:
-    writer = open_folder(DuckDB(), tmp_path, None, read_only=False)
-    reader = open_folder(DuckDB(), tmp_path, None, read_only=True)
+    writer = open_folder(DuckDB(), Location.local(tmp_path), None, read_only=False)
+    reader = open_folder(DuckDB(), Location.local(tmp_path), None, read_only=True)
     assert (writer.is_reader, reader.is_reader) == (False, True)
     reader.close()
     writer.close()
@@ -39,14 +40,14 @@ def test_a_reader_comes_next_to_the_writer(tmp_path: Path) -> None:
 
 def test_a_writer_that_cannot_open_the_catalog_lets_go_of_the_folder(tmp_path: Path) -> None:
     with pytest.raises(NotWritable):
-        open_folder(DuckDB(), tmp_path, "sqlite:////nowhere/catalog.sqlite", read_only=False)
-    open_folder(DuckDB(), tmp_path, None, read_only=False).close()
+        open_folder(DuckDB(), Location.local(tmp_path), "sqlite:////nowhere/catalog.sqlite", read_only=False)
+    open_folder(DuckDB(), Location.local(tmp_path), None, read_only=False).close()
 
 
 def test_a_file_in_the_place_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "shop").write_text("")
     with pytest.raises(NotWritable):
-        open_folder(DuckDB(), tmp_path / "shop", None, read_only=False)
+        open_folder(DuckDB(), Location.local(tmp_path / "shop"), None, read_only=False)
 
 
 def test_in_memory_there_is_one_writer_and_no_file(tmp_path: Path) -> None:

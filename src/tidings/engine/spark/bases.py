@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
-import shutil
-import tempfile
 import uuid
-from pathlib import Path
+from contextlib import ExitStack
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from tidings.engine.arrow import arrow_schema, conform
+from tidings.engine.location import Location
+from tidings.engine.scratch import Scratch
 from tidings.engine.spark.session import quoted
 from tidings.errors import EngineFailed
 from tidings.ir.relation import Column
@@ -25,16 +23,15 @@ _LOCAL_ROWS = 50_000
 class Bases:
     """The bases of one session, by name; without ``caching`` none is held in memory."""
 
-    def __init__(self, session: SparkSession, *, caching: bool) -> None:
+    def __init__(self, session: SparkSession, files: Scratch | None, *, caching: bool) -> None:
         self._session = session
         self._caching = caching
         self._frames: dict[str, DataFrame] = {}
         self._views: set[str] = set()
         """The bases that can be read by name."""
-        self._shared: dict[str, str] = {}
-        """The global views through which frames of other sessions are read."""
-        self._files = Path(tempfile.mkdtemp(prefix="tidings-"))
-        self._numbers = itertools.count()
+        self._scratch: dict[str, ExitStack] = {}
+        """Releases what bases that were not read from files are made of."""
+        self._files = files
 
     def __getitem__(self, name: str) -> DataFrame:
         return self._frames[name]
@@ -51,7 +48,7 @@ class Bases:
         self._frames[name] = base
         return size
 
-    def load_files(self, name: str, columns: tuple[Column, ...], paths: list[Path], read: list[str] | None) -> None:
+    def load_files(self, name: str, columns: tuple[Column, ...], paths: list[Location], read: list[str] | None) -> None:
         """Take the rows of Parquet files as a base; ``read`` is the SQL that gives each column."""
         if not paths:
             self._frames[name] = self._session.createDataFrame(arrow_schema(columns).empty_table())
@@ -76,30 +73,33 @@ class Bases:
         self._views.discard(name)
         if frame is not None and self._caching:  # a cache belongs to the plan, whichever session asks
             frame.unpersist()
-        shared = self._shared.pop(name, None)
-        if shared is not None:
-            self._session.catalog.dropGlobalTempView(shared)
+        scratch = self._scratch.pop(name, None)
+        if scratch is not None:
+            scratch.close()
 
     def close(self) -> None:
-        """Forget all bases, and remove the files of rows that came from this process."""
+        """Forget all bases."""
         for name in list(self._frames):
             self.unload(name)
-        shutil.rmtree(self._files, ignore_errors=True)
 
-    def local(self, rows: pa.Table) -> DataFrame:
-        """Rows of this process as a frame: few as Arrow and in one partition, many by way of a file."""
+    def local(self, rows: pa.Table, scratch: ExitStack) -> DataFrame:
+        """Rows of this process as a frame: few as Arrow and in one partition, many by way of a file.
+
+        ``scratch`` removes the file.
+        """
         if rows.num_rows <= _LOCAL_ROWS:
             return self._session.createDataFrame(rows).coalesce(1)
-        path = self._files / f"{next(self._numbers)}.parquet"
-        pq.write_table(rows, path)
-        return self._session.read.parquet(str(path))
+        if self._files is None:
+            return self._session.createDataFrame(rows)
+        return self._session.read.parquet(str(scratch.enter_context(self._files.holding(rows))))
 
     def _frame(self, name: str, columns: tuple[Column, ...], data: object) -> DataFrame:
+        scratch = self._scratch[name] = ExitStack()
         if isinstance(data, pa.Table):
-            return self.local(conform(data, arrow_schema(columns)))
+            return self.local(conform(data, arrow_schema(columns)), scratch)
         if hasattr(data, "createOrReplaceGlobalTempView"):
             shared = f"tidings_{uuid.uuid4().hex}"
             data.createOrReplaceGlobalTempView(shared)
-            self._shared[name] = shared
+            scratch.callback(self._session.catalog.dropGlobalTempView, shared)
             return self._session.table(f"global_temp.{shared}")
         raise EngineFailed(engine="spark", reason=f"rows of {name} cannot be read from a {type(data).__name__}")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack
+from functools import partial
+from typing import NamedTuple
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException, PySparkException
@@ -15,7 +16,7 @@ from sqlglot import exp
 
 from tidings.engine.backend import Jobs
 from tidings.engine.base_lookup import BaseLookup, lookup_answers, lookup_query
-from tidings.engine.plain_rows import plain_rows, separating_column
+from tidings.engine.location import Location
 from tidings.engine.source import Source
 from tidings.engine.spark.bases import Bases
 from tidings.engine.spark.hashed_lookups import KEYS, hashed_query, is_hashed, key_rows
@@ -26,9 +27,11 @@ from tidings.engine.spark.session import (
     local_session,
     quiet_session,
     quoted,
+    scratch_of,
     sentence,
     type_text,
 )
+from tidings.engine.spark.states import state
 from tidings.engine.spark.workload import Work, Workload
 from tidings.engine.sql.dialect import Dialect, printed
 from tidings.ir import types
@@ -45,6 +48,13 @@ _ROW_GROUP = 1 << 20
 """Bytes per row group of a snapshot: single rows are looked up in them."""
 
 
+class _Registered(NamedTuple):
+    """What a name stands for, and what to release when it stands for something else."""
+
+    source: Source
+    scratch: ExitStack
+
+
 class Spark:
     """A Spark session of its own; see :class:`tidings.engine.backend.Backend`."""
 
@@ -53,15 +63,19 @@ class Spark:
     fixed_cost = 2_000_000
     dialect = Dialect("spark", casts_items=False, one_task=True, halves=True)
 
-    def __init__(self, session: SparkSession | None = None, *, caching: bool = True) -> None:
+    def __init__(
+        self, session: SparkSession | None = None, *, caching: bool = True, shared: Location | None = None
+    ) -> None:
         self._parent = session
         self._spark = local_session() if session is None else session.newSession()
         self._spark.conf.set("spark.sql.session.timeZone", "UTC")
         self._spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
         self._spark.conf.set("spark.sql.inMemoryColumnarStorage.batchSize", str(_BATCH))
-        self._bases = Bases(self._spark, caching=caching)
+        self._shared = shared
+        self.scratch = scratch_of(self._spark, shared)
+        self._bases = Bases(self._spark, self.scratch, caching=caching)
         self._workload = Workload(self._spark)
-        self._registered: dict[str, Source] = {}
+        self._registered: dict[str, _Registered] = {}
 
     @property
     def session(self) -> SparkSession:
@@ -104,41 +118,44 @@ class Spark:
             return self._bases.load(name, columns, data, sorted_by)
 
     def load_files(
-        self, name: str, columns: tuple[Column, ...], paths: list[Path], read: list[str] | None = None
+        self, name: str, columns: tuple[Column, ...], paths: list[Location], read: list[str] | None = None
     ) -> None:
         self.unload(name)
         self._bases.load_files(name, columns, paths, read)
 
     def unload(self, name: str) -> None:
+        for registered in [n for n, r in self._registered.items() if r.source.base == name]:
+            self._registered.pop(registered).scratch.close()
         self._bases.unload(name)
 
     def versioned(self, name: str, source: Source) -> None:
-        if self._registered.get(name) is source:
+        self._register(name, source, self._versioned)
+
+    def plain(self, name: str, source: Source) -> None:
+        self._register(name, source, partial(state, self._bases))
+
+    def _register(self, name: str, source: Source, prepare: Callable[[Source, ExitStack], DataFrame]) -> None:
+        """Prepare a source and let it be read under a name, unless the name stands for it already."""
+        before = self._registered.get(name)
+        if before is not None and before.source is source:
             return
+        with ExitStack() as scratch:
+            prepare(source, scratch).createOrReplaceTempView(name)
+            self._registered[name] = _Registered(source, scratch.pop_all())
+        if before is not None:
+            before.scratch.close()
+
+    def _versioned(self, source: Source, scratch: ExitStack) -> DataFrame:
         frames = []
         if source.base is not None:
             base = self._bases[source.base]
             frames.append(base.select("*", F.lit(0).cast("bigint").alias(TIME), F.lit(1).cast("bigint").alias(WEIGHT)))
         changes = source.changes
-        if isinstance(changes, Path):
+        if isinstance(changes, Location):
             frames.append(self._spark.read.parquet(str(changes)))
         elif changes.num_rows or not frames:
-            frames.append(self._bases.local(changes))
-        self._register(name, source, frames)
-
-    def plain(self, name: str, source: Source) -> None:
-        came, went = plain_rows(source.changes, has_base=source.base is not None)
-        frames = [] if source.base is None else [self._bases[source.base]]
-        if came.num_rows or not frames:
-            frames.append(self._bases.local(came))
-        self._register(name, source, frames, went)
-
-    def _register(self, name: str, source: Source, frames: list[DataFrame], went: pa.Table | None = None) -> None:
-        frame = frames[0] if len(frames) == 1 else frames[0].unionAll(frames[1])
-        if went is not None and went.num_rows:
-            frame = _without(frame, self._bases.local(went), separating_column(went, source.columns))
-        frame.createOrReplaceTempView(name)
-        self._registered[name] = source
+            frames.append(self._bases.local(changes, scratch))
+        return frames[0] if len(frames) == 1 else frames[0].unionAll(frames[1])
 
     def fetch(self, text: str, columns: tuple[Column, ...] = (), *, small: bool = False) -> pa.Table:
         return self._fetch(text, Work.SMALL if small else Work.LARGE, columns)
@@ -161,40 +178,35 @@ class Spark:
     def look_up(self, lookups: list[BaseLookup]) -> list[pa.Table]:
         views = [self._bases.view(lookup.base) for lookup in lookups]
         if any(map(is_hashed, lookups)):
-            self._bases.local(key_rows(lookups)).createOrReplaceTempView(KEYS)
-            return lookup_answers(self._fetch(hashed_query(lookups, views), Work.SCAN), lookups)
+            with ExitStack() as scratch:
+                self._bases.local(key_rows(lookups), scratch).createOrReplaceTempView(KEYS)
+                return lookup_answers(self._fetch(hashed_query(lookups, views), Work.SCAN), lookups)
         text = lookup_query(lookups, views, self.dialect.name)
         return lookup_answers(self._fetch(f"SELECT /*+ COALESCE(1) */ * FROM (\n{text}\n)", Work.SMALL), lookups)
 
     def counted(self) -> AbstractContextManager[Jobs]:
         return self._workload.counted()
 
-    def save(self, text: str, path: Path, sorted_by: str, rows_per_file: int) -> None:
+    def save(self, text: str, path: Location, sorted_by: str, rows_per_file: int) -> None:
         self._workload.begin(Work.LARGE)
         with failures_named(), quiet_session():
             rows = self._spark.sql(text).sort(quoted(sorted_by))
             writer = rows.write.option("maxRecordsPerFile", rows_per_file).option("compression", "zstd")
             writer.option("parquet.block.size", _ROW_GROUP).parquet(str(path))
 
-    def write(self, text: str, path: Path) -> None:
+    def write(self, text: str, path: Location) -> None:
         self._workload.begin(Work.LARGE)
         with failures_named(), quiet_session():
             self._spark.sql(text).write.parquet(str(path))
 
     def sibling(self) -> Spark:
-        return Spark(self._spark, caching=False)
+        return Spark(self._spark, caching=False, shared=self._shared)
 
     def close(self) -> None:
+        for registered in self._registered.values():
+            registered.scratch.close()
         self._bases.close()
+        if self.scratch is not None:
+            self.scratch.close()
         if is_remote():
             self._spark.client.close()
-
-
-def _without(frame: DataFrame, gone: DataFrame, by: Column | None) -> DataFrame:
-    """A frame less some rows; see :func:`tidings.engine.plain_rows.separating_column`."""
-    if by is None:
-        return frame.exceptAll(gone)
-    keys = F.broadcast(gone.select(F.col(quoted(by.name)).alias("__gone")).distinct())
-    among = F.col(quoted(by.name)) == F.col("__gone")
-    untouched = frame.join(keys, among, "left_anti")
-    return untouched.unionAll(frame.join(keys, among, "left_semi").exceptAll(gone))

@@ -16,7 +16,10 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
+from pyspark.sql.utils import is_remote
 
+from tidings.engine.location import Location
+from tidings.engine.scratch import Scratch
 from tidings.engine.spark.java import require_java
 from tidings.errors import EngineFailed
 from tidings.ir import types
@@ -39,23 +42,34 @@ def local_session() -> SparkSession:
     require_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder: Any = SparkSession.builder
+    master = os.environ.get("TIDINGS_SPARK_MASTER", "local[*]")
     settings = {
         "spark.app.name": "tidings",
-        "spark.master": os.environ.get("TIDINGS_SPARK_MASTER", "local[*]"),
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
+        "spark.master": master,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.buffer.pageSize": "1m",
-        "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
         "spark.driver.memory": os.environ.get("TIDINGS_SPARK_MEMORY", "4g"),
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.log.level": "ERROR",
     }
+    if master.startswith("local"):
+        settings |= {
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.host": "127.0.0.1",
+            "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
+        }
     for key, value in settings.items():
         builder = builder.config(key, value)
     started: SparkSession = builder.getOrCreate()
     return started.newSession()
+
+
+def scratch_of(session: SparkSession, shared: Location | None) -> Scratch | None:
+    """Where a session's workers see files of this process: anywhere in local mode, else only where it is shared."""
+    if not is_remote() and str(session.sparkContext.master).startswith("local"):
+        return Scratch()
+    return None if shared is None else Scratch(shared)
 
 
 @contextmanager

@@ -25,16 +25,6 @@ def rows_query(backend: Backend, name: str, source: Source) -> str:
     return printed(exp.select(*columns).from_(name), backend.dialect)
 
 
-def bag_query(added: Sequence[str], removed: str | None = None) -> str:
-    """A query for the rows of some queries taken together, less those of another, as bags.
-
-    >>> bag_query(["SELECT 1", "SELECT 2"], "SELECT 1")
-    '(SELECT 1 UNION ALL SELECT 2) EXCEPT ALL SELECT 1'
-    """
-    union = " UNION ALL ".join(added)
-    return union if removed is None else f"({union}) EXCEPT ALL {removed}"
-
-
 def file_columns(
     columns: Sequence[Column], names: Sequence[str], added_values: Mapping[str, pa.Scalar], dialect: str
 ) -> list[str]:

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, delete, insert, update
 
+from tidings.engine.location import Location
 from tidings.store.catalog import schema, writes
 from tidings.store.catalog.contents import CatalogContents
 from tidings.store.catalog.journal import NameChange
@@ -30,7 +30,7 @@ from tidings.store.relation.log import Load
 class CatalogJournal:
     """The record of one database, opened by its only writer, or by a reader."""
 
-    folder: Path
+    folder: Location
     url: str = field(repr=False)
     read_only: bool = False
     lock: WriterLock | None = None

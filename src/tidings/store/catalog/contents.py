@@ -9,12 +9,12 @@ import json
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
 from sqlalchemy import func, select
 
+from tidings.engine.location import Location
 from tidings.store.catalog import log_entries, schema
 from tidings.store.catalog.session import Session
 from tidings.store.records import Cursor, Definition, NamedSubscription, SnapshotFile, SnapshotRecord
@@ -51,7 +51,7 @@ class Contents(Protocol):
     def subscriptions(self) -> dict[str, NamedSubscription]:
         """The named subscriptions."""
 
-    def folders(self) -> Sequence[Path]:
+    def folders(self) -> Sequence[Location]:
         """The folders that hold files of rows; nothing else is written to them."""
 
     def files(self) -> set[str]:
@@ -94,7 +94,7 @@ class MemoryContents:
     def subscriptions(self) -> dict[str, NamedSubscription]:
         return self.named
 
-    def folders(self) -> Sequence[Path]:
+    def folders(self) -> Sequence[Location]:
         return ()
 
     def files(self) -> set[str]:
@@ -108,7 +108,7 @@ class MemoryContents:
 class CatalogContents:
     """A database in a folder: what its catalog holds, and the log entries that are in files."""
 
-    folder: Path
+    folder: Location
     session: Session
 
     def frozen(self) -> AbstractContextManager[None]:
@@ -172,7 +172,7 @@ class CatalogContents:
             rows = connection.execute(select(schema.subscription).order_by(schema.subscription.c.name)).all()
         return {r.name: NamedSubscription(r.query, r.position) for r in rows}
 
-    def folders(self) -> Sequence[Path]:
+    def folders(self) -> Sequence[Location]:
         return self.folder / "log", self.folder / "base"
 
     def files(self) -> set[str]:

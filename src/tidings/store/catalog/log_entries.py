@@ -6,11 +6,11 @@ The file is written and made durable before the catalog names it; a file that no
 from __future__ import annotations
 
 import uuid
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from tidings.engine.location import Location
 from tidings.store.files import pack, read_parquet, unpack, write_parquet
 from tidings.store.records import LogEntry
 from tidings.store.relation.log import EntryFacts, span
@@ -19,7 +19,7 @@ INLINE = 64 * 1024
 """Log entries of up to this many bytes are in the catalog itself."""
 
 
-def stored(folder: Path, entry: LogEntry) -> dict[str, Any]:
+def stored(folder: Location, entry: LogEntry) -> dict[str, Any]:
     """A log entry as a row of the catalog; if it is large, its changes are in a file then, and durable."""
     facts = EntryFacts.of(entry.rows, entry.time if entry.first is None else entry.first, entry.time)
     row = {
@@ -33,17 +33,17 @@ def stored(folder: Path, entry: LogEntry) -> dict[str, Any]:
     if entry.rows.nbytes <= INLINE:
         return row | {"inline": pack(entry.rows), "file": None}
     name = f"log/{entry.relation}/{entry.time}-{uuid.uuid4().hex[:8]}.parquet"
-    write_parquet(entry.rows, folder / name)
+    write_parquet(entry.rows, folder, name)
     return row | {"inline": None, "file": name}
 
 
-def merged(folder: Path, relation: int, entries: list[pa.Table]) -> dict[str, Any]:
+def merged(folder: Location, relation: int, entries: list[pa.Table]) -> dict[str, Any]:
     """Several log entries as one row of the catalog, :func:`stored` already."""
     rows = pa.concat_tables(entries).combine_chunks()
     first, last = span(rows)
     return stored(folder, LogEntry(relation, last, rows, first))
 
 
-def changes(folder: Path, inline: bytes | None, file: str) -> pa.Table:
+def changes(folder: Location, inline: bytes | None, file: str) -> pa.Table:
     """The changes of a log entry, from the columns of its row."""
     return unpack(inline) if inline is not None else read_parquet(folder, file)

@@ -10,6 +10,7 @@ import fcntl
 import os
 from pathlib import Path
 
+from tidings.engine.location import Location
 from tidings.errors import DatabaseLocked
 from tidings.store.write_failures import write_failure
 
@@ -28,7 +29,7 @@ class WriterLock:
             self._lock(self._file)
         except OSError as error:
             self.release()
-            raise write_failure(error, self._path) from None
+            raise write_failure(error, Location.local(self._path)) from None
         except DatabaseLocked:
             self.release()
             raise

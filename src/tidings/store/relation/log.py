@@ -15,7 +15,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -194,8 +194,8 @@ def in_order(delta: pa.Table) -> pa.Table:
     >>> in_order(delta).column("x").to_pylist()
     [2, 3, 1]
     """
-    times = delta.column(TIME).to_pylist()
-    if all(a <= b for a, b in pairwise(times)):
+    times = delta.column(TIME)
+    if pc.all(pc.less_equal(times.slice(0, max(len(times) - 1, 0)), times.slice(1))).as_py() is not False:
         return delta
     return delta.take(pc.sort_indices(delta, sort_keys=[(TIME, "ascending")])).combine_chunks()
 

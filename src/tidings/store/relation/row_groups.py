@@ -16,7 +16,6 @@ from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -24,7 +23,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
-from pyarrow.fs import LocalFileSystem
+
+from tidings.engine.location import Location
+from tidings.store.filesystem import storage_failures
 
 CACHE_BYTES = 512 << 20
 """So much of what has been decoded is cached, for all tables of a database."""
@@ -57,17 +58,17 @@ class DecodedCache:
 
     limit: int = CACHE_BYTES
     bytes: int = 0
-    _columns_by_use: OrderedDict[tuple[Path, int, str], _Column] = field(default_factory=OrderedDict)
+    _columns_by_use: OrderedDict[tuple[Location, int, str], _Column] = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
-    def find(self, path: Path, group: int, name: str) -> _Column | None:
+    def find(self, path: Location, group: int, name: str) -> _Column | None:
         with self._lock:
             column = self._columns_by_use.get((path, group, name))
             if column is not None:
                 self._columns_by_use.move_to_end((path, group, name))
             return column
 
-    def keep(self, path: Path, group: int, name: str, column: _Column) -> None:
+    def keep(self, path: Location, group: int, name: str, column: _Column) -> None:
         with self._lock:
             replaced = self._columns_by_use.pop((path, group, name), None)
             self._columns_by_use[path, group, name] = column
@@ -109,13 +110,16 @@ class _Bounds:
 class RowGroups:
     """One file."""
 
-    path: Path
+    path: Location
     decoded: DecodedCache
     _file: pq.ParquetFile = field(init=False)
     _known: dict[str, _Directory] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._file = pq.ParquetFile(self.path)
+        with storage_failures(self.path):
+            self._file = pq.ParquetFile(
+                self.path.path, filesystem=self.path.filesystem, pre_buffer=not self.path.is_local
+            )
 
     @property
     def groups(self) -> int:
@@ -126,6 +130,11 @@ class RowGroups:
     def names(self) -> list[str]:
         """The columns of the file."""
         return list(self._file.schema_arrow.names)
+
+    def rows(self) -> pa.Table:
+        """All rows."""
+        with storage_failures(self.path):
+            return self._file.read()
 
     def matching(self, name: str, sought: Sought, columns: list[str] | None = None) -> pa.Table | None:
         """The rows that have one of some values in a column; None if there are none.
@@ -150,8 +159,9 @@ class RowGroups:
         """The rows of some row groups that have one of many values."""
         if not groups:
             return None
-        part = ds.ParquetFileFormat().make_fragment(str(self.path), LocalFileSystem(), row_groups=groups)
-        rows = part.to_table(columns=list(dict.fromkeys([*names, name])))
+        part = ds.ParquetFileFormat().make_fragment(self.path.path, self.path.filesystem, row_groups=groups)
+        with storage_failures(self.path):
+            rows = part.to_table(columns=list(dict.fromkeys([*names, name])))
         matches = rows.filter(_is_one_of(rows.column(name), sought.array, sought.null))
         return matches.select(names) if matches.num_rows else None
 
@@ -207,7 +217,8 @@ class RowGroups:
         return [columns[name] for name in names]
 
     def _read(self, group: int, names: list[str]) -> dict[str, _Column]:
-        rows = self._file.read_row_group(group, columns=names, use_threads=False)
+        with storage_failures(self.path):
+            rows = self._file.read_row_group(group, columns=names, use_threads=False)
         columns = {}
         for name in names:
             chunks = rows.column(name)

@@ -9,16 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Backend
+from tidings.engine.location import Location
 from tidings.engine.sql.row_queries import file_columns
 from tidings.ir.relation import Column
-from tidings.store.files import check_file
+from tidings.store.files import check_files
 from tidings.store.records import SnapshotFile, SnapshotRecord
 from tidings.store.relation.row_groups import DecodedCache, RowGroups, Sought
 from tidings.store.relation.schema_evolution import with_current_columns
@@ -28,7 +27,7 @@ from tidings.store.relation.schema_evolution import with_current_columns
 class Snapshot:
     """The files of a snapshot, ready to be searched."""
 
-    root: Path
+    root: Location
     record: SnapshotRecord
     columns: tuple[Column, ...]
     key: str
@@ -45,8 +44,8 @@ class Snapshot:
 
     def check(self) -> None:
         """Refuse files that are missing or cut off."""
-        for file in self.record.files:
-            check_file(self.root / file.path, file.bytes)
+        if self.record.files:
+            check_files(self.root, self.record.folder, {file.path: file.bytes for file in self.record.files})
 
     def load_into(self, backend: Backend, name: str) -> None:
         """Let an engine read its rows as a base of some name."""
@@ -56,7 +55,7 @@ class Snapshot:
         backend.load_files(name, self.columns, self.paths, expressions)
 
     @property
-    def paths(self) -> list[Path]:
+    def paths(self) -> list[Location]:
         return [self.root / f.path for f in self.record.files]
 
     def lookup(self, values: pa.Array) -> pa.Table:
@@ -91,7 +90,7 @@ class Snapshot:
         """All rows, cached once they were read: for small snapshots."""
         if self._whole is None:
             schema = arrow_schema(self.columns)
-            parts = [pq.read_table(path, partitioning=None) for path in self.paths]
+            parts = [self._opened(file).rows() for file in self.record.files]
             widened = [conform(with_current_columns(p, self.columns, self.added_values), schema) for p in parts]
             self._whole = pa.concat_tables(widened) if widened else schema.empty_table()
         return self._whole

@@ -6,15 +6,16 @@ import uuid
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
 from tidings.engine.backend import Backend
+from tidings.engine.location import Location
 from tidings.ir.relation import Column
 from tidings.store.fault_points import point
 from tidings.store.files import sync_folder
+from tidings.store.filesystem import entries, remove
 from tidings.store.records import SnapshotFile, SnapshotRecord
 from tidings.store.relation.table import Table
 from tidings.store.write_failures import writing
@@ -30,10 +31,10 @@ class SnapshotTarget:
     name: str
     columns: tuple[Column, ...]
     sort_column: str
-    root: Path
+    root: Location
 
     @staticmethod
-    def of(table: Table, root: Path) -> SnapshotTarget:
+    def of(table: Table, root: Location) -> SnapshotTarget:
         return SnapshotTarget(table.id, table.name, table.columns, table.sort_column, root)
 
 
@@ -53,14 +54,13 @@ def _recorded(target: SnapshotTarget, folder: str, at: int) -> SnapshotRecord:
     """The record of the snapshot that an engine wrote into a folder, which is made durable."""
     path = target.root / folder
     files = []
-    for part in sorted(path.glob("*.parquet")):
-        metadata = pq.ParquetFile(part).metadata
+    for name, info in entries(path).items():
+        if not name.endswith(".parquet"):
+            remove(path / name)
+            continue
+        metadata = pq.read_metadata(info.path, filesystem=path.filesystem)
         low, high = _bounds(metadata, target.sort_column)
-        name = str(part.relative_to(target.root))
-        files.append(SnapshotFile(name, metadata.num_rows, part.stat().st_size, _plain(low), _plain(high)))
-    for extra in path.iterdir():
-        if extra.suffix != ".parquet":
-            extra.unlink()
+        files.append(SnapshotFile(f"{folder}/{name}", metadata.num_rows, info.size, _plain(low), _plain(high)))
     sync_folder(path)
     rows = sum(f.rows for f in files)
     return SnapshotRecord(target.relation, at, rows, folder, tuple(files), sorted_by=target.sort_column)

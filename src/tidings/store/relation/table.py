@@ -37,6 +37,8 @@ class Table:
     id: int = 0
     role: str = "table"
     """What it is to users: a ``table``, an ``event`` with a row per signal, or the ``activations`` of a rule."""
+    group_key: tuple[str, ...] = ()
+    """The columns by which its rows are grouped, if it stores the groups of a view."""
     base: str | None = field(init=False, default=None)
     """The name under which the engine holds its base rows."""
     base_size: int = field(init=False, default=0)
@@ -54,6 +56,11 @@ class Table:
     @property
     def schema(self) -> pa.Schema:
         return arrow_schema(self.columns)
+
+    @property
+    def row_key(self) -> tuple[str, ...]:
+        """The columns that tell its rows apart, if some are known to."""
+        return self.constraints.key or self.group_key
 
     @property
     def lookup_column(self) -> str:

@@ -58,7 +58,8 @@ class Versions:
             if len(self._sources) > CACHED:
                 self._sources.clear()
             changes = _joined(table, [entry for part in parts for entry in self._changes(table, part)])
-            self._sources[key] = Source(table.columns, None if version is Version.DELTA else table.base, changes)
+            base = None if version is Version.DELTA else table.base
+            self._sources[key] = Source(table.columns, base, changes, table.row_key)
         return self._sources[key]
 
     def _changes(self, table: Table, part: LogPart) -> list[pa.Table]:

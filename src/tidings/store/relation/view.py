@@ -151,9 +151,15 @@ def stored(
         return type(values)(scan, values.alias, values.items)
 
     over = rebuild(normal, store)
-    tables = {n: Table(n, tuple(Column(f.name, f.type) for f in g.fields)) for n, g in groupings.items()}
+    tables = {n: _table(n, groups) for n, groups in groupings.items()}
     tables[view.name] = Table(view.name, view.columns)
     return StoredView(view, strict, over, groupings, tables, Cursor(at, at, None), refresh)
+
+
+def _table(name: str, groups: Aggregate) -> Table:
+    """The table that stores the groups of an aggregate."""
+    columns = tuple(Column(f.name, f.type) for f in groups.fields)
+    return Table(name, columns, group_key=tuple(k.name for k in groups.keys))
 
 
 def _free(view: str, taken: set[str]) -> str:

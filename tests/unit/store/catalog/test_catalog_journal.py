@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from sqlalchemy import Connection
 
+from tidings.engine.location import Location
 from tidings.errors import ReadOnly
 from tidings.store.catalog.catalog_journal import CatalogJournal
 from tidings.store.catalog.journal import NameChange
@@ -21,7 +22,7 @@ SNAPSHOT = SnapshotRecord(2, 3, 1, "base/2/a", (SnapshotFile("base/2/a/0.parquet
 
 
 def opened(folder: Path, *, read_only: bool = False) -> CatalogJournal:
-    return CatalogJournal(folder, f"sqlite:///{folder}/catalog.sqlite", read_only)
+    return CatalogJournal(Location.local(folder), f"sqlite:///{folder}/catalog.sqlite", read_only)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tidings.engine.location import Location
 from tidings.store.relation.row_groups import MANY, SCATTERED, DecodedCache, RowGroups, Sought
 
 TYPES: list[tuple[pa.DataType, list[Any]]] = [
@@ -40,7 +41,7 @@ def test_finds_what_is_there(type: pa.DataType, values: list[Any], kept: int, or
         path = tmp_path / f"{nulls}.parquet"
         pq.write_table(rows, path, row_group_size=30)
         decoded = DecodedCache(kept)
-        found = RowGroups(path, decoded)
+        found = RowGroups(Location.local(path), decoded)
         for _ in range(30):
             wanted = rng.sample([None, *values], rng.randint(0, min(len(values), 9)))
             answer = found.matching("k", Sought.of(pa.array(wanted, type)))
@@ -61,7 +62,7 @@ def test_many_values_are_sought_at_once(ordered: bool, nulls: bool, tmp_path: Pa
     rows = pa.table({"v": range(len(column)), "k": pa.array(column, pa.int64()), "w": range(len(column))})
     pq.write_table(rows, tmp_path / "f.parquet", row_group_size=500)
     wanted: list[int | None] = rng.sample(range(20_000, 50_000), MANY + 1)
-    found = RowGroups(tmp_path / "f.parquet", DecodedCache())
+    found = RowGroups(Location.local(tmp_path / "f.parquet"), DecodedCache())
     sought = Sought.of(pa.array([*wanted, *([None] if nulls else [])], pa.int64()))
     assert found.unread("k", sought) == sum(
         max(v or 0 for v in column[at : at + 500]) >= min(v or 0 for v in wanted) or (nulls and at == 4_500)
@@ -78,7 +79,7 @@ def test_many_values_are_sought_at_once(ordered: bool, nulls: bool, tmp_path: Pa
 def test_many_rows_of_one_value(tmp_path: Path) -> None:
     column = [1] * 10 + [2] * (SCATTERED + 500) + [3] * 10
     pq.write_table(pa.table({"k": column}), tmp_path / "f.parquet")
-    found = RowGroups(tmp_path / "f.parquet", DecodedCache()).matching("k", Sought.of(pa.array([2, 3])))
+    found = RowGroups(Location.local(tmp_path / "f.parquet"), DecodedCache()).matching("k", Sought.of(pa.array([2, 3])))
     assert found is not None
     assert found.column("k").to_pylist() == column[10:]
 
@@ -86,14 +87,14 @@ def test_many_rows_of_one_value(tmp_path: Path) -> None:
 def test_a_column_is_not_taken_for_a_field_of_a_structure(tmp_path: Path) -> None:
     rows = pa.table({"a": [{"b": 9}, {"b": 9}], "a.b": [1, 2]})
     pq.write_table(rows, tmp_path / "f.parquet")
-    found = RowGroups(tmp_path / "f.parquet", DecodedCache()).matching("a.b", Sought.of(pa.array([2])))
+    found = RowGroups(Location.local(tmp_path / "f.parquet"), DecodedCache()).matching("a.b", Sought.of(pa.array([2])))
     assert found is not None
     assert found.to_pylist() == [{"a": {"b": 9}, "a.b": 2}]
 
 
 def test_what_was_decoded_is_not_decoded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pq.write_table(pa.table({"k": range(1000), "v": range(1000)}), tmp_path / "f.parquet", row_group_size=100)
-    found = RowGroups(tmp_path / "f.parquet", DecodedCache())
+    found = RowGroups(Location.local(tmp_path / "f.parquet"), DecodedCache())
     read: list[tuple[int, list[str]]] = []
     original = RowGroups._read
 
@@ -110,15 +111,15 @@ def test_what_was_decoded_is_not_decoded_again(tmp_path: Path, monkeypatch: pyte
 def test_the_others_are_read_only_where_something_is_found(tmp_path: Path) -> None:
     pq.write_table(pa.table({"k": [1, 3], "v": [1, 3]}), tmp_path / "f.parquet")
     decoded = DecodedCache()
-    assert RowGroups(tmp_path / "f.parquet", decoded).matching("k", Sought.of(pa.array([2]))) is None
-    assert decoded.find(tmp_path / "f.parquet", 0, "k") is not None
-    assert decoded.find(tmp_path / "f.parquet", 0, "v") is None
+    assert RowGroups(Location.local(tmp_path / "f.parquet"), decoded).matching("k", Sought.of(pa.array([2]))) is None
+    assert decoded.find(Location.local(tmp_path / "f.parquet"), 0, "k") is not None
+    assert decoded.find(Location.local(tmp_path / "f.parquet"), 0, "v") is None
 
 
 def test_the_longest_unused_goes_first(tmp_path: Path) -> None:
     pq.write_table(pa.table({"k": range(300)}), tmp_path / "f.parquet", row_group_size=100)
     decoded = DecodedCache(1700)
-    found = RowGroups(tmp_path / "f.parquet", decoded)
+    found = RowGroups(Location.local(tmp_path / "f.parquet"), decoded)
     for wanted in (5, 105, 6, 205):
         found.matching("k", Sought.of(pa.array([wanted])))
     assert [decoded.find(found.path, group, "k") is not None for group in range(3)] == [True, False, True]
@@ -133,13 +134,13 @@ def test_rows_per_value_are_estimated(values: int, true: float, ordered: bool, t
     if ordered:
         column.sort()
     pq.write_table(pa.table({"k": column}), tmp_path / "f.parquet", row_group_size=5_000)
-    found = RowGroups(tmp_path / "f.parquet", DecodedCache()).fanout("k", 50_000)
+    found = RowGroups(Location.local(tmp_path / "f.parquet"), DecodedCache()).fanout("k", 50_000)
     assert found is not None
     assert true / 3 <= found <= true * 3
 
 
 def test_rows_per_value_of_nothing(tmp_path: Path) -> None:
     pq.write_table(pa.table({"k": pa.array([], pa.int64())}), tmp_path / "f.parquet")
-    assert RowGroups(tmp_path / "f.parquet", DecodedCache()).fanout("k", 0) is None
+    assert RowGroups(Location.local(tmp_path / "f.parquet"), DecodedCache()).fanout("k", 0) is None
     pq.write_table(pa.table({"k": [1]}), tmp_path / "g.parquet")
-    assert RowGroups(tmp_path / "g.parquet", DecodedCache()).fanout("nosuch", 1) is None
+    assert RowGroups(Location.local(tmp_path / "g.parquet"), DecodedCache()).fanout("nosuch", 1) is None

@@ -1,0 +1,71 @@
+"""Files of rows that this process and its engine hand to each other, and that nobody needs afterwards.
+
+An engine on this machine takes them from a temporary folder.  The workers of a cluster do not see that: they take them
+from a folder that all machines see, which is in the database's own.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow.fs import FileType
+
+from tidings.engine.location import Location
+
+
+class Scratch:
+    """A folder for such files, made when it is first used; ``shared`` is the place all machines see."""
+
+    def __init__(self, shared: Location | None = None) -> None:
+        self._shared = shared
+        self._folder: Location | None = None
+        self._files = 0
+
+    @contextmanager
+    def location(self) -> Iterator[Location]:
+        """The name of a file or folder that an engine may make; it is removed afterwards."""
+        location = self._next()
+        try:
+            yield location
+        finally:
+            _remove(location)
+
+    @contextmanager
+    def holding(self, rows: pa.Table) -> Iterator[Location]:
+        """A Parquet file of some rows; it is removed afterwards."""
+        with self.location() as file:
+            pq.write_table(rows, file.path, filesystem=file.filesystem)
+            yield file
+
+    def _next(self) -> Location:
+        if self._folder is None:
+            self._folder = self._made()
+        self._files += 1
+        return self._folder / f"{self._files}.parquet"
+
+    def _made(self) -> Location:
+        if self._shared is None:
+            return Location.local(tempfile.mkdtemp(prefix="tidings-"))
+        folder = self._shared / uuid.uuid4().hex[:12]
+        folder.filesystem.create_dir(folder.path, recursive=True)
+        return folder
+
+    def close(self) -> None:
+        """Remove all files."""
+        if self._folder is not None:
+            _remove(self._folder)
+            self._folder = None
+
+
+def _remove(location: Location) -> None:
+    """Remove a file or folder, as far as that can be done: the rest goes when the database is next opened."""
+    with suppress(OSError):
+        if location.filesystem.get_file_info(location.path).type is FileType.Directory:
+            location.filesystem.delete_dir(location.path)
+        else:
+            location.filesystem.delete_file(location.path)
