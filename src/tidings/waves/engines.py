@@ -119,7 +119,7 @@ class Engines:
     def close(self) -> None:
         """Close the second engine."""
         if self.in_process is not None:
-            self.in_process.second.close()
+            self.in_process.close()
 
 
 def _in_process(in_process: InProcessRunner, run: ProgramRun, choice: EngineChoice) -> ProgramResult:
