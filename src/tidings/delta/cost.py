@@ -77,7 +77,7 @@ class Sizes:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class Cost:
     """What there is to do for a batch."""
 
     statements: int = 0
@@ -97,9 +97,9 @@ class Work:
         """Rows of states that are read, apart from those gone through for keys."""
         return self.found + self.whole
 
-    def times(self, number: int) -> Work:
+    def times(self, number: int) -> Cost:
         """The same work several times."""
-        return Work(*(getattr(self, f.name) * number for f in fields(self)))
+        return Cost(*(getattr(self, f.name) * number for f in fields(self)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +117,10 @@ class Speeds:
     whole: float
     """To read a million rows and compute what a query makes of them."""
 
-    def seconds(self, work: Work) -> float:
+    def seconds(self, cost: Cost) -> float:
         """How long some work takes."""
-        rows = work.scanned * self.scanned + (work.found + work.changes) * self.found + work.whole * self.whole
-        return work.statements * self.statement + work.operators * self.operator + rows / MILLION
+        rows = cost.scanned * self.scanned + (cost.found + cost.changes) * self.found + cost.whole * self.whole
+        return cost.statements * self.statement + cost.operators * self.operator + rows / MILLION
 
     @property
     def of_rows(self) -> Speeds:
@@ -150,7 +150,7 @@ def recompute_shape(program: Program) -> Shape:
     )
 
 
-def work(shape: Shape, sizes: Sizes) -> Work:
+def cost(shape: Shape, sizes: Sizes) -> Cost:
     """The work for a batch; a recompute's at one instant."""
     known: dict[str, int] = {}
 
@@ -178,7 +178,7 @@ def work(shape: Shape, sizes: Sizes) -> Work:
         found += min(size, math.ceil(fanout * keys))
         in_order = reading.column == sizes.order(reading.relation)
         scanned += min(size, keys * ROW_GROUP) if in_order else size
-    return Work(shape.statements, shape.operators, scanned, found, sum(map(sizes.changes, tables)), whole)
+    return Cost(shape.statements, shape.operators, scanned, found, sum(map(sizes.changes, tables)), whole)
 
 
 def _reading(step: Step, lookup: Lookup) -> Reading:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tidings.compiled import CompiledPlans, Identity
-from tidings.delta.cost import Shape, Sizes, Work, differential_shape, recompute_shape, work
+from tidings.delta.cost import Cost, Shape, Sizes, cost, differential_shape, recompute_shape
 from tidings.delta.plan import Program
 from tidings.waves.calibration import Calibration
 from tidings.waves.engines import Engines
@@ -38,10 +38,10 @@ class Estimator:
         self, differential: Program, recompute: Program | None, sizes: Sizes, *, changes: int, times: int
     ) -> tuple[Estimate, Estimate | None]:
         """What a differential over some changed rows would take, and a recompute, if there is one, done so often."""
-        works = [(self._way(differential, changes), work(self._shape(differential), sizes))]
+        works = [(self._way(differential, changes), cost(self._shape(differential), sizes))]
         if recompute is not None:
             shape = self._shape(recompute, recompute=True)
-            works.append((self._way(recompute, changes, recompute=True), work(shape, sizes).times(times)))
+            works.append((self._way(recompute, changes, recompute=True), cost(shape, sizes).times(times)))
         estimates = [self._estimate(differential.view, way, todo) for way, todo in works]
         if self.calibration.measure(estimates):
             estimates = [self._estimate(differential.view, way, todo) for way, todo in works]
@@ -56,7 +56,7 @@ class Estimator:
             self._shapes[key] = recompute_shape(program) if recompute else differential_shape(program)
         return self._shapes[key]
 
-    def _estimate(self, view: str, way: Way, todo: Work) -> Estimate:
+    def _estimate(self, view: str, way: Way, todo: Cost) -> Estimate:
         speeds = self.calibration.speeds(way.execution)
         seconds = speeds.seconds(todo) * self.experience.factor(view, way)
         return Estimate(seconds, way.execution, todo.rows, speeds.of_rows.seconds(todo))

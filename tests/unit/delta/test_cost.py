@@ -7,14 +7,14 @@ from tidings.delta.cost import (
     FANOUT,
     LOOKUP_OPERATORS,
     ROW_GROUP,
+    Cost,
     Reading,
     Shape,
     Sizes,
     Speeds,
-    Work,
+    cost,
     differential_shape,
     recompute_shape,
-    work,
 )
 from tidings.delta.plan import Program
 from tidings.delta.recompute import recompute_program
@@ -28,8 +28,8 @@ def sizes(rows: int = 1000, changes: int = 3, instants: int = 1) -> Sizes:
     return Sizes(lambda _: rows, lambda _: changes, instants)
 
 
-def differential(program: Program, sizes: Sizes) -> Work:
-    return work(differential_shape(program), sizes)
+def differential(program: Program, sizes: Sizes) -> Cost:
+    return cost(differential_shape(program), sizes)
 
 
 def recompute(query: str) -> Shape:
@@ -117,22 +117,22 @@ def test_a_recompute_reads_both_states() -> None:
     shape = recompute(JOIN)
     per_version = {(r.relation, r.version) for r in shape.readings}
     assert per_version == {(r, v) for r in ("u", "w") for v in (Version.OLD, Version.CURRENT)}
-    done = work(shape, Sizes(lambda _: 1000, lambda r: 3 if r == "u" else 0, 1))
+    done = cost(shape, Sizes(lambda _: 1000, lambda r: 3 if r == "u" else 0, 1))
     assert (done.statements, done.whole, done.scanned) == (1, 4003, 0)
 
 
 def test_a_recompute_from_nothing_reads_the_changes() -> None:
     """Otherwise it would seem to cost nothing to recompute at every instant since a table was made."""
-    assert work(recompute(TOTAL), sizes(rows=0, changes=500)).whole == 500
+    assert cost(recompute(TOTAL), sizes(rows=0, changes=500)).whole == 500
 
 
 def test_work_several_times() -> None:
-    assert Work(1, 2, 3, 4, 5, 6).times(3) == Work(3, 6, 9, 12, 15, 18)
+    assert Cost(1, 2, 3, 4, 5, 6).times(3) == Cost(3, 6, 9, 12, 15, 18)
 
 
 def test_seconds() -> None:
     speeds = Speeds(statement=1.0, operator=0.1, scanned=2.0, found=3.0, whole=5.0)
     million = 1_000_000
-    assert speeds.seconds(Work(statements=2, operators=5)) == 2.5
-    assert speeds.seconds(Work(scanned=million, found=million, changes=million, whole=million)) == 2 + 3 + 3 + 5
-    assert speeds.of_rows.seconds(Work(statements=2, operators=5, whole=million)) == 5
+    assert speeds.seconds(Cost(statements=2, operators=5)) == 2.5
+    assert speeds.seconds(Cost(scanned=million, found=million, changes=million, whole=million)) == 2 + 3 + 3 + 5
+    assert speeds.of_rows.seconds(Cost(statements=2, operators=5, whole=million)) == 5

@@ -16,8 +16,8 @@ from tidings.engine.spark.session import quoted
 from tidings.errors import EngineFailed
 from tidings.ir.relation import Column
 
-_LOCAL_ROWS = 10_000
-"""A base of more rows than this is kept in files; local rows would travel with every plan."""
+_LOCAL_ROWS = 50_000
+"""More rows than this are kept in files; local rows would travel with every plan."""
 
 
 class Bases:
@@ -38,9 +38,8 @@ class Bases:
 
     def load(self, name: str, columns: tuple[Column, ...], data: object, sorted_by: str) -> int:
         """Cache rows as a base, in the order of one column; their number."""
-        frame = self._frame(name, columns, data)
-        typed = [F.col(quoted(c.name)).cast(c.type).alias(c.name) for c in columns]
-        base = frame.select(*typed)
+        self.offer(name, columns, data)
+        base = self._frames[name]
         if not any(c.name == sorted_by and c.type.startswith("map<") for c in columns):
             base = base.sort(quoted(sorted_by))
         base = base.cache()
@@ -48,16 +47,24 @@ class Bases:
         self._frames[name] = base
         return size
 
-    def load_files(self, name: str, columns: tuple[Column, ...], paths: list[Location], read: list[str] | None) -> None:
+    def offer(self, name: str, columns: tuple[Column, ...], data: object) -> None:
+        """Take rows as a base as they are."""
+        frame = self._frame(name, columns, data)
+        typed = [F.col(quoted(c.name)).cast(c.type).alias(c.name) for c in columns]
+        self._frames[name] = frame.select(*typed)
+
+    def load_files(
+        self, name: str, columns: tuple[Column, ...], paths: list[Location], read: list[str] | None, *, cached: bool
+    ) -> None:
         """Take the rows of Parquet files as a base; ``read`` is the SQL that gives each column."""
         if not paths:
             self._frames[name] = self._session.createDataFrame(arrow_schema(columns).empty_table())
             return
-        frame = self._session.read.parquet(*map(str, paths))
+        frame = self._session.read.parquet(*(path.url for path in paths))
         texts = read or [quoted(c.name) for c in columns]
         typed = [F.expr(text).cast(c.type).alias(c.name) for text, c in zip(texts, columns, strict=True)]
         base = frame.select(*typed)
-        self._frames[name] = base.cache() if self._caching else base
+        self._frames[name] = base.cache() if self._caching and cached else base
 
     def view(self, name: str) -> str:
         """The name under which SQL reads a base."""
@@ -83,10 +90,15 @@ class Bases:
             self.unload(name)
 
     def local(self, rows: pa.Table, scratch: ExitStack) -> DataFrame:
-        """Rows of this process as a frame: few as Arrow, many by way of a file, which ``scratch`` removes."""
-        if rows.num_rows <= _LOCAL_ROWS or self._files is None:
+        """Rows of this process as a frame: few as Arrow and in one partition, many by way of a file.
+
+        ``scratch`` removes the file.
+        """
+        if rows.num_rows <= _LOCAL_ROWS:
+            return self._session.createDataFrame(rows).coalesce(1)
+        if self._files is None:
             return self._session.createDataFrame(rows)
-        return self._session.read.parquet(str(scratch.enter_context(self._files.holding(rows))))
+        return self._session.read.parquet(scratch.enter_context(self._files.holding(rows)).url)
 
     def _frame(self, name: str, columns: tuple[Column, ...], data: object) -> DataFrame:
         scratch = self._scratch[name] = ExitStack()

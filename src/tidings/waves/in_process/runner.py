@@ -6,22 +6,22 @@ itself is then run by a DuckDB in this process, which also scans files where a l
 repeatedly are cached in memory, as far as there is room.  Rows that are in no file are asked of the database's engine,
 in one query.
 
-Only steps on whose every expression both engines agree (:mod:`tidings.analysis.agreed_plan`) run here; the others run
+Only steps on whose every expression both engines agree (:mod:`tidings.engine.agreed.plan`) run here; the others run
 on the database's engine.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
-from tidings.analysis.agreed_plan import disagreement
 from tidings.compiled import CompiledPlans, Identity
 from tidings.delta.lookups import Lookup, looked_up
 from tidings.delta.plan import Program, Step
+from tidings.engine.agreed.plan import Disagreement, agreed_plan
 from tidings.engine.changes import no_changes
 from tidings.engine.run import Runner
 from tidings.engine.source import Source, Sources
@@ -29,8 +29,10 @@ from tidings.store.relation.table import Table
 from tidings.store.storage import Storage
 from tidings.waves.in_process.lookup_cache import LookupCache
 from tidings.waves.in_process.lookups import StepLookups
+from tidings.waves.in_process.small_steps import SmallSteps
 from tidings.waves.in_process.snapshot_cache import SnapshotCache
 from tidings.waves.in_process.snapshot_reader import SCAN_LIMIT, WHOLE_LIMIT, SnapshotReader, table_of
+from tidings.waves.on_engine.runner import EngineRunner
 from tidings.waves.step_inputs import StepInputs
 
 if TYPE_CHECKING:
@@ -58,11 +60,18 @@ class _PreparedStep(NamedTuple):
     """What the engines may not agree on in it."""
 
 
-def _prepared(step: Step) -> _PreparedStep:
-    disagreed = disagreement(step.plan)
-    if disagreed is not None:
-        return _PreparedStep(step, (), disagreed)
-    over_lookups = looked_up(step)
+def _agreed(step: Step, own_words: bool) -> Step | Disagreement:
+    """A step as DuckDB runs it: where the first engine is Spark, in words by which DuckDB says what Spark would."""
+    plan = agreed_plan(step.plan)
+    return plan if isinstance(plan, Disagreement) else step if own_words else replace(step, plan=plan)
+
+
+def _prepared(step: Step, own_words: bool) -> _PreparedStep:
+    """A step as it is run."""
+    agreed = _agreed(step, own_words)
+    if isinstance(agreed, Disagreement):
+        return _PreparedStep(step, (), agreed.what)
+    over_lookups = looked_up(agreed)
     return _PreparedStep(over_lookups.step, over_lookups.lookups, None)
 
 
@@ -71,7 +80,7 @@ class InProcessRunner:
     """Runs waves in this process where it may."""
 
     storage: Storage
-    runner: Runner
+    on_engine: EngineRunner
     """Runs steps on the database's engine."""
     second: DuckDB
     compiled: CompiledPlans
@@ -79,19 +88,26 @@ class InProcessRunner:
     """Runs steps on the second engine."""
     _batch: tuple[int, int] = field(init=False, default=(0, 0))
     _prepared: dict[Identity[Program], list[_PreparedStep]] = field(init=False)
-    _disagreements: dict[Identity[Program], str | None] = field(init=False)
-    """What the engines may not agree on in recomputes."""
+    _recomputed: dict[Identity[Step], Step | Disagreement] = field(init=False)
+    """Steps of recomputes, which look nothing up."""
     _lookup_cache: LookupCache = field(init=False)
     _snapshot_cache: SnapshotCache = field(init=False)
     _snapshots: SnapshotReader = field(init=False)
+    _small_steps: SmallSteps = field(init=False)
 
     def __post_init__(self) -> None:
         self.second_runner = Runner(self.second, self.compiled)
-        self._prepared, self._disagreements = self.compiled.section(), self.compiled.section()
+        self._prepared, self._recomputed = self.compiled.section(), self.compiled.section()
         self._lookup_cache = LookupCache(self.compiled)
         self._snapshot_cache = SnapshotCache(self.second)
         self.compiled.on_forget(self._snapshot_cache.forget)
         self._snapshots = SnapshotReader(self.storage, self.second_runner, self._snapshot_cache, self._lookup_cache)
+        self._small_steps = SmallSteps(self.second, self.compiled)
+
+    def close(self) -> None:
+        """Close the second engine."""
+        self._small_steps.close()
+        self.second.close()
 
     def obstacle(self, program: Program, changes: int) -> str | None:
         """What speaks against running a program here; None if nothing does."""
@@ -108,11 +124,9 @@ class InProcessRunner:
 
     def recompute_obstacle(self, program: Program) -> str | None:
         """What speaks against a recompute here; None if nothing does."""
-        key = Identity(program)
-        if key not in self._disagreements:
-            self._disagreements[key] = next(filter(None, (disagreement(step.plan) for step in program.steps)), None)
-        if self._disagreements[key] is not None:
-            return f"the engines may not agree on {self._disagreements[key]}"
+        for step in map(self._recompute_step, program.steps):
+            if isinstance(step, Disagreement):
+                return f"the engines may not agree on {step.what}"
         tables = [self.storage.relations.rows(r) for r in _relations(program)]
         if any(t.base is not None and t.id not in self.storage.snapshots.files for t in tables):
             return "not all rows are in files"
@@ -124,7 +138,15 @@ class InProcessRunner:
         for table in map(self.storage.relations.rows, _relations(program)):
             if table.base is not None:
                 self._snapshot_cache.rows(table, self.storage.snapshots.files[table.id])
-        return self.second_runner.run(program, sources, since, until)
+        steps = tuple(step for step in map(self._recompute_step, program.steps) if isinstance(step, Step))
+        return self.second_runner.run(replace(program, steps=steps), sources, since, until)
+
+    def _recompute_step(self, step: Step) -> Step | Disagreement:
+        """A step of a recompute as it is run here, prepared once."""
+        key = Identity(step)
+        if key not in self._recomputed:
+            self._recomputed[key] = _agreed(step, self._own_words)
+        return self._recomputed[key]
 
     def run(
         self, program: Program, sources: Sources, since: int, until: int, outputs: frozenset[str]
@@ -148,13 +170,20 @@ class InProcessRunner:
                 begun = perf_counter()
                 rows += self._look_up(lookups, inputs)
                 seconds += perf_counter() - begun
-                runner = self.second_runner if disagreed is None else self.runner
-                alone = Program(step.name, frozenset(), step.columns, (step,))
-                delta = runner.run(alone, inputs.source, since, until)
+                delta = self._finish(step, inputs, agreed=disagreed is None)
             step_deltas[step.name] = Source(step.columns, None, delta)
             if step.name in outputs or step.name == program.view:
                 deltas[step.name] = delta
         return InProcessDeltas(deltas, rows, seconds)
+
+    def _finish(self, step: Step, inputs: StepInputs, *, agreed: bool) -> pa.Table:
+        """The delta of a step over its inputs."""
+        if agreed:
+            delta = self._small_steps.run(step, inputs.source, inputs.since, inputs.until)
+            if delta is not None:
+                return delta
+        runner = self.second_runner if agreed else self.on_engine
+        return runner.step(step, inputs.source, inputs.since, inputs.until)
 
     def _look_up(self, lookups: tuple[Lookup, ...], inputs: StepInputs) -> int:
         """Make the lookups of a step; the number of rows that these read."""
@@ -166,11 +195,16 @@ class InProcessRunner:
         """Up to how many rows a table may be read whole; many more from files, which are not all in memory."""
         return SCAN_LIMIT if table.id in self.storage.snapshots.files else WHOLE_LIMIT
 
+    @property
+    def _own_words(self) -> bool:
+        """Whether the database's engine says things as the second one does."""
+        return self.storage.backend.name == self.second.name
+
     def _prepare(self, program: Program) -> list[_PreparedStep]:
         """The steps of a program with their lookups, prepared once."""
         key = Identity(program)
         if key not in self._prepared:
-            steps = list(map(_prepared, program.steps))
+            steps = [_prepared(step, self._own_words) for step in program.steps]
             self._prepared[key] = steps
             self._lookup_cache.add(program, tuple(lookup for step in steps for lookup in step.lookups))
         return self._prepared[key]
