@@ -23,7 +23,7 @@ from tests.laws.seeds import chunks
 from tests.laws.test_keyed_operators import check, recomputed
 from tidings.store.relation import row_groups
 from tidings.waves.in_process import runner as in_process
-from tidings.waves.in_process import snapshot_reader
+from tidings.waves.in_process import small_steps, snapshot_reader
 
 
 @pytest.fixture
@@ -32,9 +32,20 @@ def trusting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(in_process, "agreed_plan", lambda plan: plan)
 
 
+FINISHES = {
+    "lists": {},
+    "tables": {(small_steps, "LISTED_LIMIT"): -1},
+    "planned each time": {(small_steps, "SMALL_LIMIT"): -1},
+}
+"""Ways to finish a step, and the limits at which each is the only one."""
+
+
 @pytest.mark.usefixtures("trusting")
+@pytest.mark.parametrize("finish", FINISHES)
 @pytest.mark.parametrize("seeds", chunks(60, quick=10, size=10))
-def test_waves_in_process_are_right(seeds: range) -> None:
+def test_waves_in_process_are_right(seeds: range, finish: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for (module, name), value in FINISHES[finish].items():
+        monkeypatch.setattr(module, name, value)
     for seed in seeds:
         it, answers = recomputed(seed)
         with replayed(it, execution="auto", strategy="differential") as db:
@@ -45,7 +56,7 @@ def test_waves_in_process_are_right(seeds: range) -> None:
 
 WAYS = {
     "row groups": {},
-    "row groups at once": {(row_groups, "MANY"): 0},
+    "row groups at once": {(row_groups, "MANY"): 0, (row_groups, "LARGE"): 1 << 60},
     "all rows": {
         (snapshot_reader, "FEW_ROW_GROUPS"): 0,
         (snapshot_reader, "MANY_ROW_GROUPS"): -1,

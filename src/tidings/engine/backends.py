@@ -10,7 +10,7 @@ from tidings.engine.location import Location
 from tidings.errors import UnknownEngine
 
 if TYPE_CHECKING:
-    from tidings.engine.duckdb import DuckDB
+    from tidings.engine.duckdb import DuckDB, PreparedQueries
 
 
 MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -43,3 +43,10 @@ def in_process_duckdb() -> DuckDB:
     from tidings.engine.duckdb import DuckDB
 
     return DuckDB(threads=os.cpu_count() or 1, memory=MEMORY // 3)
+
+
+def prepared_queries(*, crossed: bool) -> PreparedQueries:
+    """A DuckDB for queries over a few rows, each planned once."""
+    from tidings.engine.duckdb import PreparedQueries
+
+    return PreparedQueries(crossed=crossed)

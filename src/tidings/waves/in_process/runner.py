@@ -29,8 +29,10 @@ from tidings.store.relation.table import Table
 from tidings.store.storage import Storage
 from tidings.waves.in_process.lookup_cache import LookupCache
 from tidings.waves.in_process.lookups import StepLookups
+from tidings.waves.in_process.small_steps import SmallSteps
 from tidings.waves.in_process.snapshot_cache import SnapshotCache
 from tidings.waves.in_process.snapshot_reader import SCAN_LIMIT, WHOLE_LIMIT, SnapshotReader, table_of
+from tidings.waves.on_engine.runner import EngineRunner
 from tidings.waves.step_inputs import StepInputs
 
 if TYPE_CHECKING:
@@ -75,7 +77,7 @@ class InProcessRunner:
     """Runs waves in this process where it may."""
 
     storage: Storage
-    runner: Runner
+    on_engine: EngineRunner
     """Runs steps on the database's engine."""
     second: DuckDB
     compiled: CompiledPlans
@@ -86,6 +88,7 @@ class InProcessRunner:
     _lookup_cache: LookupCache = field(init=False)
     _snapshot_cache: SnapshotCache = field(init=False)
     _snapshots: SnapshotReader = field(init=False)
+    _small_steps: SmallSteps = field(init=False)
 
     def __post_init__(self) -> None:
         self.second_runner = Runner(self.second, self.compiled)
@@ -93,6 +96,12 @@ class InProcessRunner:
         self._snapshot_cache = SnapshotCache(self.second)
         self.compiled.on_forget(self._snapshot_cache.forget)
         self._snapshots = SnapshotReader(self.storage, self.second_runner, self._snapshot_cache, self._lookup_cache)
+        self._small_steps = SmallSteps(self.second, self.compiled)
+
+    def close(self) -> None:
+        """Close the second engine."""
+        self._small_steps.close()
+        self.second.close()
 
     def obstacle(self, program: Program, changes: int) -> str | None:
         """What speaks against running a program here; None if nothing does."""
@@ -148,13 +157,20 @@ class InProcessRunner:
                 begun = perf_counter()
                 rows += self._look_up(lookups, inputs)
                 seconds += perf_counter() - begun
-                runner = self.second_runner if disagreed is None else self.runner
-                alone = Program(step.name, frozenset(), step.columns, (step,))
-                delta = runner.run(alone, inputs.source, since, until)
+                delta = self._finish(step, inputs, agreed=disagreed is None)
             step_deltas[step.name] = Source(step.columns, None, delta)
             if step.name in outputs or step.name == program.view:
                 deltas[step.name] = delta
         return InProcessDeltas(deltas, rows, seconds)
+
+    def _finish(self, step: Step, inputs: StepInputs, *, agreed: bool) -> pa.Table:
+        """The delta of a step over its inputs."""
+        if agreed:
+            delta = self._small_steps.run(step, inputs.source, inputs.since, inputs.until)
+            if delta is not None:
+                return delta
+        runner = self.second_runner if agreed else self.on_engine
+        return runner.step(step, inputs.source, inputs.since, inputs.until)
 
     def _look_up(self, lookups: tuple[Lookup, ...], inputs: StepInputs) -> int:
         """Make the lookups of a step; the number of rows that these read."""
@@ -170,7 +186,7 @@ class InProcessRunner:
         """The steps of a program with their lookups, prepared once."""
         key = Identity(program)
         if key not in self._prepared:
-            own_words = self.runner.backend.name == self.second.name
+            own_words = self.storage.backend.name == self.second.name
             steps = [_prepared(step, own_words) for step in program.steps]
             self._prepared[key] = steps
             self._lookup_cache.add(program, tuple(lookup for step in steps for lookup in step.lookups))
