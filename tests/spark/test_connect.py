@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 import tidings
 from tests.spark.test_connect import delta
 spark = SparkSession.builder.remote("local[2]").getOrCreate()
-with tidings.open(spark=spark, clock=tidings.ManualClock(1000)) as db:
+with tidings.open(spark=spark, execution="spark", clock=tidings.ManualClock(1000)) as db:
     print("RESULT", json.dumps(delta(db)), flush=True)
 spark.stop()
 """
