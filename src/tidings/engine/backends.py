@@ -10,7 +10,7 @@ from tidings.engine.location import Location
 from tidings.errors import UnknownEngine
 
 if TYPE_CHECKING:
-    from tidings.engine.duckdb import DuckDB
+    from tidings.engine.duckdb import DuckDB, PreparedQueries
 
 
 def backend_named(
@@ -41,3 +41,10 @@ def in_process_duckdb(memory: int) -> DuckDB:
     from tidings.engine.duckdb import DuckDB
 
     return DuckDB(threads=os.cpu_count() or 1, memory=memory)
+
+
+def prepared_queries(*, crossed: bool) -> PreparedQueries:
+    """A DuckDB for queries over a few rows, each planned once."""
+    from tidings.engine.duckdb import PreparedQueries
+
+    return PreparedQueries(crossed=crossed)

@@ -53,6 +53,7 @@ from tidings.store.storage import Storage
 from tidings.store.timeline import Timeline
 from tidings.waves.engines import Engines
 from tidings.waves.in_process.runner import InProcessRunner
+from tidings.waves.on_engine.runner import EngineRunner
 from tidings.waves.planner import Planner
 from tidings.waves.scheduler import Scheduler
 from tidings.waves.strategy import Strategy
@@ -205,11 +206,11 @@ def _folding(storage: Storage, settings: Settings) -> Folding:
 
 def _scheduler(storage: Storage, settings: Settings, timeline: Timeline, compiled: CompiledPlans) -> Scheduler:
     """What plans and runs waves: on the engine, and in this process if that is wanted."""
-    in_process = None
+    on_engine, in_process = EngineRunner(storage, Runner(storage.backend, compiled), compiled), None
     if settings.in_process:
         second = in_process_duckdb(settings.memory.engine(2 if storage.backend.name == "duckdb" else 1))
-        in_process = InProcessRunner(storage, Runner(storage.backend, compiled), second, compiled)
-    engines = Engines(Runner(storage.backend, compiled), in_process)
+        in_process = InProcessRunner(storage, on_engine, second, compiled)
+    engines = Engines(on_engine, in_process)
     return Scheduler(Planner(storage, engines, compiled, settings.strategy), timeline)
 
 

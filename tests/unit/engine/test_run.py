@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 
 import tidings
-from tidings.engine.duckdb import DuckDB
+from tidings.engine.duckdb import DuckDB, PreparedQueries
 
 
 @pytest.fixture
 def texts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The queries that DuckDB is asked."""
     asked: list[str] = []
-    fetch = DuckDB.fetch
+    fetch, fetch_prepared = DuckDB.fetch, PreparedQueries.fetch
 
     def counted(self: DuckDB, text: str, *rest: object, **more: object) -> object:
         asked.append(text)
         return fetch(self, text, *rest, **more)  # type: ignore[arg-type]
 
+    def counted_prepared(self: PreparedQueries, text: str, arguments: Mapping[str, str]) -> object:
+        asked.append(text)
+        return fetch_prepared(self, text, arguments)
+
     monkeypatch.setattr(DuckDB, "fetch", counted)
+    monkeypatch.setattr(PreparedQueries, "fetch", counted_prepared)
     return asked
 
 

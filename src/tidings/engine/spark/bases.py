@@ -17,8 +17,8 @@ from tidings.engine.spark.session import quoted
 from tidings.errors import EngineFailed
 from tidings.ir.relation import Column
 
-_LOCAL_ROWS = 10_000
-"""A base of more rows than this is kept in files; local rows would travel with every plan."""
+_LOCAL_ROWS = 50_000
+"""More rows than this are kept in files; local rows would travel with every plan."""
 
 
 _EXPANSION = 4
@@ -110,8 +110,13 @@ class Bases:
             self.unload(name)
 
     def local(self, rows: pa.Table, scratch: ExitStack) -> DataFrame:
-        """Rows of this process as a frame: few as Arrow, many by way of a file, which ``scratch`` removes."""
-        if rows.num_rows <= _LOCAL_ROWS or self._files is None:
+        """Rows of this process as a frame: few as Arrow and in one partition, many by way of a file.
+
+        ``scratch`` removes the file.
+        """
+        if rows.num_rows <= _LOCAL_ROWS:
+            return self._session.createDataFrame(rows).coalesce(1)
+        if self._files is None:
             return self._session.createDataFrame(rows)
         return self._session.read.parquet(str(scratch.enter_context(self._files.holding(rows))))
 

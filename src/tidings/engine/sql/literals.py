@@ -28,7 +28,7 @@ def literals(values: pa.Array | pa.ChunkedArray, type: str, dialect: str) -> str
     "'a\\\\'b'"
     """
     present = [v for v in values.to_pylist() if v is not None]
-    return ", ".join(_literal(v, type, dialect) for v in present) or "NULL"
+    return ", ".join(literal(v, type, dialect) for v in present) or "NULL"
 
 
 LEAF = 10
@@ -42,7 +42,7 @@ def among(tested: str, values: pa.Array, type: str, dialect: str, *, halves: boo
     'x IN (1, 3)'
     """
     present = sorted(v for v in values.to_pylist() if v is not None)
-    texts = [_literal(v, type, dialect) for v in present]
+    texts = [literal(v, type, dialect) for v in present]
     if not halves or len(texts) <= LEAF:
         return _list(tested, texts)
     return f"({_list(tested, texts)} AND {_tree(tested, texts)})"
@@ -67,7 +67,7 @@ def within(tested: str, values: pa.Array, type: str, dialect: str) -> str:
     breaks = sorted(_breaks(present, type))
     starts, ends = [0, *breaks], [*breaks, len(present)]
     parts = (
-        f"({tested} >= {_literal(present[a], type, dialect)} AND {tested} <= {_literal(present[b - 1], type, dialect)})"
+        f"({tested} >= {literal(present[a], type, dialect)} AND {tested} <= {literal(present[b - 1], type, dialect)})"
         for a, b in zip(starts, ends, strict=True)
     )
     return f"({' OR '.join(parts)})"
@@ -105,7 +105,8 @@ def _tree(tested: str, keys: list[str]) -> str:
     return f"(({tested} < {keys[half]} AND {below}) OR ({tested} >= {keys[half]} AND {others}))"
 
 
-def _literal(value: object, type: str, dialect: str) -> str:
+def literal(value: object, type: str, dialect: str) -> str:
+    """A value as SQL text."""
     if type in types.INTEGRAL or type == "boolean":
         return str(value)
     if type == "string" and "\0" in str(value):  # DuckDB's parser ends a text at such a character

@@ -42,8 +42,13 @@ class Relations:
 
     def rows(self, name: str) -> Table:
         """The rows of a table or stored view, or of a grouping stored for one."""
-        stored = next((v.tables[name] for v in self.stored() if name in v.tables), None)
-        return self.table(name) if stored is None else stored
+        table, view = self._tables.get(name.lower()), self._views.get(name.lower())
+        if table is not None:
+            return table
+        if isinstance(view, StoredView):
+            return view.rows
+        grouping = next((v.tables[name] for v in self.stored() if name in v.tables), None)
+        return self.table(name) if grouping is None else grouping
 
     def stored(self) -> list[StoredView]:
         """The stored views, each after those it reads."""

@@ -5,8 +5,8 @@ value that is sought.  There the column is read first, and the others only if so
 order of the column as a rule: then values are found in it by halving, else by going through it.
 
 What has been decoded is cached, up to a number of bytes: a file never changes, and a transaction looks up its rows more
-than once.  Decoding is nearly all of what a lookup costs.  For many values all row groups that may hold some are read
-at once, on all cores, and nothing of them is cached.
+than once.  Decoding is nearly all of what a lookup costs.  For many values in a large file all row groups that may hold
+some are read at once, on all cores, and nothing of them is cached.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ SCATTERED = 1000
 """Up to this many places in a row group are listed one by one."""
 
 MANY = 2_000
-"""More values than this are sought in all row groups at once."""
+"""More values than this are sought in all row groups of a large file at once."""
+
+LARGE = 8
+"""A file is large if it would take more than one part in so many of the cache."""
 
 
 @dataclass(slots=True)
@@ -152,6 +155,12 @@ class RowGroups:
         """The columns of the file."""
         return list(self._file.schema_arrow.names)
 
+    @property
+    def _is_large(self) -> bool:
+        """Whether the cache has no room to spare for all of it, at some eight bytes per value."""
+        metadata = self._file.metadata
+        return int(metadata.num_rows * metadata.num_columns * 8) > self.decoded.limit // LARGE
+
     def rows(self) -> pa.Table:
         """All rows."""
         with storage_failures(self.path):
@@ -164,7 +173,7 @@ class RowGroups:
         """
         names = [n for n in self.names if columns is None or n in columns]
         holding = self._directory(name).holding(sought)
-        if len(sought.values) > MANY:
+        if len(sought.values) > MANY and self._is_large:
             return self._all_at_once(name, sought, [group for group, _ in holding], names)
         parts: list[list[pa.Array]] = []
         for group, values in holding:
@@ -188,7 +197,7 @@ class RowGroups:
 
     def unread(self, name: str, sought: Sought) -> int:
         """How many row groups that may hold some values have not been decoded."""
-        if len(sought.values) > MANY:
+        if len(sought.values) > MANY and self._is_large:
             return sum(1 for _ in self._directory(name).holding(sought))
         return sum(self.decoded.find(self.path, g, name) is None for g, _ in self._directory(name).holding(sought))
 
@@ -320,12 +329,16 @@ def _places(column: _Column, sought: pa.Array, null: bool) -> pa.Array:
     keys = column.values if column.values.type == sought.type else column.values.cast(sought.type)
     if column.ascending:
         try:
-            firsts = pc.search_sorted(keys, sought, side="left").to_pylist()
-            lasts = pc.search_sorted(keys, sought, side="right").to_pylist()
+            firsts = pc.search_sorted(keys, sought, side="left")
+            lasts = pc.search_sorted(keys, sought, side="right")
         except pa.ArrowNotImplementedError:  # of decimals
             pass
         else:
-            ranges = [range(first, last) for first, last in zip(firsts, lasts, strict=True) if first < last]
+            counts = pc.subtract(lasts, firsts)
+            if (pc.max(counts).as_py() or 0) <= 1:
+                return firsts.filter(pc.equal(counts, 1))
+            pairs = zip(firsts.to_pylist(), lasts.to_pylist(), strict=True)
+            ranges = [range(first, last) for first, last in pairs if first < last]
             if sum(map(len, ranges)) <= SCATTERED:
                 return pa.array([place for places in ranges for place in places], pa.int64())
     return pc.indices_nonzero(_is_one_of(keys, sought, null))

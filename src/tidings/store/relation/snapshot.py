@@ -62,12 +62,12 @@ class Snapshot:
         """The rows whose key is among some values; NULL is found too."""
         last = self._last
         if last is None or not last[0].equals(values):
-            self._last = last = values, self.having(self.key, values)
+            self._last = last = values, self.having(self.key, Sought.of(values))
         return last[1]
 
-    def effort(self, column: str, values: pa.Array) -> float:
+    def effort(self, column: str, sought: Sought) -> float:
         """How many row groups would have to be decoded to find the values of a column; no end if they are not there."""
-        place, sought = self._place(column), Sought.of(values)
+        place = self._place(column)
         if place >= len(self.file_columns):
             return math.inf
         return sum(f.unread(f.names[place], sought) for f in map(self._opened, self.record.files))
@@ -101,9 +101,9 @@ class Snapshot:
     def _place(self, column: str) -> int:
         return [c.name for c in self.columns].index(column)
 
-    def having(self, column: str, values: pa.Array, only: Sequence[Column] = ()) -> pa.Table:
+    def having(self, column: str, sought: Sought, only: Sequence[Column] = ()) -> pa.Table:
         """The rows that have one of some values in a column, with all columns or only some; NULL is found too."""
-        place, sought = self._place(column), Sought.of(values)
+        place = self._place(column)
         columns = [c for c in self.columns if not only or c in only]
         schema = arrow_schema(columns)
         parts = []

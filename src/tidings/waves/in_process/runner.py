@@ -6,22 +6,22 @@ itself is then run by a DuckDB in this process, which also scans files where a l
 repeatedly are cached in memory, as far as there is room.  Rows that are in no file are asked of the database's engine,
 in one query.
 
-Only steps on whose every expression both engines agree (:mod:`tidings.analysis.agreed_plan`) run here; the others run
+Only steps on whose every expression both engines agree (:mod:`tidings.engine.agreed.plan`) run here; the others run
 on the database's engine.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
-from tidings.analysis.agreed_plan import disagreement
 from tidings.compiled import CompiledPlans, Identity
 from tidings.delta.lookups import Lookup, looked_up
 from tidings.delta.plan import Program, Step
+from tidings.engine.agreed.plan import Disagreement, agreed_plan
 from tidings.engine.changes import no_changes
 from tidings.engine.run import Runner
 from tidings.engine.source import Source, Sources
@@ -29,8 +29,10 @@ from tidings.store.relation.table import Table
 from tidings.store.storage import Storage
 from tidings.waves.in_process.lookup_cache import LookupCache
 from tidings.waves.in_process.lookups import StepLookups
+from tidings.waves.in_process.small_steps import SmallSteps
 from tidings.waves.in_process.snapshot_cache import SnapshotCache
 from tidings.waves.in_process.snapshot_reader import SCAN_LIMIT, WHOLE_LIMIT, SnapshotReader, table_of
+from tidings.waves.on_engine.runner import EngineRunner
 from tidings.waves.step_inputs import StepInputs
 
 if TYPE_CHECKING:
@@ -56,14 +58,18 @@ class _PreparedStep(NamedTuple):
     """What is looked up for it; nothing for a step of the database's engine."""
     disagreement: str | None
     """What the engines may not agree on in it."""
+    over_states: Step
+    """The step before lookups took the place of what it reads, for a recompute."""
 
 
-def _prepared(step: Step) -> _PreparedStep:
-    disagreed = disagreement(step.plan)
-    if disagreed is not None:
-        return _PreparedStep(step, (), disagreed)
-    over_lookups = looked_up(step)
-    return _PreparedStep(over_lookups.step, over_lookups.lookups, None)
+def _prepared(step: Step, own_words: bool) -> _PreparedStep:
+    """A step as it is run: where the first engine is Spark, in words by which DuckDB says what Spark would."""
+    plan = agreed_plan(step.plan)
+    if isinstance(plan, Disagreement):
+        return _PreparedStep(step, (), plan.what, step)
+    over_states = step if own_words else replace(step, plan=plan)
+    over_lookups = looked_up(over_states)
+    return _PreparedStep(over_lookups.step, over_lookups.lookups, None, over_states)
 
 
 @dataclass(slots=True)
@@ -71,7 +77,7 @@ class InProcessRunner:
     """Runs waves in this process where it may."""
 
     storage: Storage
-    runner: Runner
+    on_engine: EngineRunner
     """Runs steps on the database's engine."""
     second: DuckDB
     compiled: CompiledPlans
@@ -82,6 +88,7 @@ class InProcessRunner:
     _lookup_cache: LookupCache = field(init=False)
     _snapshot_cache: SnapshotCache = field(init=False)
     _snapshots: SnapshotReader = field(init=False)
+    _small_steps: SmallSteps = field(init=False)
 
     def __post_init__(self) -> None:
         self.second_runner = Runner(self.second, self.compiled)
@@ -89,6 +96,12 @@ class InProcessRunner:
         self._snapshot_cache = SnapshotCache(self.second)
         self.compiled.on_forget(self._snapshot_cache.forget)
         self._snapshots = SnapshotReader(self.storage, self.second_runner, self._snapshot_cache, self._lookup_cache)
+        self._small_steps = SmallSteps(self.second, self.compiled)
+
+    def close(self) -> None:
+        """Close the second engine."""
+        self._small_steps.close()
+        self.second.close()
 
     def obstacle(self, program: Program, changes: int) -> str | None:
         """What speaks against running a program here; None if nothing does."""
@@ -119,7 +132,8 @@ class InProcessRunner:
         for table in map(self.storage.relations.rows, _relations(program)):
             if table.base is not None:
                 self._snapshot_cache.rows(table, self.storage.snapshots.files[table.id])
-        return self.second_runner.run(program, sources, since, until)
+        steps = tuple(prepared.over_states for prepared in self._prepare(program))
+        return self.second_runner.run(replace(program, steps=steps), sources, since, until)
 
     def run(
         self, program: Program, sources: Sources, since: int, until: int, outputs: frozenset[str]
@@ -135,7 +149,7 @@ class InProcessRunner:
         step_deltas: dict[str, Source] = {}
         deltas: dict[str, pa.Table] = {}
         rows, seconds = 0, 0.0
-        for step, lookups, disagreed in self._prepare(program):
+        for step, lookups, disagreed, _ in self._prepare(program):
             if self.second_runner.is_still(program, step, sources, step_deltas):
                 delta = no_changes(step.columns)
             else:
@@ -143,13 +157,20 @@ class InProcessRunner:
                 begun = perf_counter()
                 rows += self._look_up(lookups, inputs)
                 seconds += perf_counter() - begun
-                runner = self.second_runner if disagreed is None else self.runner
-                alone = Program(step.name, frozenset(), step.columns, (step,))
-                delta = runner.run(alone, inputs.source, since, until)
+                delta = self._finish(step, inputs, agreed=disagreed is None)
             step_deltas[step.name] = Source(step.columns, None, delta)
             if step.name in outputs or step.name == program.view:
                 deltas[step.name] = delta
         return InProcessDeltas(deltas, rows, seconds)
+
+    def _finish(self, step: Step, inputs: StepInputs, *, agreed: bool) -> pa.Table:
+        """The delta of a step over its inputs."""
+        if agreed:
+            delta = self._small_steps.run(step, inputs.source, inputs.since, inputs.until)
+            if delta is not None:
+                return delta
+        runner = self.second_runner if agreed else self.on_engine
+        return runner.step(step, inputs.source, inputs.since, inputs.until)
 
     def _look_up(self, lookups: tuple[Lookup, ...], inputs: StepInputs) -> int:
         """Make the lookups of a step; the number of rows that these read."""
@@ -165,7 +186,8 @@ class InProcessRunner:
         """The steps of a program with their lookups, prepared once."""
         key = Identity(program)
         if key not in self._prepared:
-            steps = list(map(_prepared, program.steps))
+            own_words = self.storage.backend.name == self.second.name
+            steps = [_prepared(step, own_words) for step in program.steps]
             self._prepared[key] = steps
             self._lookup_cache.add(program, tuple(lookup for step in steps for lookup in step.lookups))
         return self._prepared[key]

@@ -19,6 +19,7 @@ from tidings.engine.run import Runner
 from tidings.engine.source import Source
 from tidings.errors import UnknownRelation
 from tidings.ir.relation import Column
+from tidings.store.relation.row_groups import Sought
 from tidings.store.relation.snapshot import Snapshot
 from tidings.store.relation.table import Table
 from tidings.store.storage import Storage
@@ -73,9 +74,9 @@ class SnapshotReader:
         if lookup.column is not None:
             values = keys.drop_null()
             values = pa.concat_arrays([values, pa.nulls(1, values.type)]) if lookup.nulls else values
-            name = lookup.column.name
-            if snapshot.effort(name, values) <= _row_group_limit(snapshot, name, len(values)):
-                return snapshot.having(name, values, lookup.columns)
+            name, sought = lookup.column.name, Sought.of(values)
+            if snapshot.effort(name, sought) <= _row_group_limit(snapshot, name):
+                return snapshot.having(name, sought, lookup.columns)
         return None if table.base_size > SCAN_LIMIT else self._scan(table, snapshot, lookup, keys, batch)
 
     def _scan(
@@ -105,9 +106,9 @@ def table_of(storage: Storage, relation: str) -> Table | None:
         return None
 
 
-def _row_group_limit(snapshot: Snapshot, column: str, keys: int) -> int:
+def _row_group_limit(snapshot: Snapshot, column: str) -> int:
     """Up to how many row groups are decoded for a lookup by a column."""
     limit = snapshot.row_groups // 4 + FEW_ROW_GROUPS
-    if column == snapshot.key and keys <= KEYS_LIMIT:
+    if column in (snapshot.key, snapshot.record.sorted_by):
         limit = max(limit, SORTED_ROW_GROUPS)
     return min(MANY_ROW_GROUPS, limit)

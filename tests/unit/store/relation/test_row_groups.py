@@ -53,7 +53,8 @@ def test_finds_what_is_there(type: pa.DataType, values: list[Any], kept: int, or
 
 @pytest.mark.parametrize("ordered", [True, False])
 @pytest.mark.parametrize("nulls", [True, False])
-def test_many_values_are_sought_at_once(ordered: bool, nulls: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("room", [0, 1 << 30])
+def test_many_values_are_sought(ordered: bool, nulls: bool, room: int, tmp_path: Path) -> None:
     rng = random.Random(5)
     column: list[int | None] = [rng.randrange(50_000) for _ in range(9_000)]
     if ordered:
@@ -62,7 +63,7 @@ def test_many_values_are_sought_at_once(ordered: bool, nulls: bool, tmp_path: Pa
     rows = pa.table({"v": range(len(column)), "k": pa.array(column, pa.int64()), "w": range(len(column))})
     pq.write_table(rows, tmp_path / "f.parquet", row_group_size=500)
     wanted: list[int | None] = rng.sample(range(20_000, 50_000), MANY + 1)
-    found = RowGroups(Location.local(tmp_path / "f.parquet"), DecodedCache())
+    found = RowGroups(Location.local(tmp_path / "f.parquet"), DecodedCache(room))
     sought = Sought.of(pa.array([*wanted, *([None] if nulls else [])], pa.int64()))
     assert found.unread("k", sought) == sum(
         max(v or 0 for v in column[at : at + 500]) >= min(v or 0 for v in wanted) or (nulls and at == 4_500)
@@ -73,6 +74,7 @@ def test_many_values_are_sought_at_once(ordered: bool, nulls: bool, tmp_path: Pa
     assert answer.column_names == ["v", "w"]
     listed = {*wanted, *([None] if nulls else [])}
     assert answer.column("v").to_pylist() == [n for n, value in enumerate(column) if value in listed]
+    assert (found.unread("k", sought) == 0) == (room > 0), "what there is room for is decoded once"
     assert found.matching("k", Sought.of(pa.array(range(60_000, 63_000)))) is None
 
 

@@ -1,0 +1,138 @@
+"""Runs steps over a few rows by prepared queries: planned once per step, and not once per wave.
+
+The inputs of a small step are the deltas of a batch and the rows that were looked up for it.  There are two ways to
+give them to its query (:class:`tidings.engine.duckdb.PreparedQueries`):
+
+1. A handful of rows are given as parameters, one list per column.  Joins are filters over cross products then.
+2. More rows are put into tables that stay; an input that several steps of a batch read is put there once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+
+from tidings.compiled import CompiledPlans, Identity
+from tidings.delta.plan import Step
+from tidings.engine.arrow import arrow_schema, conform
+from tidings.engine.backend import Backend
+from tidings.engine.backends import prepared_queries
+from tidings.engine.source import Sources
+from tidings.engine.sql.listed_inputs import is_listable, list_of, over_lists, parameter
+from tidings.engine.sql.lower import lower, source_name
+from tidings.ir.relation import VERSION_COLUMNS, Column, Scan, Version
+from tidings.ir.traverse import walk
+
+if TYPE_CHECKING:
+    from tidings.engine.duckdb import PreparedQueries
+
+SMALL_LIMIT = 5_000
+"""So many rows may the inputs of a small step have together; with more, joins are worth planning by their sizes."""
+
+LISTED_LIMIT, CROSS_LIMIT = 40, 4_000
+"""So many rows of inputs are given as lists, if their cross product has no more than so many."""
+
+
+class _Input(NamedTuple):
+    """One version of a relation that a step reads, what of it, and the name of its table."""
+
+    relation: str
+    version: Version
+    columns: tuple[Column, ...]
+    table: str
+
+
+class _SmallStep(NamedTuple):
+    """The query of a step, over tables and over lists."""
+
+    inputs: tuple[_Input, ...]
+    schema: pa.Schema
+    ends: tuple[str, ...]
+    """Which ends of the batch it mentions: ``since``, ``until``."""
+    over_tables: str
+    over_lists: str | None
+    """None if not all values can be listed."""
+
+
+@dataclass(slots=True)
+class SmallSteps:
+    """Runs small steps in this process."""
+
+    second: Backend
+    """For whose dialect queries are written."""
+    compiled: CompiledPlans
+    _steps: dict[Identity[Step], _SmallStep | None] = field(init=False)
+    """The queries of steps; None where one has an input that is not a table of changes."""
+    _over_lists: PreparedQueries = field(init=False)
+    _over_tables: PreparedQueries = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._steps = self.compiled.section()
+        self._over_lists, self._over_tables = prepared_queries(crossed=True), prepared_queries(crossed=False)
+        self.compiled.on_forget(self._over_lists.forget)
+        self.compiled.on_forget(self._over_tables.forget)
+
+    def run(self, step: Step, sources: Sources, since: int, until: int) -> pa.Table | None:
+        """The delta of a step over the batch ``(since, until]``; None if the step is not small."""
+        key = Identity(step)
+        if key not in self._steps:
+            self._steps[key] = _small_step(step, self.second)
+        small = self._steps[key]
+        if small is None:
+            return None
+        rows: list[pa.Table] = []
+        for wanted in small.inputs:
+            source = sources(wanted.relation, wanted.version)
+            if source.base is not None or not isinstance(source.changes, pa.Table):
+                return None
+            rows.append(source.changes)
+        batch = {"since": since, "until": until}
+        ends = {end: f"CAST({batch[end]} AS BIGINT)" for end in small.ends}
+        sizes = [table.num_rows for table in rows]
+        if sum(sizes) > SMALL_LIMIT:
+            return None
+        if small.over_lists is not None and sum(sizes) <= LISTED_LIMIT and prod(n or 1 for n in sizes) <= CROSS_LIMIT:
+            delta = self._over_lists.fetch(small.over_lists, ends | _lists(small.inputs, rows))
+        else:
+            for wanted, changes in zip(small.inputs, rows, strict=True):
+                self._over_tables.fill(wanted.table, changes)
+            delta = self._over_tables.fetch(small.over_tables, ends)
+        return conform(delta, small.schema)
+
+    def close(self) -> None:
+        """Close both engines."""
+        self._over_lists.close()
+        self._over_tables.close()
+
+
+def _small_step(step: Step, second: Backend) -> _SmallStep | None:
+    statement, inputs = lower(step.plan, second.dialect), _inputs(step)
+    if statement.key_lists or any(i.version is Version.CURRENT for i in inputs):
+        return None
+    text = statement.filled(lambda *_: "", "CAST($since AS BIGINT)", "CAST($until AS BIGINT)")
+    ends = tuple(end for end in ("since", "until") if f"CAST(${end} AS" in text)
+    listed = None
+    if all(is_listable(column.type) for i in inputs for column in i.columns):
+        listed = over_lists(text, {i.table: i.columns for i in inputs})
+    return _SmallStep(inputs, arrow_schema(step.columns, versioned=True), ends, text, listed)
+
+
+def _inputs(step: Step) -> tuple[_Input, ...]:
+    """Every version of every relation that a step reads, with all columns that some scan of it wants."""
+    columns: dict[tuple[str, Version], dict[Column, None]] = {}
+    for node in walk(step.plan):
+        if isinstance(node, Scan):
+            columns.setdefault((node.relation, node.version), {}).update(dict.fromkeys(node.columns))
+    return tuple(
+        _Input(relation, version, (*wanted, *VERSION_COLUMNS), source_name(relation, version))
+        for (relation, version), wanted in columns.items()
+    )
+
+
+def _lists(inputs: tuple[_Input, ...], rows: list[pa.Table]) -> dict[str, str]:
+    """The arguments for the columns of all inputs."""
+    columns = ((table.column(c.name), c.type) for i, table in zip(inputs, rows, strict=True) for c in i.columns)
+    return {parameter(n): list_of(values, type) for n, (values, type) in enumerate(columns)}
