@@ -97,7 +97,11 @@ def open(
         cascade=cascade,
         memory=budget,
     )
-    return Database(assemble(storage, settings))
+    try:
+        return Database(assemble(storage, settings))
+    except BaseException:
+        storage.close()
+        raise
 
 
 class Database:

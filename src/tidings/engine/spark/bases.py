@@ -77,7 +77,7 @@ class Bases:
         if not paths:
             self._frames[name] = self._session.createDataFrame(arrow_schema(columns).empty_table())
             return
-        frame = self._session.read.parquet(*map(str, paths))
+        frame = self._session.read.parquet(*(path.url for path in paths))
         texts = read or [quoted(c.name) for c in columns]
         typed = [F.expr(text).cast(c.type).alias(c.name) for text, c in zip(texts, columns, strict=True)]
         base = frame.select(*typed)
@@ -118,7 +118,7 @@ class Bases:
             return self._session.createDataFrame(rows).coalesce(1)
         if self._files is None:
             return self._session.createDataFrame(rows)
-        return self._session.read.parquet(str(scratch.enter_context(self._files.holding(rows))))
+        return self._session.read.parquet(scratch.enter_context(self._files.holding(rows)).url)
 
     def _frame(self, name: str, columns: tuple[Column, ...], data: object) -> DataFrame:
         scratch = self._scratch[name] = ExitStack()
