@@ -85,13 +85,14 @@ def open(
         raise UnknownExecution(name=execution)
     folder = None if path is None else locate(path, storage_options)
     scratch = None if folder is None or read_only else folder / SCRATCH
-    budget, engines = MemoryBudget.of(memory), 2 if execution == "auto" else 1
-    backend = backend_named(engine, spark, scratch, None if memory is None else budget.engine(engines))
+    in_process = execution == "auto" or (execution is None and engine == "spark")
+    budget = MemoryBudget.of(memory)
+    backend = backend_named(engine, spark, scratch, None if memory is None else budget.engine(2 if in_process else 1))
     storage = open_storage(backend, folder, catalog, budget, read_only=read_only)
     settings = Settings(
         clock=clock or SystemClock(),
         strategy=_STRATEGIES[strategy],
-        in_process=execution == "auto" or (execution is None and engine == "spark"),
+        in_process=in_process,
         retention=retention,
         deliveries=deliveries or DeliverySettings(),
         cascade=cascade,
