@@ -129,10 +129,10 @@ class Spark:
         paths: list[Location],
         read: list[str] | None = None,
         *,
-        cached: bool = True,
+        cached_bytes: int | None = None,
     ) -> None:
         self.unload(name)
-        self._bases.load_files(name, columns, paths, read, cached=cached)
+        self._bases.load_files(name, columns, paths, read, cached_bytes)
 
     def unload(self, name: str) -> None:
         for registered in [n for n, r in self._registered.items() if r.source.base == name]:
@@ -149,6 +149,7 @@ class Spark:
         """Prepare a source and let it be read under a name, unless the name stands for it already."""
         before = self._registered.get(name)
         if before is not None and before.source is source:
+            self._bases.use(source.base)
             return
         with ExitStack() as scratch:
             prepare(source, scratch).createOrReplaceTempView(name)
@@ -163,7 +164,7 @@ class Spark:
             frames.append(base.select("*", F.lit(0).cast("bigint").alias(TIME), F.lit(1).cast("bigint").alias(WEIGHT)))
         changes = source.changes
         if isinstance(changes, Location):
-            frames.append(self._spark.read.parquet(str(changes)))
+            frames.append(self._spark.read.parquet(changes.url))
         elif changes.num_rows or not frames:
             frames.append(self._bases.local(changes, scratch))
         return frames[0] if len(frames) == 1 else frames[0].unionAll(frames[1])
@@ -203,12 +204,12 @@ class Spark:
         with failures_named(), quiet_session():
             rows = self._spark.sql(text).sort(quoted(sorted_by))
             writer = rows.write.option("maxRecordsPerFile", rows_per_file).option("compression", "zstd")
-            writer.option("parquet.block.size", _ROW_GROUP).parquet(str(path))
+            writer.option("parquet.block.size", _ROW_GROUP).parquet(path.url)
 
     def write(self, text: str, path: Location) -> None:
         self._workload.begin(Work.LARGE)
         with failures_named(), quiet_session():
-            self._spark.sql(text).write.parquet(str(path))
+            self._spark.sql(text).write.parquet(path.url)
 
     def sibling(self) -> Spark:
         return Spark(self._spark, caching=False, shared=self._shared)
