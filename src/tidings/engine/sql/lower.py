@@ -74,7 +74,6 @@ from tidings.ir.relation import (
 )
 from tidings.ir.traverse import children
 
-
 GENERATED = 4
 """Up to so many constant rows are generated beside others; more of them are joined."""
 
