@@ -15,6 +15,7 @@ from tidings import explain as explanation
 from tidings.clock import Clock, SystemClock, micros
 from tidings.deliver.deliveries import Deliveries, DeliverySettings
 from tidings.engine.backends import backend_named
+from tidings.engine.memory import MemoryBudget
 from tidings.errors import UnknownExecution, UnknownStrategy
 from tidings.exclusive import exclusive, reading
 from tidings.front.assembly import Parts, Settings, assemble, open_storage
@@ -43,9 +44,10 @@ def open(
     spark: Any = None,
     clock: Clock | None = None,
     strategy: StrategyChoice = "auto",
-    execution: Execution = "spark",
+    execution: Execution | None = None,
     catalog: str | None = None,
     storage_options: Mapping[str, Any] | None = None,
+    memory: int | str | None = None,
     read_only: bool = False,
     retention: timedelta | None = timedelta(days=7),
     deliveries: DeliverySettings | None = None,
@@ -62,12 +64,14 @@ def open(
     :param clock: Gives commit times: the machine's clock by default, or a :class:`tidings.ManualClock` to move by hand.
     :param strategy: How changes are found: ``"auto"`` chooses per view and batch, ``"differential"`` never recomputes,
         ``"recompute"`` always does, to compare.
-    :param execution: Where the waves of a Spark database run: all on Spark (``"spark"``), or small ones in this process
-        (``"auto"``).
+    :param execution: Where the waves of a Spark database run: small ones in this process (``"auto"``, the default), or
+        all on Spark (``"spark"``).
     :param catalog: The URL of a PostgreSQL database to hold the catalog; by default it is a SQLite file in the folder.
         A folder that is not on this machine needs one.
     :param storage_options: Options of Arrow's file system for a folder that is not on this machine, such as
         ``{"endpoint_override": "http://127.0.0.1:9000"}`` for S3; those of Spark's are settings of its session.
+    :param memory: What this process may hold for the database, beside Spark: a number of bytes or a text such as
+        ``"2GB"``; by default a quarter of the machine's memory.
     :param read_only: Open as a reader, which sees what the writer commits and changes nothing.
     :param retention: How long changes are retained: ``query(as_of=…)`` and ``changes(since=…)`` reach that far back.
         None retains them all.
@@ -77,18 +81,22 @@ def open(
     """
     if strategy not in _STRATEGIES:
         raise UnknownStrategy(name=strategy)
-    if execution not in ("spark", "auto"):
+    if execution not in ("spark", "auto", None):
         raise UnknownExecution(name=execution)
     folder = None if path is None else locate(path, storage_options)
     scratch = None if folder is None or read_only else folder / SCRATCH
-    storage = open_storage(backend_named(engine, spark, scratch), folder, catalog, read_only=read_only)
+    in_process = execution == "auto" or (execution is None and engine == "spark")
+    budget = MemoryBudget.of(memory)
+    backend = backend_named(engine, spark, scratch, None if memory is None else budget.engine(2 if in_process else 1))
+    storage = open_storage(backend, folder, catalog, budget, read_only=read_only)
     settings = Settings(
         clock=clock or SystemClock(),
         strategy=_STRATEGIES[strategy],
-        in_process=execution == "auto",
+        in_process=in_process,
         retention=retention,
         deliveries=deliveries or DeliverySettings(),
         cascade=cascade,
+        memory=budget,
     )
     try:
         return Database(assemble(storage, settings))
