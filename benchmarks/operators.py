@@ -136,7 +136,7 @@ def main(small: int = 100_000, large: int = 10_000_000) -> None:
 def _measured(size: int) -> dict[str, Line]:
     print(f"loading {size:,} rows …", file=sys.stderr)
     clock = tidings.ManualClock(MICROS)
-    db = tidings.open(engine="spark", clock=clock, strategy="differential")
+    db = tidings.open(engine="spark", execution="spark", clock=clock, strategy="differential")
     _load(db, size)
     backend = db._parts.backend
     assert isinstance(backend, Spark)

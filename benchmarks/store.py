@@ -130,7 +130,7 @@ def _load(folder: Path, size: int) -> list[str]:
     home = folder / "loaded-0"
     loading, sorting = [], []
     for n in range(ROUNDS):
-        with tidings.open(folder / f"loaded-{n}", engine="spark") as db:
+        with tidings.open(folder / f"loaded-{n}", engine="spark", execution="spark") as db:
             db.sql("CREATE TABLE t (k BIGINT PRIMARY KEY, x INT)")
             backend = db._parts.backend
             assert isinstance(backend, Spark)
@@ -138,7 +138,7 @@ def _load(folder: Path, size: int) -> list[str]:
             sorting.append(timed(partial(given.sort("k").write.parquet, str(folder / f"sorted-{n}"))))
             loading.append(timed(partial(db.load, "t", given)))
     start = time.perf_counter()
-    with tidings.open(home, engine="spark") as db:
+    with tidings.open(home, engine="spark", execution="spark") as db:
         opening = time.perf_counter() - start
         start = time.perf_counter()
         db.query("SELECT count(*) AS n FROM t")

@@ -44,7 +44,7 @@ def open(
     spark: Any = None,
     clock: Clock | None = None,
     strategy: StrategyChoice = "auto",
-    execution: Execution = "spark",
+    execution: Execution | None = None,
     catalog: str | None = None,
     storage_options: Mapping[str, Any] | None = None,
     memory: int | str | None = None,
@@ -64,8 +64,8 @@ def open(
     :param clock: Gives commit times: the machine's clock by default, or a :class:`tidings.ManualClock` to move by hand.
     :param strategy: How changes are found: ``"auto"`` chooses per view and batch, ``"differential"`` never recomputes,
         ``"recompute"`` always does, to compare.
-    :param execution: Where the waves of a Spark database run: all on Spark (``"spark"``), or small ones in this process
-        (``"auto"``).
+    :param execution: Where the waves of a Spark database run: small ones in this process (``"auto"``, the default), or
+        all on Spark (``"spark"``).
     :param catalog: The URL of a PostgreSQL database to hold the catalog; by default it is a SQLite file in the folder.
         A folder that is not on this machine needs one.
     :param storage_options: Options of Arrow's file system for a folder that is not on this machine, such as
@@ -81,17 +81,18 @@ def open(
     """
     if strategy not in _STRATEGIES:
         raise UnknownStrategy(name=strategy)
-    if execution not in ("spark", "auto"):
+    if execution not in ("spark", "auto", None):
         raise UnknownExecution(name=execution)
     folder = None if path is None else locate(path, storage_options)
     scratch = None if folder is None or read_only else folder / SCRATCH
-    budget, engines = MemoryBudget.of(memory), 2 if execution == "auto" else 1
-    backend = backend_named(engine, spark, scratch, None if memory is None else budget.engine(engines))
+    in_process = execution == "auto" or (execution is None and engine == "spark")
+    budget = MemoryBudget.of(memory)
+    backend = backend_named(engine, spark, scratch, None if memory is None else budget.engine(2 if in_process else 1))
     storage = open_storage(backend, folder, catalog, budget, read_only=read_only)
     settings = Settings(
         clock=clock or SystemClock(),
         strategy=_STRATEGIES[strategy],
-        in_process=execution == "auto",
+        in_process=in_process,
         retention=retention,
         deliveries=deliveries or DeliverySettings(),
         cascade=cascade,

@@ -30,7 +30,7 @@ VIEWS = {
 @pytest.fixture(params=["duckdb", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.slow])])
 def db(request: pytest.FixtureRequest) -> Iterator[tidings.Database]:
     session = request.getfixturevalue("spark") if request.param == "spark" else None
-    with tidings.open(engine=request.param, spark=session, strategy="differential") as opened:
+    with tidings.open(engine=request.param, spark=session, execution="spark", strategy="differential") as opened:
         opened.sql("CREATE TABLE t (k INT, d DOUBLE, b BIGINT)")
         yield opened
 

@@ -164,7 +164,7 @@ def test_in_memory(seeds: range) -> None:
 def test_on_spark(seeds: range, spark: Any, folders: Iterator[Path]) -> None:
     for seed in seeds:
         it = grouped_case(seed)
-        live(it, oracle.recompute_on_spark(it, spark), next(folders), engine="spark", spark=spark)
+        live(it, oracle.recompute_on_spark(it, spark), next(folders), engine="spark", spark=spark, execution="spark")
 
 
 # history that is loaded

@@ -1,5 +1,7 @@
 """The first law for the keyed operators on Spark: the delta is the difference of its own recomputes, at every instant.
 
+It holds wherever waves run: all on Spark, or in this process where the engines agree.
+
 The cases are smaller than those for DuckDB, and keep to what Spark can run by itself.  Most of a case is planning in
 the JVM, on one thread; so two cases run at a time, each in sessions of its own.
 """
@@ -43,7 +45,8 @@ def recomputed(seed: int, spark: Any) -> tuple[Case, oracle.Answers]:
 
 def check(seed: int, spark: Any) -> None:
     it, answers = recomputed(seed, spark)
-    with replayed(it, engine="spark", spark=spark) as db:
-        delta = db.changes(it.view, per_commit=True).to_arrow()
-        oracle.assert_same(it, it.view, oracle.changes(delta), answers.between(0, it.instants[-1]))
-        assert oracle.columns(delta.schema) == answers.columns, it
+    for execution in ("spark", "auto"):
+        with replayed(it, engine="spark", spark=spark, execution=execution) as db:
+            delta = db.changes(it.view, per_commit=True).to_arrow()
+            oracle.assert_same(it, it.view, oracle.changes(delta), answers.between(0, it.instants[-1]))
+            assert oracle.columns(delta.schema) == answers.columns, it

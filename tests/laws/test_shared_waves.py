@@ -39,7 +39,7 @@ def test_views_together_are_views_alone(seeds: range, execution: str) -> None:
 def test_on_spark(seeds: range, spark: Any) -> None:
     for seed in seeds:
         it, answers = recomputed_on_spark(seed, spark)
-        check(it, answers, engine="spark", spark=spark)
+        check(it, answers, engine="spark", spark=spark, execution="spark")
 
 
 def check(it: Case, answers: oracle.Answers, **options: Any) -> None:

@@ -201,4 +201,4 @@ def test_timed_views_stored(seeds: range) -> None:
 def test_on_spark(seeds: range, spark: Any) -> None:
     for seed in seeds:
         it = grouped_case(seed)
-        check(it, oracle.recompute_on_spark(it, spark), engine="spark", spark=spark)
+        check(it, oracle.recompute_on_spark(it, spark), engine="spark", spark=spark, execution="spark")

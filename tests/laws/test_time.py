@@ -23,7 +23,7 @@ def check(seed: int, engine: Engine, session: Any = None) -> bool:
     """Whether the case had changes that no transaction made."""
     case = timed_case(seed)
     clock = tidings.ManualClock(0)
-    with tidings.open(engine=engine, clock=clock, spark=session) as db:
+    with tidings.open(engine=engine, clock=clock, spark=session, execution="spark") as db:
         replay(case, db, clock)
         want = expected(case)
         first = case.commits[0][0]

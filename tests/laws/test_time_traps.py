@@ -26,7 +26,7 @@ def clock() -> ManualClock:
 def db(request: pytest.FixtureRequest, clock: ManualClock) -> Iterator[tidings.Database]:
     """A table of moments, days and numbers, and another one to join."""
     session = request.getfixturevalue("spark") if request.param == "spark" else None
-    with tidings.open(engine=request.param, spark=session, clock=clock) as opened:
+    with tidings.open(engine=request.param, spark=session, execution="spark", clock=clock) as opened:
         opened.sql("CREATE TABLE t (k INT, at TIMESTAMP, d DATE, n INT); CREATE TABLE u (k INT, at TIMESTAMP)")
         yield opened
 

@@ -26,7 +26,7 @@ def filled(db: tidings.Database) -> tidings.Database:
 
 @pytest.fixture(scope="module")
 def db(spark: Any) -> Iterator[tidings.Database]:
-    with tidings.open(spark=spark) as opened:
+    with tidings.open(spark=spark, execution="spark") as opened:
         yield filled(opened)
 
 

@@ -35,7 +35,7 @@ def base(rows: int) -> pa.Table:
 
 def opened(spark: Any, engine: Engine = "spark") -> Database:
     session = spark if engine == "spark" else None
-    db = tidings.open(engine=engine, spark=session, clock=ManualClock(1000))
+    db = tidings.open(engine=engine, spark=session, execution="spark", clock=ManualClock(1000))
     db.sql(SCHEMA)
     db.load("threshold", base(1000))
     return db

@@ -19,7 +19,9 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture
 def db(spark: Any) -> Iterator[Database]:
-    with tidings.open(engine="spark", spark=spark, clock=tidings.ManualClock(0), strategy="differential") as database:
+    with tidings.open(
+        engine="spark", spark=spark, execution="spark", clock=tidings.ManualClock(0), strategy="differential"
+    ) as database:
         yield database
 
 

@@ -39,7 +39,7 @@ SHAPES = (
 @pytest.fixture(params=["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
 def shop(request: pytest.FixtureRequest) -> Iterator[Database]:
     session = request.getfixturevalue("spark") if request.param == "spark" else None
-    with tidings.open(engine=request.param, spark=session) as db:
+    with tidings.open(engine=request.param, spark=session, execution="spark") as db:
         db.sql("""
             CREATE TABLE stock (item INT, name STRING, qty INT); CREATE TABLE log (rule STRING, item INT);
             CREATE TABLE other (x INT);

@@ -61,7 +61,7 @@ class Spark:
     name = "spark"
     looks_up_first = True
     fixed_cost = 2_000_000
-    dialect = Dialect("spark", casts_items=False, one_task=True, halves=True)
+    dialect = Dialect("spark", casts_items=False, one_task=True, halves=True, generates=True)
 
     def __init__(
         self, session: SparkSession | None = None, *, caching: bool = True, shared: Location | None = None
