@@ -79,7 +79,8 @@ class Enforcer:
         query = rows_that_break(table.name, constraints.required, constraints.checks)
         if query is not None:
             self._check_rows(table, self.evaluator.in_base(table, query))
-        if constraints.key:
+        snapshot = self.finder.storage.snapshots.files.get(table.id)
+        if constraints.key and not (snapshot and snapshot.has_unique(constraints.key)):
             keys = row_keys(self.evaluator.in_base(table, repeated_keys(table.name, constraints.key)))
             if keys:
                 self._check_rows(table, table_of(table.columns, self.finder.by_key(table, keys)[keys[0]]))

@@ -36,6 +36,7 @@ def load(
             storage.snapshots.attach(snapshot.table, snapshot.record)
     except BaseException:
         storage.backend.unload(table.name)
+        storage.snapshots.files.pop(table.id, None)
         table.set_base(None, 0)
         raise
     for view in readers:

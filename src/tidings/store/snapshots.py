@@ -116,7 +116,8 @@ class FileSnapshots:
             record = write_snapshot(self.backend, SnapshotTarget.of(table, self.root), query, 0)
         finally:
             self.backend.unload(name)
-        self._snapshot(table, record).load_into(self.backend, name, cached=False)
+        snapshot = self.files[table.id] = self._snapshot(table, record)
+        snapshot.load_into(self.backend, name, cached=False)
         table.set_base(name, record.rows)
         return [WrittenSnapshot(table, record)]
 

@@ -13,7 +13,7 @@ from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.location import Location
 from tidings.engine.scratch import Scratch
 from tidings.engine.spark.cache import BaseCache
-from tidings.engine.spark.session import quoted
+from tidings.engine.spark.session import arrow_frame, quoted
 from tidings.errors import EngineFailed
 from tidings.ir.relation import Column
 
@@ -75,7 +75,7 @@ class Bases:
     ) -> None:
         """Take the rows of Parquet files as a base; ``read`` is the SQL that gives each column."""
         if not paths:
-            self._frames[name] = self._session.createDataFrame(arrow_schema(columns).empty_table())
+            self._frames[name] = arrow_frame(self._session, arrow_schema(columns).empty_table())
             return
         frame = self._session.read.parquet(*(path.url for path in paths))
         texts = read or [quoted(c.name) for c in columns]
@@ -115,9 +115,9 @@ class Bases:
         ``scratch`` removes the file.
         """
         if rows.num_rows <= _LOCAL_ROWS:
-            return self._session.createDataFrame(rows).coalesce(1)
+            return arrow_frame(self._session, rows).coalesce(1)
         if self._files is None:
-            return self._session.createDataFrame(rows)
+            return arrow_frame(self._session, rows)
         return self._session.read.parquet(scratch.enter_context(self._files.holding(rows)).url)
 
     def _frame(self, name: str, columns: tuple[Column, ...], data: object) -> DataFrame:

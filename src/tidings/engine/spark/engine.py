@@ -204,7 +204,7 @@ class Spark:
         return self._workload.stoppable()
 
     def save(self, text: str, path: Location, sorted_by: str, rows_per_file: int) -> None:
-        self._workload.begin(Work.LARGE)
+        self._workload.begin(Work.SORT)
         with failures_named(), quiet_session():
             rows = self._spark.sql(text).sort(quoted(sorted_by))
             writer = rows.write.option("maxRecordsPerFile", rows_per_file).option("compression", "zstd")

@@ -13,7 +13,7 @@ import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 from pyspark.sql.utils import is_remote
@@ -79,6 +79,17 @@ def failures_named() -> Iterator[None]:
         yield
     except FAILURES as error:
         raise EngineFailed(engine="spark", reason=sentence(error)) from None
+
+
+def arrow_frame(session: SparkSession, rows: pa.Table) -> DataFrame:
+    """Rows of this process as a frame.
+
+    Spark Connect makes no frame of an empty table: it is given a row, which is dropped.
+    """
+    if rows.num_rows or not is_remote():
+        return session.createDataFrame(rows)
+    dropped = pa.table({field.name: pa.nulls(1, field.type) for field in rows.schema})
+    return session.createDataFrame(dropped).where(F.lit(False))
 
 
 def arrow_rows(session: SparkSession, text: str, nested: Mapping[str, str]) -> pa.Table:

@@ -3,7 +3,8 @@
 Small waves and large ones want different settings.  A small wave reads a few rows by literal keys, or rows that were
 looked up before: generating and compiling Java for it costs more than it saves, and so does re-planning at run time;
 both are switched off for it, and nothing is broadcast, so that it is one job.  A scan goes through many rows for the
-few that have some keys: it has no exchange that could be planned anew.
+few that have some keys: it has no exchange that could be planned anew.  A sort is cut into many parts, each of which
+fits in memory; at run time Spark puts small ones together again.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class Work(Enum):
     LARGE = "large"
     SMALL = "small"
     SCAN = "scan"
+    SORT = "sort"
 
 
 _SETTINGS = {
@@ -45,6 +47,10 @@ _SETTINGS = {
     Work.SCAN: {
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.constraintPropagation.enabled": "false",
+    },
+    Work.SORT: {
+        "spark.sql.adaptive.enabled": "true",
+        "spark.sql.shuffle.partitions": "64",
     },
 }
 """What differs from the session's own settings."""

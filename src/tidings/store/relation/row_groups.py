@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
@@ -161,10 +161,10 @@ class RowGroups:
         metadata = self._file.metadata
         return int(metadata.num_rows * metadata.num_columns * 8) > self.decoded.limit // LARGE
 
-    def rows(self) -> pa.Table:
-        """All rows."""
+    def rows(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """All rows, with all columns or only some."""
         with storage_failures(self.path):
-            return self._file.read()
+            return self._file.read() if columns is None else self._file.read(list(columns)).select(list(columns))
 
     def matching(self, name: str, sought: Sought, columns: list[str] | None = None) -> pa.Table | None:
         """The rows that have one of some values in a column; None if there are none.

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from tidings.delta.key_columns import LISTABLE
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Backend
 from tidings.engine.location import Location
@@ -21,6 +22,7 @@ from tidings.store.files import check_files
 from tidings.store.records import SnapshotFile, SnapshotRecord
 from tidings.store.relation.row_groups import DecodedCache, RowGroups, Sought
 from tidings.store.relation.schema_evolution import with_current_columns
+from tidings.store.relation.unique_keys import are_unique
 
 
 @dataclass(slots=True)
@@ -97,6 +99,18 @@ class Snapshot:
             rows = pa.concat_tables(widened) if widened else schema.empty_table()
             self.decoded.keep_rows(folder, rows)
         return rows
+
+    def has_unique(self, key: Sequence[str]) -> bool | None:
+        """Whether no two rows have the same key; None if that cannot be told by a pass over its files."""
+        ordered = [c.name for c in self.columns if c.type in LISTABLE]
+        if (
+            not key
+            or key[0] not in ordered
+            or self.record.sorted_by != key[0]
+            or not set(key) <= set(self.file_columns)
+        ):
+            return None
+        return are_unique(self._opened(file).rows(key) for file in self.record.files)
 
     def _place(self, column: str) -> int:
         return [c.name for c in self.columns].index(column)
