@@ -9,7 +9,6 @@ import pytest
 
 import tidings
 from tests.unit.inside import scheduler_of
-from tidings.engine.run import Runner
 from tidings.engine.spark import Spark
 from tidings.engine.speeds import tried
 from tidings.errors import EngineFailed
@@ -42,18 +41,14 @@ def test_what_another_thread_runs_goes_on(spark: Any) -> None:
 
 
 def test_a_wave_is_run_the_other_way(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    ran: list[Runner] = []
-    deltas = Runner.deltas
+    endless, fetch = [ENDLESS], Spark.fetch
 
-    def slow(runner: Runner, *arguments: object) -> object:
-        ran.append(runner)
-        if len(ran) == 1:
-            runner.backend.fetch(ENDLESS)
-        return deltas(runner, *arguments)  # type: ignore[arg-type]
+    def slow_once(engine: Spark, text: str, *arguments: Any, **options: Any) -> Any:
+        return fetch(engine, endless.pop() if endless else text, *arguments, **options)
 
     with tidings.open(engine="spark", execution="spark", spark=spark, clock=tidings.ManualClock(1)) as db:
         db.sql("CREATE TABLE t (k INT, x INT); INSERT INTO t VALUES (1, 1), (1, 2), (2, 3)")
-        monkeypatch.setattr(Runner, "deltas", slow)
+        monkeypatch.setattr(Spark, "fetch", slow_once)
         monkeypatch.setattr(executing, "longest", lambda estimated, other: 0.5)
         found = db.changes("SELECT k, max(x) AS m FROM t GROUP BY k")
         assert sorted((c.row["k"], c.row["m"]) for c in found.rows()) == [(1, 2), (2, 3)]
