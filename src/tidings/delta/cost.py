@@ -61,6 +61,8 @@ class Shape:
     """Each step with the relations and lower steps whose deltas it reads."""
     keyless: tuple[str, ...] = ()
     """What has no key and so is read whole."""
+    large_statements: int = 0
+    """Statements over whole states."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,8 @@ class Cost:
     """Changed rows."""
     whole: int = 0
     """Rows of states that are read whole."""
+    large_statements: int = 0
+    """Statements over whole states."""
 
     @property
     def rows(self) -> int:
@@ -116,11 +120,14 @@ class Speeds:
     """To bring a million rows to where a step is finished, and to finish it over them."""
     whole: float
     """To read a million rows and compute what a query makes of them."""
+    large_statement: float = 0.0
+    """To begin and end a statement over whole states: on Spark it has several jobs."""
 
     def seconds(self, cost: Cost) -> float:
         """How long some work takes."""
         rows = cost.scanned * self.scanned + (cost.found + cost.changes) * self.found + cost.whole * self.whole
-        return cost.statements * self.statement + cost.operators * self.operator + rows / MILLION
+        statements = cost.statements * self.statement + cost.large_statements * self.large_statement
+        return statements + cost.operators * self.operator + rows / MILLION
 
     @property
     def of_rows(self) -> Speeds:
@@ -145,8 +152,9 @@ def recompute_shape(program: Program) -> Shape:
     """The shape of a recompute, which reads every state at each of its uses."""
     return Shape(
         readings=tuple(reading for step in program.steps for reading in _whole(step.plan)),
-        statements=len(program.steps),
+        statements=0,
         operators=sum(_operators(step.plan) for step in program.steps),
+        large_statements=len(program.steps),
     )
 
 
@@ -178,7 +186,8 @@ def cost(shape: Shape, sizes: Sizes) -> Cost:
         found += min(size, math.ceil(fanout * keys))
         in_order = reading.column == sizes.order(reading.relation)
         scanned += min(size, keys * ROW_GROUP) if in_order else size
-    return Cost(shape.statements, shape.operators, scanned, found, sum(map(sizes.changes, tables)), whole)
+    changes = sum(map(sizes.changes, tables))
+    return Cost(shape.statements, shape.operators, scanned, found, changes, whole, shape.large_statements)
 
 
 def _reading(step: Step, lookup: Lookup) -> Reading:

@@ -50,15 +50,16 @@ class UsualSpeeds:
             scanned=usual.scanned * rows,
             found=usual.found * rows,
             whole=usual.whole * rows,
+            large_statement=usual.large_statement * fixed,
         )
 
 
 SPARK = UsualSpeeds(
-    Speeds(statement=0.15, operator=0.006, scanned=0.05, found=3.0, whole=0.35),
+    Speeds(statement=0.15, operator=0.006, scanned=0.05, found=3.0, whole=0.35, large_statement=1.0),
     Trial(nothing=0.03, grouped=0.15),
 )
 DUCKDB = UsualSpeeds(
-    Speeds(statement=0.002, operator=0.0002, scanned=0.035, found=0.4, whole=0.15),
+    Speeds(statement=0.002, operator=0.0002, scanned=0.035, found=0.4, whole=0.15, large_statement=0.002),
     Trial(nothing=0.0002, grouped=0.03),
 )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.unit.schema import bound, program
 from tidings.delta.cost import (
     FANOUT,
@@ -118,7 +120,7 @@ def test_a_recompute_reads_both_states() -> None:
     per_version = {(r.relation, r.version) for r in shape.readings}
     assert per_version == {(r, v) for r in ("u", "w") for v in (Version.OLD, Version.CURRENT)}
     done = cost(shape, Sizes(lambda _: 1000, lambda r: 3 if r == "u" else 0, 1))
-    assert (done.statements, done.whole, done.scanned) == (1, 4003, 0)
+    assert (done.large_statements, done.whole, done.scanned) == (1, 4003, 0)
 
 
 def test_a_recompute_from_nothing_reads_the_changes() -> None:
@@ -134,5 +136,6 @@ def test_seconds() -> None:
     speeds = Speeds(statement=1.0, operator=0.1, scanned=2.0, found=3.0, whole=5.0)
     million = 1_000_000
     assert speeds.seconds(Cost(statements=2, operators=5)) == 2.5
+    assert replace(speeds, large_statement=7.0).seconds(Cost(large_statements=2)) == 14
     assert speeds.seconds(Cost(scanned=million, found=million, changes=million, whole=million)) == 2 + 3 + 3 + 5
     assert speeds.of_rows.seconds(Cost(statements=2, operators=5, whole=million)) == 5
