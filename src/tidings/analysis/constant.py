@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
 from sqlglot import exp
 
-from tidings.analysis.agreement import constant_kind, kind_of
 from tidings.ir import types
 from tidings.ir.expression import Expression
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?")
+_INTEGER = re.compile(r"\d{1,18}")
+_DECIMAL = re.compile(r"\d{1,9}\.\d{1,9}")
+_KINDS = {**dict.fromkeys(types.INTEGRAL, "number"), "string": "string", "boolean": "boolean", "date": "date"}
+_KINDS |= {"timestamp": "timestamp", "timestamp_ntz": "timestamp_ntz"}
 
 NO_VALUE = object()
 """What :func:`constant` says of an expression that is none."""
@@ -30,7 +37,7 @@ def constant(node: Expression, type: str) -> Any:
         case exp.Neg(this=exp.Literal()) if not node.this.is_string:
             value = constant(node.this, type)
             return NO_VALUE if value is NO_VALUE else -value
-    if constant_kind(node) is None or constant_kind(node) != kind_of(type):
+    if _kind(node) is None or _kind(node) != ("number" if types.decimal(type) is not None else _KINDS.get(type)):
         return NO_VALUE
     match node:
         case exp.Boolean():
@@ -52,3 +59,24 @@ def _number(text: str, type: str) -> Any:
     precision, scale = types.decimal(type) or (0, 0)
     whole, _, part = text.partition(".")
     return Decimal(text) if len(part) <= scale and len(whole) <= precision - scale else NO_VALUE
+
+
+def _kind(node: Expression) -> str | None:
+    """The kind of a constant."""
+    match node:
+        case exp.Null():
+            return "null"
+        case exp.Boolean():
+            return "boolean"
+        case exp.Literal() if node.is_string:
+            return None if "\0" in node.name else "string"
+        case exp.Literal():
+            return "number" if _INTEGER.fullmatch(node.name) or _DECIMAL.fullmatch(node.name) else None
+        case exp.Cast() if isinstance(node.this, exp.Literal) and not node.args.get("safe"):
+            type = types.canonical(node.args["to"])
+            if not node.this.is_string:
+                return "number" if type in types.INTEGRAL and _INTEGER.fullmatch(node.this.name) else None
+            form = {"date": _DATE, "timestamp": _INSTANT, "timestamp_ntz": _INSTANT}.get(type)
+            return type if form is not None and form.fullmatch(node.this.name) else None
+        case _:
+            return None

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from tidings.analysis.agreed_expression import ROWS, Agreed, agreed
+from tidings.engine.agreed.row import ROWS, Agreed, agreed
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.changes import no_changes, versioned
 from tidings.engine.duckdb import DuckDB
@@ -20,7 +19,7 @@ from tidings.engine.run import Runner
 from tidings.engine.source import Source
 from tidings.engine.sql.row_queries import values_query
 from tidings.errors import EngineFailed, InvalidExpression
-from tidings.ir.expression import Expression, cast, column, refs
+from tidings.ir.expression import Expression, cast, column
 from tidings.ir.relation import Column, Item, Project, Scan
 from tidings.lang.sql.bind import bind
 from tidings.lang.sql.constraint_queries import condition_query, value_query
@@ -145,11 +144,8 @@ class Evaluator:
     def values(self, expressions: Sequence[tuple[Agreed, str]], rows: pa.Table) -> pa.Table | None:
         """Agreed expressions over rows, each as a type and in the order of the rows; None where the engine must judge.
 
-        That is so where a text is not ASCII and must be, and where the evaluation fails: the engine then says why.
+        That is so where the evaluation fails: the engine then has a value, or says why.
         """
-        mentioned = {name for a, _ in expressions if a.ascii for _, name in refs(a.expression)}
-        if not all(_is_ascii(rows.column(name)) for name in mentioned):
-            return None
         columns = tuple(Column(f"c{n}", type) for n, (_, type) in enumerate(expressions))
         query = values_query(_RELATION, ROWS, [(a.expression, type) for a, type in expressions])
         try:
@@ -161,10 +157,6 @@ class Evaluator:
 
 _RELATION = "tidings values"
 _ONE_ROW = pa.table({"one": pa.array([1], pa.int32())})
-
-
-def _is_ascii(column: pa.ChunkedArray) -> bool:
-    return not pa.types.is_string(column.type) or pc.all(pc.string_is_ascii(column), min_count=0).as_py() is not False
 
 
 def _nothing(_relation: str, _version: object) -> Source:

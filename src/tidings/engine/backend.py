@@ -48,12 +48,22 @@ class Backend(Protocol):
     def load(self, name: str, columns: tuple[Column, ...], data: object, sorted_by: str) -> int:
         """Keep rows as the base of a relation, replacing what was there, in the order of one column; their number."""
 
+    def offer(self, name: str, columns: tuple[Column, ...], data: object) -> None:
+        """Take rows as the base of a relation to be read once, such as to write them: neither sorted nor cached."""
+
     def load_files(
-        self, name: str, columns: tuple[Column, ...], paths: list[Location], read: list[str] | None = None
+        self,
+        name: str,
+        columns: tuple[Column, ...],
+        paths: list[Location],
+        read: list[str] | None = None,
+        *,
+        cached: bool = True,
     ) -> None:
         """Take the rows of Parquet files as the base of a relation, replacing what was there; they are not copied.
 
-        ``read`` is the SQL that gives each column, where the files do not have just these.
+        ``read`` is the SQL that gives each column, where the files do not have just these; ``cached`` says that they
+        will be read often.
         """
 
     def save(self, text: str, path: Location, sorted_by: str, rows_per_file: int) -> None:

@@ -204,8 +204,17 @@ class DuckDB:
         self._connection.copy(_base(name), table.sort_by(sorted_by) if sorted_by in sortable else table)
         return int(table.num_rows)
 
+    def offer(self, name: str, columns: tuple[Column, ...], data: object) -> None:
+        self.load(name, columns, data, sorted_by="")
+
     def load_files(
-        self, name: str, columns: tuple[Column, ...], paths: list[Location], read: list[str] | None = None
+        self,
+        name: str,
+        columns: tuple[Column, ...],
+        paths: list[Location],
+        read: list[str] | None = None,
+        *,
+        cached: bool = True,
     ) -> None:
         self.unload(name)
         if not paths:

@@ -6,9 +6,11 @@ from a folder that all machines see, which is in the database's own.
 
 from __future__ import annotations
 
+import os
 import tempfile
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 
 import pyarrow as pa
@@ -16,6 +18,9 @@ import pyarrow.parquet as pq
 from pyarrow.fs import FileType
 
 from tidings.engine.location import Location
+
+_FILE_ROWS = 500_000
+"""Rows per file."""
 
 
 class Scratch:
@@ -37,10 +42,17 @@ class Scratch:
 
     @contextmanager
     def holding(self, rows: pa.Table) -> Iterator[Location]:
-        """A Parquet file of some rows; it is removed afterwards."""
-        with self.location() as file:
-            pq.write_table(rows, file.path, filesystem=file.filesystem)
-            yield file
+        """A folder of Parquet files of some rows, written on all cores; it is removed afterwards."""
+        with self.location() as folder:
+            folder.filesystem.create_dir(folder.path)
+
+            def write(start: int) -> None:
+                part, file = rows.slice(start, _FILE_ROWS), folder / f"{start}.parquet"
+                pq.write_table(part, file.path, compression="lz4", filesystem=file.filesystem)
+
+            with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+                list(pool.map(write, range(0, max(rows.num_rows, 1), _FILE_ROWS)))
+            yield folder
 
     def _next(self) -> Location:
         if self._folder is None:

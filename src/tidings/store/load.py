@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 
 from tidings.store.relation.table import Table
 from tidings.store.relation.view import StoredView
+from tidings.store.snapshots import WrittenSnapshot
 from tidings.store.storage import Storage
 
 
@@ -26,12 +27,10 @@ def load(
     ``check`` may refuse them; ``extra_write`` records more together with the load.
     """
     storage.require_writer()
-    table.set_base(table.name, storage.backend.load(table.name, table.columns, data, sorted_by))
     table.sorted_by = sorted_by
+    snapshots = storage.snapshots.load(table, data)
     try:
-        if check is not None:
-            check()
-        snapshots = storage.snapshots.write([table], 0)
+        _check(storage, snapshots, check)
         storage.journal.record_load([s.record for s in snapshots], [v.rows.id for v in readers], extra_write)
         for snapshot in snapshots:
             storage.snapshots.attach(snapshot.table, snapshot.record)
@@ -41,3 +40,13 @@ def load(
         raise
     for view in readers:
         view.outdate()
+
+
+def _check(storage: Storage, snapshots: list[WrittenSnapshot], check: Callable[[], None] | None) -> None:
+    """Remove the files of rows that are refused."""
+    try:
+        if check is not None:
+            check()
+    except BaseException:
+        storage.snapshots.discard(snapshots)
+        raise

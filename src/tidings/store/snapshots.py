@@ -13,11 +13,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from tidings.engine.backend import Backend
+from tidings.engine.changes import no_changes
 from tidings.engine.location import Location
+from tidings.engine.source import Source
 from tidings.engine.sql.row_queries import rows_query
 from tidings.ir.relation import Version
 from tidings.store.catalog.journal import Journal
 from tidings.store.catalog.log_entries import merged
+from tidings.store.filesystem import discard
 from tidings.store.fold_job import FoldJob
 from tidings.store.records import SnapshotRecord
 from tidings.store.relation.row_groups import DecodedCache
@@ -40,8 +43,14 @@ class Snapshots(Protocol):
     files: dict[int, Snapshot]
     """The snapshots that are in files, by the ids of their tables."""
 
+    def load(self, table: Table, data: Any) -> list[WrittenSnapshot]:
+        """Give an empty table its first rows, sorted; the snapshot of them where they are in files."""
+
     def write(self, tables: Sequence[Table], at: int) -> list[WrittenSnapshot]:
         """Write the rows of tables at an instant to files; nothing where this process writes none."""
+
+    def discard(self, snapshots: Sequence[WrittenSnapshot]) -> None:
+        """Remove the files of snapshots that no catalog will name."""
 
     def attach(self, table: Table, record: SnapshotRecord) -> None:
         """Let a snapshot that the catalog names be the base of a table."""
@@ -60,8 +69,15 @@ class EngineSnapshots:
     backend: Backend
     files: dict[int, Snapshot] = field(init=False, default_factory=dict)
 
+    def load(self, table: Table, data: Any) -> list[WrittenSnapshot]:
+        table.set_base(table.name, self.backend.load(table.name, table.columns, data, table.sort_column))
+        return []
+
     def write(self, tables: Sequence[Table], at: int) -> list[WrittenSnapshot]:
         return []
+
+    def discard(self, snapshots: Sequence[WrittenSnapshot]) -> None:
+        """There are no files."""
 
     def attach(self, table: Table, record: SnapshotRecord) -> None:
         """No catalog names snapshots of a database in memory."""
@@ -90,6 +106,19 @@ class FileSnapshots:
     files: dict[int, Snapshot] = field(init=False, default_factory=dict)
     _decoded: DecodedCache = field(init=False, default_factory=DecodedCache)
 
+    def load(self, table: Table, data: Any) -> list[WrittenSnapshot]:
+        """Write rows to files as they come, and let the table have those of the files: rows are sorted once."""
+        given, name = Source(table.columns, table.name, no_changes(table.columns)), table.name
+        self.backend.offer(name, table.columns, data)
+        try:
+            query = rows_query(self.backend, name, given)
+            record = write_snapshot(self.backend, SnapshotTarget.of(table, self.root), query, 0)
+        finally:
+            self.backend.unload(name)
+        self._snapshot(table, record).load_into(self.backend, name, cached=False)
+        table.set_base(name, record.rows)
+        return [WrittenSnapshot(table, record)]
+
     def write(self, tables: Sequence[Table], at: int) -> list[WrittenSnapshot]:
         """Write the rows of tables to files; a reader writes none, and keeps what it computes in memory."""
         if self.journal.is_reader:
@@ -100,9 +129,13 @@ class FileSnapshots:
         query = rows_query(self.backend, table.name, table.source(Version.CURRENT, 0, at))
         return write_snapshot(self.backend, SnapshotTarget.of(table, self.root), query, at)
 
+    def discard(self, snapshots: Sequence[WrittenSnapshot]) -> None:
+        for snapshot in snapshots:
+            discard(self.root / snapshot.record.folder)
+
     def attach(self, table: Table, record: SnapshotRecord) -> None:
         table.load_entries_by(self.journal.entry_loader(table.id))
-        snapshot = Snapshot(self.root, record, table.columns, table.lookup_column, table.added_values, self._decoded)
+        snapshot = self._snapshot(table, record)
         snapshot.check()
         name = f"{table.name}@{record.folder.rpartition('/')[2]}"
         snapshot.load_into(self.backend, name)
@@ -110,6 +143,9 @@ class FileSnapshots:
             self.backend.unload(table.base)
         table.set_base(name, record.rows, record.time)
         self.files[table.id] = snapshot
+
+    def _snapshot(self, table: Table, record: SnapshotRecord) -> Snapshot:
+        return Snapshot(self.root, record, table.columns, table.lookup_column, table.added_values, self._decoded)
 
     def fold(self, table: Table, *, merge: bool) -> None:
         record = self._written(table, table.last)

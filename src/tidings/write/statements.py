@@ -1,7 +1,7 @@
 """Runs INSERT, UPDATE, DELETE and MERGE: finds the rows that go and the rows that come, and adds them to a transaction.
 
 An UPDATE or DELETE whose WHERE fixes the primary key finds its rows in this process, and computes its new values there
-if the engines agree on them (:mod:`tidings.analysis.agreed_expression`).  Everything else is a query, bound like any
+if the engines agree on them (:mod:`tidings.engine.agreed.row`).  Everything else is a query, bound like any
 other and answered by the engine: the old rows, each with its new values.
 """
 
@@ -11,7 +11,7 @@ from typing import Any, assert_never
 
 import pyarrow as pa
 
-from tidings.analysis.agreed_expression import agreed
+from tidings.engine.agreed.row import agreed
 from tidings.errors import EmptySignal, InvalidExpression, UnknownEvent, UnknownRelation
 from tidings.ir.expression import Expression, cast
 from tidings.ir.relation import Item, Project
@@ -139,7 +139,7 @@ def _by_key(context: StatementContext, where: Expression | None) -> pa.Table | N
         return None
     aliases = frozenset({context.target.alias.lower()})
     conditions = [agreed(part, table.columns, aliases) for part in fixed.rest]
-    agreeing = [(part, "boolean") for part in conditions if part is not None and part.kind in ("boolean", "null")]
+    agreeing = [(part, "boolean") for part in conditions if part is not None and part.type in ("boolean", "void")]
     if len(agreeing) < len(conditions):
         return None
     by_key = enforcer.finder.by_key(table, fixed.keys, context.workspace.pending(table)) if fixed.keys else {}

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tidings.analysis.agreed_expression import agreed
 from tidings.constraints.evaluate import Evaluator
+from tidings.engine.agreed.row import agreed
 from tidings.engine.duckdb import DuckDB
 from tidings.engine.run import Runner
 from tidings.errors import InvalidExpression

@@ -41,6 +41,7 @@ def test_refused_rows_leave_the_table_empty(tmp_path: Path, in_folder: bool) -> 
             load(storage, table, rows_of_u((1, 10)), "a", [], refuse)
         assert (table.base, rows(storage, table)) == (None, [])
         assert storage.journal.contents.snapshots() == {}
+        assert not list(tmp_path.rglob("*.parquet"))
 
 
 def test_stored_views_that_read_it_begin_anew(tmp_path: Path) -> None:

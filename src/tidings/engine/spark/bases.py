@@ -38,9 +38,8 @@ class Bases:
 
     def load(self, name: str, columns: tuple[Column, ...], data: object, sorted_by: str) -> int:
         """Cache rows as a base, in the order of one column; their number."""
-        frame = self._frame(name, columns, data)
-        typed = [F.col(quoted(c.name)).cast(c.type).alias(c.name) for c in columns]
-        base = frame.select(*typed)
+        self.offer(name, columns, data)
+        base = self._frames[name]
         if not any(c.name == sorted_by and c.type.startswith("map<") for c in columns):
             base = base.sort(quoted(sorted_by))
         base = base.cache()
@@ -48,7 +47,15 @@ class Bases:
         self._frames[name] = base
         return size
 
-    def load_files(self, name: str, columns: tuple[Column, ...], paths: list[Location], read: list[str] | None) -> None:
+    def offer(self, name: str, columns: tuple[Column, ...], data: object) -> None:
+        """Take rows as a base as they are."""
+        frame = self._frame(name, columns, data)
+        typed = [F.col(quoted(c.name)).cast(c.type).alias(c.name) for c in columns]
+        self._frames[name] = frame.select(*typed)
+
+    def load_files(
+        self, name: str, columns: tuple[Column, ...], paths: list[Location], read: list[str] | None, *, cached: bool
+    ) -> None:
         """Take the rows of Parquet files as a base; ``read`` is the SQL that gives each column."""
         if not paths:
             self._frames[name] = self._session.createDataFrame(arrow_schema(columns).empty_table())
@@ -57,7 +64,7 @@ class Bases:
         texts = read or [quoted(c.name) for c in columns]
         typed = [F.expr(text).cast(c.type).alias(c.name) for text, c in zip(texts, columns, strict=True)]
         base = frame.select(*typed)
-        self._frames[name] = base.cache() if self._caching else base
+        self._frames[name] = base.cache() if self._caching and cached else base
 
     def view(self, name: str) -> str:
         """The name under which SQL reads a base."""

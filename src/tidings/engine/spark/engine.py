@@ -115,11 +115,22 @@ class Spark:
         with failures_named():
             return self._bases.load(name, columns, data, sorted_by)
 
+    def offer(self, name: str, columns: tuple[Column, ...], data: object) -> None:
+        self.unload(name)
+        with failures_named():
+            self._bases.offer(name, columns, data)
+
     def load_files(
-        self, name: str, columns: tuple[Column, ...], paths: list[Location], read: list[str] | None = None
+        self,
+        name: str,
+        columns: tuple[Column, ...],
+        paths: list[Location],
+        read: list[str] | None = None,
+        *,
+        cached: bool = True,
     ) -> None:
         self.unload(name)
-        self._bases.load_files(name, columns, paths, read)
+        self._bases.load_files(name, columns, paths, read, cached=cached)
 
     def unload(self, name: str) -> None:
         for registered in [n for n, r in self._registered.items() if r.source.base == name]:

@@ -16,6 +16,7 @@ from sqlglot.dialects.dialect import Dialect as Language
 from sqlglot.generator import Generator
 
 from tidings.engine.sql.ordered_fold import by_folding
+from tidings.engine.sql.words import Words, words_sql
 from tidings.ir.expression import AVERAGE, Expression, Ref, cast, ref
 
 Names: TypeAlias = Mapping[Ref, str]
@@ -158,4 +159,6 @@ def _printer_class(language: str) -> type[_Printer]:
         self.columns.append((node.table, node.name))
         return f"{_MARK}{len(self.columns) - 1}{_MARK}"
 
-    return type(f"Open{dialect_generator.__name__}", (dialect_generator,), {"column_sql": column_sql})
+    transforms = {**dialect_generator.TRANSFORMS, Words: words_sql}
+    members = {"column_sql": column_sql, "TRANSFORMS": transforms}
+    return type(f"Open{dialect_generator.__name__}", (dialect_generator,), members)

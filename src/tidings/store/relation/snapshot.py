@@ -47,12 +47,12 @@ class Snapshot:
         if self.record.files:
             check_files(self.root, self.record.folder, {file.path: file.bytes for file in self.record.files})
 
-    def load_into(self, backend: Backend, name: str) -> None:
-        """Let an engine read its rows as a base of some name."""
+    def load_into(self, backend: Backend, name: str, *, cached: bool = True) -> None:
+        """Let an engine read its rows as a base of some name; ``cached`` says that it will do so often."""
         names, dialect = self.file_columns, backend.dialect.name
         unchanged = names == [c.name for c in self.columns]
         expressions = None if unchanged else file_columns(self.columns, names, self.added_values, dialect)
-        backend.load_files(name, self.columns, self.paths, expressions)
+        backend.load_files(name, self.columns, self.paths, expressions, cached=cached)
 
     @property
     def paths(self) -> list[Location]:

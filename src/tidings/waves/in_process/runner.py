@@ -6,22 +6,22 @@ itself is then run by a DuckDB in this process, which also scans files where a l
 repeatedly are cached in memory, as far as there is room.  Rows that are in no file are asked of the database's engine,
 in one query.
 
-Only steps on whose every expression both engines agree (:mod:`tidings.analysis.agreed_plan`) run here; the others run
+Only steps on whose every expression both engines agree (:mod:`tidings.engine.agreed.plan`) run here; the others run
 on the database's engine.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
-from tidings.analysis.agreed_plan import disagreement
 from tidings.compiled import CompiledPlans, Identity
 from tidings.delta.lookups import Lookup, looked_up
 from tidings.delta.plan import Program, Step
+from tidings.engine.agreed.plan import Disagreement, agreed_plan
 from tidings.engine.changes import no_changes
 from tidings.engine.run import Runner
 from tidings.engine.source import Source, Sources
@@ -57,14 +57,18 @@ class _PreparedStep(NamedTuple):
     """What is looked up for it; nothing for a step of the database's engine."""
     disagreement: str | None
     """What the engines may not agree on in it."""
+    over_states: Step
+    """The step before lookups took the place of what it reads, for a recompute."""
 
 
-def _prepared(step: Step) -> _PreparedStep:
-    disagreed = disagreement(step.plan)
-    if disagreed is not None:
-        return _PreparedStep(step, (), disagreed)
-    over_lookups = looked_up(step)
-    return _PreparedStep(over_lookups.step, over_lookups.lookups, None)
+def _prepared(step: Step, own_words: bool) -> _PreparedStep:
+    """A step as it is run: where the first engine is Spark, in words by which DuckDB says what Spark would."""
+    plan = agreed_plan(step.plan)
+    if isinstance(plan, Disagreement):
+        return _PreparedStep(step, (), plan.what, step)
+    over_states = step if own_words else replace(step, plan=plan)
+    over_lookups = looked_up(over_states)
+    return _PreparedStep(over_lookups.step, over_lookups.lookups, None, over_states)
 
 
 @dataclass(slots=True)
@@ -127,7 +131,8 @@ class InProcessRunner:
         for table in map(self.storage.relations.rows, _relations(program)):
             if table.base is not None:
                 self._snapshot_cache.rows(table, self.storage.snapshots.files[table.id])
-        return self.second_runner.run(program, sources, since, until)
+        steps = tuple(prepared.over_states for prepared in self._prepare(program))
+        return self.second_runner.run(replace(program, steps=steps), sources, since, until)
 
     def run(
         self, program: Program, sources: Sources, since: int, until: int, outputs: frozenset[str]
@@ -143,7 +148,7 @@ class InProcessRunner:
         step_deltas: dict[str, Source] = {}
         deltas: dict[str, pa.Table] = {}
         rows, seconds = 0, 0.0
-        for step, lookups, disagreed in self._prepare(program):
+        for step, lookups, disagreed, _ in self._prepare(program):
             if self.second_runner.is_still(program, step, sources, step_deltas):
                 delta = no_changes(step.columns)
             else:
@@ -181,7 +186,8 @@ class InProcessRunner:
         """The steps of a program with their lookups, prepared once."""
         key = Identity(program)
         if key not in self._prepared:
-            steps = list(map(_prepared, program.steps))
+            own_words = self.runner.backend.name == self.second.name
+            steps = [_prepared(step, own_words) for step in program.steps]
             self._prepared[key] = steps
             self._lookup_cache.add(program, tuple(lookup for step in steps for lookup in step.lookups))
         return self._prepared[key]

@@ -1,7 +1,4 @@
-"""Expressions over one row that a commit may evaluate in this process, because both engines agree on them.
-
-See :mod:`tidings.analysis.agreement` for what they agree on.
-"""
+"""Expressions over one row that a commit may evaluate in this process, because both engines agree on them."""
 
 from __future__ import annotations
 
@@ -10,7 +7,8 @@ from functools import lru_cache
 
 from sqlglot import exp
 
-from tidings.analysis.agreement import Judge, kind_of
+from tidings.engine.agreed.expression import Translator
+from tidings.engine.agreed.term import NotAgreed, TypedExpression
 from tidings.ir import types
 from tidings.ir.expression import Expression, column
 from tidings.ir.relation import Column
@@ -21,21 +19,19 @@ ROWS = "rows"
 
 @dataclass(frozen=True, slots=True)
 class Agreed:
-    """An expression over the columns of one row, to be evaluated by either engine."""
+    """An expression over the columns of one row, in DuckDB's words."""
 
     expression: Expression
-    kind: str
-    """What its values are: numbers, strings, booleans, dates, …, or ``null``."""
-    whole: bool
-    """Whether a number is an integer."""
-    ascii: bool
-    """Whether the engines agree only if the texts it looks at are ASCII."""
+    type: str
+    """The type that Spark gives it."""
 
     def fits(self, type: str) -> bool:
         """Whether its value becomes one of a type without a doubt."""
-        if self.kind == "null":
+        if self.type in (type, "void"):
             return True
-        return kind_of(type) == self.kind and (self.whole or types.decimal(type) is not None or self.kind != "number")
+        return TypedExpression(self.expression, self.type).is_exact and (
+            types.decimal(type) is not None or (type in types.INTEGRAL and self.type in types.INTEGRAL)
+        )
 
 
 @lru_cache(maxsize=2048)
@@ -44,9 +40,9 @@ def agreed(expression: Expression, columns: tuple[Column, ...], aliases: frozens
 
     ``aliases`` are the names, in lower case, by which it may call the row.
 
-    >>> agreed(exp.maybe_parse("Qty + 1 > 2"), (Column("qty", "int"),)).expression.sql()
-    '"rows"."qty" + 1 > 2'
-    >>> agreed(exp.maybe_parse("qty / 2 > 2"), (Column("qty", "int"),)) is None
+    >>> agreed(exp.maybe_parse("Qty + 1 > 2"), (Column("qty", "int"),)).type
+    'boolean'
+    >>> agreed(exp.maybe_parse("exp(qty) > 2"), (Column("qty", "int"),)) is None
     True
     """
     known = {c.name.lower(): c for c in columns}
@@ -57,6 +53,8 @@ def agreed(expression: Expression, columns: tuple[Column, ...], aliases: frozens
             return None
         node.replace(column(ROWS, known[node.name.lower()].name))
     bound: Expression = tree.expressions[0].pop()
-    judge = Judge(lambda node: known[node.name.lower()].type)
-    kind = judge.kind(bound)
-    return None if kind is None else Agreed(bound, kind, kind == "number" and judge.whole(bound), judge.ascii)
+    try:
+        term = Translator(lambda node: known[node.name.lower()].type).term(bound)
+    except NotAgreed:
+        return None
+    return Agreed(term.sql, term.type)

@@ -1,0 +1,229 @@
+"""Aggregates and window functions in DuckDB's words.
+
+Sums of floats depend on the order in which they are added.  Groups add them in the order of the numbers (see
+``lang/sql/query/floating.py``), on both engines, and so are agreed upon; frames of windows are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from sqlglot import exp
+
+from tidings.engine.agreed.arithmetic import quotient, typed
+from tidings.engine.agreed.expression import Translator, side
+from tidings.engine.agreed.numeric import MOST_DIGITS, decimal_type
+from tidings.engine.agreed.term import NotAgreed, TypedExpression, converted, is_known, words
+from tidings.ir import types
+from tidings.ir.expression import AVERAGE, Expression
+
+_FLOATING = (exp.Sum, exp.Avg, exp.Variance, exp.VariancePop, exp.Stddev, exp.StddevSamp, exp.StddevPop)
+_NUMBERING = (exp.RowNumber, exp.Rank, exp.DenseRank)
+_SHARES = (exp.PercentRank, exp.CumeDist)
+_ENDS = ("UNBOUNDED", "CURRENT ROW")
+_RANKED = ["y", "there", "x"]
+_SLOTS = frozenset({"__since", "__until"})
+
+Over: TypeAlias = Callable[[Expression], Expression]
+
+
+def is_ranked(type: str) -> bool:
+    """Whether values of a type are the rows of which ``max_by`` and ``min_by`` take the first or last.
+
+    They have the order, whether there is a value, and the value; so no NULL in them is ever compared.
+    """
+    fields = types.fields(type) if type.startswith("struct<") else ()
+    return [name for name, _ in fields] == _RANKED and all(is_known(t) for _, t in fields)
+
+
+def _alone(call: Expression) -> Expression:
+    return call
+
+
+class PlanTranslator(Translator):
+    """Says the bound expressions of a plan, its aggregates and window functions among them."""
+
+    def term(self, node: Expression) -> TypedExpression:
+        match node:
+            case exp.Filter():
+                return self._filtered(node)
+            case exp.Window():
+                return self._window(node)
+            case exp.AggFunc():
+                return self._aggregate(node, node, _alone)
+            case exp.Anonymous(this=str(name)) if name.lower() in _SLOTS:
+                return TypedExpression(node.copy(), "bigint")
+            case exp.Anonymous(this=str(name)) if name.lower() == "raise_error":
+                return TypedExpression(words("error({0})", self.of(node.expressions[0], "string")), "void")
+            case exp.Cast(this=exp.Anonymous(this=name) as average) if name == AVERAGE:
+                return self._kept_average(node, average)
+            case exp.ArrayDistinct(this=exp.Array(expressions=values)):
+                numbers = [side(converted(self.term(v), "bigint")) for v in values]
+                return TypedExpression(exp.ArrayDistinct(this=exp.Array(expressions=numbers)), "array<bigint>")
+            case exp.Struct() if [e.this.name for e in node.expressions] == _RANKED:
+                return self._ranked(node)
+            case exp.Dot():
+                return self._field(node)
+            case _:
+                return Translator.term(self, node)
+
+    def _kept_average(self, node: exp.Cast, average: exp.Anonymous) -> TypedExpression:
+        """An average of a kept sum and count; see :func:`tidings.ir.expression.average`."""
+        total, count, places = average.expressions
+        call = exp.Anonymous(this=AVERAGE, expressions=[self.term(total).sql, self.term(count).sql, places.copy()])
+        return TypedExpression(exp.Cast(this=call, to=node.args["to"].copy()), types.canonical(node.args["to"]))
+
+    # aggregates
+
+    def _filtered(self, node: exp.Filter) -> TypedExpression:
+        where = exp.Where(this=self.of(node.expression.this, "boolean").sql)
+        return self._aggregate(node.this, node, lambda call: exp.Filter(this=call, expression=where.copy()))
+
+    def _aggregate(self, call: Expression, node: Expression, over: Over) -> TypedExpression:
+        """An aggregate; ``over`` puts its FILTER and OVER around it."""
+        argument = call.this
+        if isinstance(argument, exp.Order):
+            return self._in_order(call, over)
+        match call:
+            case exp.Count():
+                return self._count(call, over)
+            case exp.CountIf():
+                counted = exp.Case(ifs=[exp.If(this=self.of(argument, "boolean").sql, true=exp.Literal.number(1))])
+                return TypedExpression(over(exp.Count(this=counted)), "bigint")
+            case exp.LogicalAnd() | exp.LogicalOr():
+                return TypedExpression(over(type(call)(this=self.of(argument, "boolean").sql)), "boolean")
+            case exp.Min() | exp.Max() if not call.expressions:
+                value = self.term(argument)
+                return TypedExpression(over(type(call)(this=value.sql)), value.type)
+            case exp.Sum():
+                return self._sum(call, over)
+            case exp.Avg():
+                return self._average(call, over)
+            case _:
+                raise NotAgreed(node)
+
+    def _count(self, call: exp.Count, over: Over) -> TypedExpression:
+        if isinstance(call.this, exp.Star):
+            return TypedExpression(over(call.copy()), "bigint")
+        if not isinstance(call.this, exp.Distinct):
+            return TypedExpression(over(exp.Count(this=self.term(call.this).sql)), "bigint")
+        once = exp.Distinct(expressions=[self.term(e).sql for e in call.this.expressions])
+        return TypedExpression(over(exp.Count(this=once)), "bigint")
+
+    def _sum(self, call: Expression, over: Over) -> TypedExpression:
+        """A sum of exact numbers."""
+        value, argument = self._summed(call)
+        total = TypedExpression(over(exp.Sum(this=argument)), "")
+        if value.decimal is None:
+            return converted(total, "bigint")
+        precision, scale = value.decimal
+        return converted(total, decimal_type((min(precision + 10, MOST_DIGITS), scale)))
+
+    def _average(self, call: Expression, over: Over) -> TypedExpression:
+        """An average of exact numbers: of decimals with four places more, of small whole numbers as a float."""
+        value, argument = self._summed(call)
+        total, count = over(exp.Sum(this=argument)), TypedExpression(over(exp.Count(this=argument.copy())), "bigint")
+        if value.decimal is None:
+            if value.type == "bigint":
+                raise NotAgreed(call)
+            return TypedExpression(
+                words("CAST({0} AS DOUBLE) / NULLIF({1}, 0)", TypedExpression(total, ""), count), "double"
+            )
+        precision, scale = value.decimal
+        summed = TypedExpression(total, decimal_type((MOST_DIGITS, scale)))
+        some = TypedExpression(words("NULLIF({0}, 0)", count), "bigint")
+        digits = min(precision + 4, MOST_DIGITS), min(scale + 4, MOST_DIGITS)
+        if digits[0] - digits[1] < precision - scale:
+            raise NotAgreed(call)
+        return quotient(call, summed, some, digits)
+
+    def _summed(self, call: Expression) -> tuple[TypedExpression, Expression]:
+        """What is added, and that as the argument of an aggregate."""
+        once = isinstance(call.this, exp.Distinct)
+        value = self.term(call.this.expressions[0] if once else call.this)
+        if not value.is_exact:
+            raise NotAgreed(call)
+        return value, exp.Distinct(expressions=[value.sql]) if once else value.sql
+
+    def _in_order(self, call: Expression, over: Over) -> TypedExpression:
+        """An aggregate of floats in the order of the numbers; others become floats first."""
+        once = isinstance(call.this.this, exp.Distinct)
+        value = self.term(call.this.this.expressions[0] if once else call.this.this)
+        if not isinstance(call, _FLOATING) or not (value.is_exact or value.type == "double"):
+            raise NotAgreed(call)
+        floats = typed(value, "double").sql
+        taken = exp.Distinct(expressions=[floats]) if once else floats
+        order = [exp.Ordered(this=floats.copy(), nulls_first=True)]
+        return TypedExpression(over(type(call)(this=exp.Order(this=taken, expressions=order))), "double")
+
+    # windows
+
+    def _window(self, node: exp.Window) -> TypedExpression:
+        call = node.this
+        parts = [self.term(e).sql for e in node.args.get("partition_by") or []]
+        ordered = [self._ordered(o) for o in node.args["order"].expressions] if node.args.get("order") else []
+        self._check_frame(node)
+
+        def over(inner: Expression) -> Expression:
+            window = node.copy()
+            window.set("this", inner)
+            window.set("partition_by", [p.copy() for p in parts] or None)
+            if ordered:
+                window.set("order", exp.Order(expressions=[o.copy() for o in ordered]))
+            return window
+
+        if isinstance(call, _NUMBERING):
+            return TypedExpression(words("CAST({0} AS INTEGER)", TypedExpression(over(call.copy()), "")), "int")
+        if isinstance(call, _SHARES):
+            return TypedExpression(over(call.copy()), "double")
+        if isinstance(call, exp.Lead | exp.Lag | exp.FirstValue | exp.LastValue):
+            return self._neighbour(call, over)
+        if isinstance(call, exp.Filter):
+            where = exp.Where(this=self.of(call.expression.this, "boolean").sql)
+            return self._aggregate(call.this, node, lambda c: over(exp.Filter(this=c, expression=where.copy())))
+        if not isinstance(call, exp.AggFunc) or isinstance(call.this, exp.Distinct):
+            raise NotAgreed(node)
+        return self._aggregate(call, node, over)
+
+    def _neighbour(self, call: Expression, over: Over) -> TypedExpression:
+        """The value of another row of a window."""
+        value, inner = self.term(call.this), call.copy()
+        if call.args.get("default") is not None:
+            default = self.term(call.args["default"])
+            if default.type not in (value.type, "void"):
+                raise NotAgreed(call)
+            inner.set("default", default.sql)
+        inner.set("this", value.sql)
+        return TypedExpression(over(inner), value.type)
+
+    def _ordered(self, node: exp.Ordered) -> exp.Ordered:
+        ordered = node.copy()
+        ordered.set("this", self.term(node.this).sql)
+        return ordered
+
+    def _check_frame(self, node: exp.Window) -> None:
+        """Frames are of rows, or of values without a distance."""
+        spec = node.args.get("spec")
+        if spec is None:
+            return
+        ends = [spec.args.get("start"), spec.args.get("end")]
+        plain = all(e is None or (isinstance(e, str) and e.upper() in _ENDS) for e in ends)
+        if not plain and spec.text("kind").upper() != "ROWS":
+            raise NotAgreed(node)
+
+    # rows of max_by and min_by
+
+    def _ranked(self, node: exp.Struct) -> TypedExpression:
+        terms = [self.term(e.expression) for e in node.expressions]
+        named = list(zip(_RANKED, terms, strict=True))
+        values = [exp.PropertyEQ(this=exp.to_identifier(n, quoted=True), expression=t.sql) for n, t in named]
+        return TypedExpression(exp.Struct(expressions=values), f"struct<{','.join(f'{n}:{t.type}' for n, t in named)}>")
+
+    def _field(self, node: exp.Dot) -> TypedExpression:
+        """The value of the first or last of some rows."""
+        row = node.this.unnest()
+        type = (self.typed(row) if isinstance(row, exp.Column) else None) or ""
+        if not is_ranked(type) or node.name not in _RANKED:
+            raise NotAgreed(node)
+        return TypedExpression(node.copy(), dict(types.fields(type))[node.name])

@@ -1,0 +1,348 @@
+"""Scalar expressions in DuckDB's words, each part with the type that Spark gives it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from tidings.engine.agreed import arithmetic, texts, times
+from tidings.engine.agreed.calls import CALLS, NAMED, FunctionEntry
+from tidings.engine.agreed.casts import cast
+from tidings.engine.agreed.numeric import common_type, literal_type
+from tidings.engine.agreed.term import NotAgreed, TypedExpression, converted, is_known, quoted_text, words
+from tidings.engine.agreed.written import written_text, written_whole
+from tidings.ir import types
+from tidings.ir.expression import Expression, typed_null
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?")
+_FORMS = {"date": _DATE, "timestamp": _INSTANT, "timestamp_ntz": _INSTANT}
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ)
+_ATOMS = (exp.Column, exp.Literal, exp.Null, exp.Boolean, exp.Cast, exp.Paren, exp.Case, exp.AggFunc)
+_TIMES = ("date", "timestamp", "timestamp_ntz")
+
+
+@dataclass(slots=True)
+class Translator:
+    """Says expressions over typed columns in DuckDB's words; raises :class:`NotAgreed` where there are none."""
+
+    typed: Callable[[exp.Column], str | None]
+    """The type of a column; None if it is not known."""
+
+    def term(self, node: Expression) -> TypedExpression:
+        rule = _RULES.get(type(node))
+        if rule is not None:
+            return rule(self, node)
+        if type(node) in CALLS:
+            return self._call(node, CALLS[type(node)], node.args)
+        raise NotAgreed(node)
+
+    def of(self, node: Expression, *allowed: str) -> TypedExpression:
+        """A part that is of one of some types, or NULL."""
+        term = self.term(node)
+        if term.type == "void":
+            return converted(term, allowed[0])
+        if term.type not in allowed:
+            raise NotAgreed(node)
+        return term
+
+    # leaves
+
+    def _column(self, node: exp.Column) -> TypedExpression:
+        type_ = self.typed(node)
+        if type_ is None or not is_known(type_):
+            raise NotAgreed(node)
+        return TypedExpression(node.copy(), type_)
+
+    def _literal(self, node: exp.Literal) -> TypedExpression:
+        if node.is_string:
+            if "\0" in node.name:
+                raise NotAgreed(node)
+            return TypedExpression(node.copy(), "string", node.name)
+        return self._number(node, node.name)
+
+    def _number(self, node: Expression, text: str) -> TypedExpression:
+        if not re.fullmatch(r"-?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", text) or len(text) > 40:
+            raise NotAgreed(node)
+        type_ = literal_type(text)
+        sql = node.copy() if type_ != "double" else words(f"CAST('{text}' AS DOUBLE)")
+        return TypedExpression(sql, type_, text)
+
+    def _null(self, node: Expression) -> TypedExpression:
+        return TypedExpression(node.copy(), "void")
+
+    def _boolean(self, node: Expression) -> TypedExpression:
+        return TypedExpression(node.copy(), "boolean")
+
+    def _paren(self, node: Expression) -> TypedExpression:
+        inner = self.term(node.this)
+        return TypedExpression(inner.sql, inner.type)
+
+    def _negative(self, node: Expression) -> TypedExpression:
+        if isinstance(node.this, exp.Literal) and not node.this.is_string:
+            return self._number(node, f"-{node.this.name}")
+        return arithmetic.unary(node, self.term(node.this))
+
+    # conditions
+
+    def _connected(self, node: Expression) -> TypedExpression:
+        sides = [side(self.of(part, "boolean")) for part in (node.this, node.expression)]
+        return TypedExpression(type(node)(this=sides[0], expression=sides[1]), "boolean")
+
+    def _not(self, node: Expression) -> TypedExpression:
+        return TypedExpression(exp.Not(this=side(self.of(node.this, "boolean"))), "boolean")
+
+    def _is(self, node: exp.Is) -> TypedExpression:
+        if isinstance(node.expression, exp.Boolean):
+            return TypedExpression(
+                exp.Is(this=side(self.of(node.this, "boolean")), expression=node.expression.copy()), "boolean"
+            )
+        if not isinstance(node.expression, exp.Null):
+            raise NotAgreed(node)
+        if isinstance(node.this, exp.Column) and self.typed(node.this) is not None:  # of whatever type it is
+            return TypedExpression(node.copy(), "boolean")
+        return TypedExpression(exp.Is(this=side(self.term(node.this)), expression=exp.Null()), "boolean")
+
+    def _compared(self, node: Expression) -> TypedExpression:
+        left, right = self._alike(node, [self.term(node.this), self.term(node.expression)])
+        return TypedExpression(type(node)(this=side(left), expression=side(right)), "boolean")
+
+    def _between(self, node: exp.Between) -> TypedExpression:
+        value, low, high = (self.term(node.args[name]) for name in ("this", "low", "high"))
+        above, below = self._alike(node, [value, low]), self._alike(node, [value, high])
+        least = exp.GTE(this=side(above[0]), expression=side(above[1]))
+        most = exp.LTE(this=side(below[0]), expression=side(below[1]))
+        return TypedExpression(exp.And(this=least, expression=most), "boolean")
+
+    def _in(self, node: exp.In) -> TypedExpression:
+        if not node.expressions or node.args.get("query"):
+            raise NotAgreed(node)
+        value, *others = self._alike(node, [self.term(e) for e in (node.this, *node.expressions)])
+        if value.type in ("float", "double"):
+            raise NotAgreed(node)
+        return TypedExpression(exp.In(this=side(value), expressions=[side(o) for o in others]), "boolean")
+
+    def _alike(self, node: Expression, terms: list[TypedExpression]) -> list[TypedExpression]:
+        """Terms of the type in which Spark compares them or chooses between them."""
+        moments = {t.type for t in terms if t.type in _TIMES}
+        if len(moments) == 1:
+            terms = [_moment(t, *moments) for t in terms]
+        type_ = common_type([t.type for t in terms])
+        if type_ is None:
+            raise NotAgreed(node)
+        if type_ in types.INTEGRAL or type_ == "void":
+            return terms
+        return [t if t.type in (type_, "void") else _widened(node, t, type_) for t in terms]
+
+    # choices
+
+    def _case(self, node: exp.Case) -> TypedExpression:
+        conditions = [self._condition(node, i.this) for i in node.args["ifs"]]
+        default = node.args.get("default")
+        return self._chosen(node, conditions, [i.args["true"] for i in node.args["ifs"]], default)
+
+    def _condition(self, node: exp.Case, when: Expression) -> Expression:
+        if node.this is None:
+            return side(self.of(when, "boolean"))
+        return side(self._compared(exp.EQ(this=node.this.copy(), expression=when.copy())))
+
+    def _if(self, node: exp.If) -> TypedExpression:
+        condition = side(self.of(node.this, "boolean"))
+        return self._chosen(node, [condition], [node.args["true"]], node.args.get("false"))
+
+    def _chosen(
+        self, node: Expression, conditions: list[Expression], outcomes: list[Expression], default: Expression | None
+    ) -> TypedExpression:
+        """The outcome of the first condition that holds, in the type that all outcomes have in common."""
+        terms = [self.term(o) for o in (*outcomes, *([default] if default is not None else []))]
+        type_ = common_type([t.type for t in terms])
+        if type_ is None:
+            raise NotAgreed(node)
+        values = [side(_widened(node, t, type_)) for t in terms]
+        ifs = [exp.If(this=c, true=v) for c, v in zip(conditions, values, strict=False)]
+        last = values[-1] if default is not None else None
+        return TypedExpression(exp.Case(ifs=ifs, default=last), type_)
+
+    def _coalesce(self, node: Expression) -> TypedExpression:
+        return self._first_of(node, "COALESCE", [node.this, *node.expressions])
+
+    def _extreme(self, node: Expression) -> TypedExpression:
+        """The greatest or least of several values; NULLs are passed over."""
+        term = self._first_of(
+            node, "GREATEST" if isinstance(node, exp.Greatest) else "LEAST", [node.this, *node.expressions]
+        )
+        if term.type in ("float", "double"):
+            raise NotAgreed(node)
+        return term
+
+    def _first_of(self, node: Expression, function: str, parts: list[Expression]) -> TypedExpression:
+        terms = [self.term(p) for p in parts]
+        type_ = common_type([t.type for t in terms])
+        if type_ is None:
+            raise NotAgreed(node)
+        values = [_widened(node, t, type_) for t in terms]
+        places = ", ".join(f"{{{n}}}" for n in range(len(values)))
+        return TypedExpression(words(f"{function}({places})", *values), type_)
+
+    def _nullif(self, node: Expression) -> TypedExpression:
+        value, equal = (
+            self.term(node.this),
+            self._compared(exp.EQ(this=node.this.copy(), expression=node.expression.copy())),
+        )
+        return TypedExpression(words("CASE WHEN {0} THEN NULL ELSE {1} END", equal, value), value.type)
+
+    def _nvl2(self, node: Expression) -> TypedExpression:
+        there = exp.Not(this=exp.Is(this=node.this.copy(), expression=exp.Null()))
+        return self.term(exp.If(this=there, true=node.args["true"].copy(), false=node.args["false"].copy()))
+
+    # numbers
+
+    def _arithmetic(self, node: exp.Binary) -> TypedExpression:
+        if isinstance(node.expression.unnest(), exp.Interval):
+            return times.shifted(self, node)
+        left, right = self.term(node.left), self.term(node.right)
+        if left.type == "date" and right.type in ("tinyint", "smallint", "int") and isinstance(node, exp.Add | exp.Sub):
+            sign = "+" if isinstance(node, exp.Add) else "-"
+            return TypedExpression(words(f"{{0}} {sign} {{1}}", left, converted(right, "int")), "date")
+        return arithmetic.binary(node, left, right)
+
+    def _unary(self, node: Expression) -> TypedExpression:
+        return arithmetic.unary(node, self.term(node.this))
+
+    def _bits(self, node: exp.Binary) -> TypedExpression:
+        return arithmetic.bits(node, self.term(node.left), self.term(node.right))
+
+    def _div(self, node: exp.Binary) -> TypedExpression:
+        return arithmetic.whole_quotient(node, self.term(node.left), self.term(node.right))
+
+    def _round(self, node: Expression) -> TypedExpression:
+        places = node.args.get("decimals")
+        return arithmetic.round_half_up(
+            node, self.term(node.this), 0 if places is None else written_whole(node, places)
+        )
+
+    def _cast(self, node: exp.Cast) -> TypedExpression:
+        to = types.canonical(node.args["to"])
+        if not is_known(to) or node.args.get("format"):
+            raise NotAgreed(node)
+        if isinstance(node.this, exp.Null):
+            return TypedExpression(typed_null(to), to)
+        if isinstance(node.this, exp.Literal) and node.this.is_string and to in _FORMS:
+            if not _FORMS[to].fullmatch(node.this.name):
+                raise NotAgreed(node)
+            return TypedExpression(node.copy(), to)
+        return cast(node, self.term(node.this), to, safe=bool(node.args.get("safe")))
+
+    # calls
+
+    def _named(self, node: exp.Anonymous) -> TypedExpression:
+        name, arguments = str(node.this).lower(), node.expressions
+        if name == "pmod" and len(arguments) == 2:
+            return arithmetic.positive_remainder(node, *map(self.term, arguments))
+        if name in ("isnull", "isnotnull") and len(arguments) == 1:
+            null = exp.Is(this=arguments[0].copy(), expression=exp.Null())
+            return self.term(null if name == "isnull" else exp.Not(this=null))
+        if name not in NAMED:
+            raise NotAgreed(node)
+        return self._call(node, NAMED[name], {str(n): a for n, a in enumerate(arguments)})
+
+    def _call(self, node: Expression, call: FunctionEntry, arguments: dict[str, Expression]) -> TypedExpression:
+        taken = [part.split(":") for part in call.takes.split()]
+        given = {name for name, value in arguments.items() if value}
+        if given - set(call.ignores.split()) != {name for name, _ in taken}:
+            raise NotAgreed(node)
+        constants = {n: quoted_text(written_text(node, arguments[n])) for n, type in taken if type == "constant"}
+        terms = [self._argument(arguments[name], type) for name, type in taken if type != "constant"]
+        text = call.text
+        for name, value in constants.items():
+            text = text.replace(f"{{{name}}}", value)
+        return TypedExpression(words(text, *terms), call.type or terms[0].type)
+
+    def _argument(self, node: Expression, type: str) -> TypedExpression:
+        """An argument as the type a function takes, where Spark converts it without being told."""
+        term = self.term(node)
+        fits = term.type in (type, "void") or (
+            common_type([term.type, type]) == type and type in ("int", "bigint", "timestamp")
+        )
+        if type == "date" and term.type == "timestamp":
+            return cast(node, term, "date")
+        if not fits:
+            raise NotAgreed(node)
+        return _widened(node, term, type)
+
+
+def side(term: TypedExpression) -> Expression:
+    """A term that can stand beside any operator."""
+    if isinstance(term.sql, _ATOMS):
+        return term.sql
+    return exp.Paren(this=term.sql)
+
+
+def _widened(node: Expression, term: TypedExpression, type: str) -> TypedExpression:
+    """A term as a type that has room for all its values."""
+    if type == "double":
+        return arithmetic.typed(term, type) if term.type != "void" else converted(term, type)
+    if {term.type, type} == {"date", "timestamp"}:
+        return cast(node, term, type)
+    return converted(term, type)
+
+
+def _moment(term: TypedExpression, type: str) -> TypedExpression:
+    """A text that is written beside a date or timestamp, as one."""
+    if term.type != "string" or term.literal is None or not _FORMS[type].fullmatch(term.literal):
+        return term
+    return TypedExpression(exp.cast(term.sql.copy(), types.parse(type).copy()), type)
+
+
+def _rules(
+    kinds: Iterable[type[Expression]], rule: Callable[..., TypedExpression]
+) -> dict[type[Expression], Callable[..., TypedExpression]]:
+    return dict.fromkeys(kinds, rule)
+
+
+_RULES: dict[type[Expression], Callable[..., TypedExpression]] = {
+    exp.Column: Translator._column,
+    exp.Literal: Translator._literal,
+    exp.Null: Translator._null,
+    exp.Boolean: Translator._boolean,
+    exp.Paren: Translator._paren,
+    exp.Neg: Translator._negative,
+    **_rules((exp.And, exp.Or), Translator._connected),
+    exp.Not: Translator._not,
+    exp.Is: Translator._is,
+    **_rules(_COMPARISONS, Translator._compared),
+    exp.Between: Translator._between,
+    exp.In: Translator._in,
+    exp.Case: Translator._case,
+    exp.If: Translator._if,
+    exp.Coalesce: Translator._coalesce,
+    **_rules((exp.Greatest, exp.Least), Translator._extreme),
+    exp.Nullif: Translator._nullif,
+    exp.Nvl2: Translator._nvl2,
+    **_rules((exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod), Translator._arithmetic),
+    **_rules((exp.Abs, exp.Sign, exp.Floor, exp.Ceil, exp.Sqrt, exp.Negative), Translator._unary),
+    **_rules((exp.BitwiseNot, exp.BitwiseCount, exp.IsNan), Translator._unary),
+    **_rules((exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor), Translator._bits),
+    exp.IntDiv: Translator._div,
+    exp.Round: Translator._round,
+    **_rules((exp.Cast, exp.TryCast), Translator._cast),
+    exp.Substring: texts.substring,
+    exp.Trim: texts.trim,
+    exp.Pad: texts.pad,
+    exp.SplitPart: texts.split_part,
+    **_rules((exp.Like, exp.ILike), texts.like),
+    exp.RegexpLike: texts.regexp_like,
+    exp.Concat: texts.concat,
+    exp.ConcatWs: texts.concat_ws,
+    exp.TsOrDsToDate: times.as_date,
+    exp.Extract: times.extract,
+    **_rules((exp.DateTrunc, exp.TimestampTrunc), times.cut_off),
+    exp.TimeToStr: times.formatted,
+    exp.UnixToStr: times.formatted_seconds,
+    exp.JSONExtractScalar: texts.json_value,
+    exp.Anonymous: Translator._named,
+}
+"""How each kind of node is said; calls without constants are in :mod:`tidings.engine.agreed.calls`."""

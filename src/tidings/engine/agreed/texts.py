@@ -1,0 +1,128 @@
+"""Functions of texts whose words depend on constants among their arguments."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from tidings.engine.agreed.calls import ASCII
+from tidings.engine.agreed.term import ELSEWHERE, NotAgreed, TypedExpression, quoted_text, words
+from tidings.engine.agreed.written import written_text, written_whole
+from tidings.ir.expression import Expression
+
+if TYPE_CHECKING:
+    from tidings.engine.agreed.expression import Translator
+
+_LINE_ENDS = r"\n\r\x{85}\x{2028}\x{2029}"
+_PATTERN = re.compile(r"\^?([A-Za-z0-9 _,;:@#%&=<>~/-]|\[[A-Za-z0-9_ -]+\]|[.()|]|(?<=[^(|^*+?])[*+?](?![*+?]))*\$?")
+_SIMPLE_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def substring(translator: Translator, node: Expression) -> TypedExpression:
+    """Characters from a place on that is counted from the beginning, or with a minus from the end."""
+    text, start = translator.of(node.this, "string"), written_whole(node, node.args.get("start"))
+    length = None if node.args.get("length") is None else written_whole(node, node.args["length"])
+    if length is not None and length < 0:
+        return TypedExpression(words("substring({0}, 1, 0)", text), "string")
+    if start >= 0:
+        until = "" if length is None else f", {length}"
+        return TypedExpression(words(f"substring({{0}}, {max(start, 1)}{until})", text), "string")
+    first = f"(length({{0}}) - {-start})"
+    if length is None:
+        return TypedExpression(words(f"substring({{0}}, greatest({first}, 0) + 1)", text), "string")
+    size = f"greatest({first} + {length} - greatest({first}, 0), 0)"
+    return TypedExpression(words(f"substring({{0}}, greatest({first}, 0) + 1, {size})", text), "string")
+
+
+def trim(translator: Translator, node: exp.Trim) -> TypedExpression:
+    text = translator.of(node.this, "string")
+    characters = written_text(node, node.expression) if node.expression else " "
+    position = str(node.args.get("position") or "BOTH").upper()
+    function = {"BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}[position]
+    if not characters:
+        raise NotAgreed(node)
+    return TypedExpression(words(f"{function}({{0}}, {quoted_text(characters)})", text), "string")
+
+
+def pad(translator: Translator, node: exp.Pad) -> TypedExpression:
+    filling = node.args.get("fill_pattern")
+    padding = " " if filling is None else written_text(node, filling)
+    width = written_whole(node, node.expression)
+    if not padding or width < 0:
+        raise NotAgreed(node)
+    function = "lpad" if node.args.get("is_left") else "rpad"
+    text = f"{function}({{0}}, {width}, {quoted_text(padding)})"
+    return TypedExpression(words(text, translator.of(node.this, "string")), "string")
+
+
+def split_part(translator: Translator, node: exp.SplitPart) -> TypedExpression:
+    delimiter, part = written_text(node, node.args["delimiter"]), written_whole(node, node.args["part_index"])
+    if not delimiter or part == 0:
+        raise NotAgreed(node)
+    text = f"split_part({{0}}, {quoted_text(delimiter)}, {part})"
+    return TypedExpression(words(text, translator.of(node.this, "string")), "string")
+
+
+def concat(translator: Translator, node: exp.Concat) -> TypedExpression:
+    if node.args.get("coalesce"):
+        raise NotAgreed(node)
+    texts = [translator.of(e, "string") for e in node.expressions]
+    return TypedExpression(words(" || ".join(f"{{{n}}}" for n in range(len(texts))), *texts), "string")
+
+
+def concat_ws(translator: Translator, node: exp.ConcatWs) -> TypedExpression:
+    texts = [translator.of(e, "string") for e in node.expressions]
+    return TypedExpression(words(f"concat_ws({', '.join(f'{{{n}}}' for n in range(len(texts)))})", *texts), "string")
+
+
+def like(translator: Translator, node: exp.Like | exp.ILike) -> TypedExpression:
+    """A text held against a pattern; without regard to case only texts of ASCII."""
+    text, pattern = translator.of(node.this, "string"), written_text(node, node.expression)
+    if "\\" in pattern or node.args.get("escape"):
+        raise NotAgreed(node)
+    word = "NOT LIKE" if node.args.get("negate") else "LIKE"
+    if isinstance(node, exp.Like):
+        return TypedExpression(words(f"{{0}} {word} {quoted_text(pattern)}", text), "boolean")
+    if not pattern.isascii():
+        raise NotAgreed(node)
+    return TypedExpression(words(ASCII % f"lower({{0}}) {word} {quoted_text(pattern.lower())}", text), "boolean")
+
+
+def regexp_like(translator: Translator, node: exp.RegexpLike) -> TypedExpression:
+    """A text searched for a regular expression of the forms that Java and RE2 read alike."""
+    text, pattern = translator.of(node.this, "string"), written_text(node, node.expression)
+    if node.args.get("flag") or not _PATTERN.fullmatch(pattern):
+        raise NotAgreed(node)
+    try:
+        re.compile(pattern)
+    except re.error:
+        raise NotAgreed(node) from None
+    body, ends = (pattern[:-1], True) if pattern.endswith("$") else (pattern, False)
+    translated = re.sub(r"\[[^\]]*\]|\.", lambda m: f"[^{_LINE_ENDS}]" if m[0] == "." else m[0], body)
+    if ends:
+        translated = rf"(?:{translated})(?:\r\n|[{_LINE_ENDS}])?\z"
+    return TypedExpression(words(f"regexp_matches({{0}}, {quoted_text(translated)})", text), "boolean")
+
+
+def json_value(translator: Translator, node: exp.JSONExtractScalar) -> TypedExpression:
+    """The text, whole number or boolean at a path into JSON; for other values Spark is asked."""
+    if not isinstance(node.expression, exp.JSONPath):
+        raise NotAgreed(node)
+    path = "$"
+    for step in node.expression.expressions[1:]:
+        match step:
+            case exp.JSONPathKey(this=str(key)) if _SIMPLE_KEY.fullmatch(key):
+                path += f".{key}"
+            case exp.JSONPathSubscript(this=int(place)) if place >= 0:
+                path += f"[{place}]"
+            case _:
+                raise NotAgreed(node)
+    kind, value = f"json_type({{0}}, '{path}')", f"json_extract_string({{0}}, '{path}')"
+    text = (
+        f"CASE WHEN {{0}} IS NULL THEN NULL WHEN NOT json_valid({{0}}) THEN {ELSEWHERE} "
+        f"WHEN {kind} IS NULL THEN NULL "
+        f"WHEN {kind} IN ('VARCHAR', 'BIGINT', 'UBIGINT', 'BOOLEAN') THEN {value} ELSE {ELSEWHERE} END"
+    )
+    return TypedExpression(words(text, translator.of(node.this, "string")), "string")

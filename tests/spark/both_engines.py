@@ -1,0 +1,100 @@
+"""The values of expressions by Spark, and by DuckDB in the words that are to say the same."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from tests.unit.engine.agreed.awkward import COLUMNS
+from tidings.engine.agreed.row import ROWS, agreed
+from tidings.engine.duckdb import DuckDB
+from tidings.engine.sql.row_queries import values_query
+from tidings.errors import EngineFailed
+from tidings.ir.expression import show
+from tidings.lang.sql.parse import parsed
+
+RAISED = "an error"
+_RELATION, _NUMBER = "awkward", "__n"
+
+
+class Evaluated(NamedTuple):
+    """An expression, the type it is believed to have, and its value in DuckDB for each row, or :data:`RAISED`."""
+
+    text: str
+    type: str
+    values: list[Any]
+
+    @property
+    def share(self) -> float:
+        """For which share of the rows there is a value."""
+        return 1 - self.values.count(RAISED) / len(self.values)
+
+
+def evaluated(text: str, rows: pa.Table, engine: DuckDB) -> Evaluated | None:
+    """An expression in DuckDB; None if the engines may not agree on it."""
+    found = agreed(parsed(text), COLUMNS)
+    if found is None:
+        return None
+    query = values_query(_RELATION, ROWS, [(found.expression, "string" if found.type == "void" else found.type)])
+
+    def values(some: pa.Table) -> list[Any]:
+        return comparable(engine.over(_RELATION, some, query).column(0))
+
+    try:
+        return Evaluated(text, found.type, values(rows))
+    except EngineFailed:
+        pass
+    each: list[Any] = []
+    for n in range(rows.num_rows):
+        try:
+            each += values(rows.slice(n, 1))
+        except EngineFailed:
+            each.append(RAISED)
+    return Evaluated(text, found.type, each)
+
+
+def differences(spark: Any, ours: list[Evaluated], rows: pa.Table) -> list[str]:
+    """Where Spark gives another type, or another value for a row for which DuckDB has one.
+
+    For the rows on which DuckDB fails, Spark would be asked; they are left out.
+    """
+    numbered = rows.append_column(_NUMBER, pa.array(range(rows.num_rows), pa.int32()))
+    spark.createDataFrame(numbered).createOrReplaceTempView(_RELATION)
+    items = [f"CASE WHEN {_has_value(e)} THEN {show(parsed(e.text))} END AS c{n}" for n, e in enumerate(ours)]
+    answer = spark.sql(f"SELECT {', '.join(items)} FROM {_RELATION} ORDER BY {_NUMBER}")
+    types = [field.dataType.simpleString() for field in answer.schema.fields]
+    columns = answer.toArrow().columns
+    found = [f"{e.text} is {type}, not {e.type}" for e, type in zip(ours, types, strict=True) if e.type != type]
+    for e, column in zip(ours, columns, strict=True):
+        for n, (mine, theirs) in enumerate(zip(e.values, comparable(column), strict=True)):
+            if mine not in (theirs, RAISED):
+                found.append(f"{e.text}: DuckDB {mine!r}, Spark {theirs!r} for {_mentioned(e.text, rows, n)}")
+    return found
+
+
+def _has_value(e: Evaluated) -> str:
+    raised = [str(n) for n, value in enumerate(e.values) if value == RAISED]
+    return f"NOT {_NUMBER} IN ({', '.join(raised) or '-1'})"
+
+
+def _mentioned(text: str, rows: pa.Table, n: int) -> str:
+    names = {c.name for c in parsed(text).find_all(type(parsed("x")))}
+    return ", ".join(f"{name} = {rows.column(name)[n]}" for name in sorted(names))
+
+
+def comparable(column: pa.ChunkedArray) -> list[Any]:
+    """Values that are equal if all their bits are; dates and instants counted from the epoch, as Python has few."""
+    type = column.type
+    if pa.types.is_date32(type):
+        column = column.cast(pa.int32())
+    elif pa.types.is_timestamp(type):
+        column = column.cast(pa.timestamp("us", type.tz)).cast(pa.int64())
+    values = column.to_pylist()
+    return [_bits(v) for v in values] if pa.types.is_floating(type) else values
+
+
+def _bits(value: float | None) -> object:
+    """A float by its bits; there is one NaN."""
+    return None if value is None else "NaN" if value != value else struct.pack(">d", value)
