@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 SMALL_LIMIT = 5_000
 """So many rows may the inputs of a small step have together; with more, joins are worth planning by their sizes."""
 
-LISTED_LIMIT, CROSS_LIMIT = 40, 4_000
+LISTED_LIMIT, CROSS_LIMIT = 16, 4_000
 """So many rows of inputs are given as lists, if their cross product has no more than so many."""
 
 

@@ -65,7 +65,7 @@ def test_the_number_of_rows_decides(db: tidings.Database, ways: list[str], rows:
 
 
 def test_nested_values_are_in_tables(db: tidings.Database, ways: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "disagreement", lambda plan: None)
+    monkeypatch.setattr(runner, "agreed_plan", lambda plan: plan)
     since = insert(db, 2)
     assert [row for row, _, _ in db.changes("tagged", since=since).rows()] == [{"tags": ["x", None], "w": 10}]
     assert ways == ["tables"]
