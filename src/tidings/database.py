@@ -90,7 +90,11 @@ def open(
         deliveries=deliveries or DeliverySettings(),
         cascade=cascade,
     )
-    return Database(assemble(storage, settings))
+    try:
+        return Database(assemble(storage, settings))
+    except BaseException:
+        storage.close()
+        raise
 
 
 class Database:

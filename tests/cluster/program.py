@@ -10,9 +10,9 @@ import os
 import signal
 import subprocess
 import sys
-import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
-from threading import Thread
+from threading import Event
 from typing import Any
 
 import tidings
@@ -87,28 +87,30 @@ def session(remote: str | None, settings: dict[str, str]) -> Any:
 
 def shop_losing(db: Database, spark: Any, worker: int) -> shop.Told:
     """The example, and one of two workers dies in its first wave; the wave is repeated if it fails by that."""
-    shop.define(db)
-    shop.load(db)
-    shop.trade(db, 0, 2)
-    killer = Thread(target=kill_while_working, args=(spark, worker))
-    killer.start()
-    try:
-        db.advance()
-    except EngineFailed as failure:
-        print("the wave failed and is repeated:", failure, file=sys.stderr)
-        db.advance()
-    killer.join()
-    db.fold()
-    shop.trade(db, 2, 3)
-    return shop.tell(db)
+    shop.begin(db)
+    with ThreadPoolExecutor(1) as pool:
+        done = Event()
+        killed = pool.submit(kill_while_working, spark, worker, done)
+        try:
+            db.advance()
+        except EngineFailed as failure:
+            print("the wave failed and is repeated:", failure, file=sys.stderr)
+            db.advance()
+        finally:
+            done.set()
+        assert killed.result(), "the wave was over before a task of it was seen"
+    return shop.end(db)
 
 
-def kill_while_working(spark: Any, worker: int) -> None:
-    """Kill a process group as soon as tasks are running."""
+def kill_while_working(spark: Any, worker: int, done: Event) -> bool:
+    """Kill a process group as soon as tasks are running; whether there were any."""
     tracker = spark.sparkContext.statusTracker()
-    while not any((info := tracker.getStageInfo(n)) and info.numActiveTasks for n in tracker.getActiveStageIds()):
-        time.sleep(0.002)
-    os.killpg(worker, signal.SIGKILL)
+    while not done.is_set():
+        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        if any(stage is not None and stage.numActiveTasks for stage in stages):
+            os.killpg(worker, signal.SIGKILL)
+            return True
+    return False
 
 
 if __name__ == "__main__":

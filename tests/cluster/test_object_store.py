@@ -14,6 +14,7 @@ from tests import postgresql
 from tests.cluster import s3, shop
 from tests.cluster.processes import free_port
 from tidings import Database, ManualClock
+from tidings.engine.location import Location
 from tidings.errors import CatalogRequired, DamagedFile, DatabaseLocked, StorageFailed, UnknownFileSystem
 
 pytestmark = pytest.mark.slow
@@ -122,6 +123,23 @@ def test_storage_that_cannot_be_reached(path: str, catalog: str) -> None:
     options = s3.options(f"http://127.0.0.1:{free_port()}")
     with pytest.raises(StorageFailed):
         tidings.open(path, engine="duckdb", catalog=catalog, storage_options=options)
+
+
+def test_storage_that_cannot_be_read_while_a_database_is_opened(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is half open: once the storage is back, the same process opens the database."""
+    with opened() as db:
+        db.sql("CREATE TABLE t (x INT); INSERT INTO t VALUES (1)")
+        db.fold()
+
+    def refused(folder: Location) -> None:
+        raise StorageFailed(path=str(folder), reason="AWS Error SLOW_DOWN")
+
+    monkeypatch.setattr("tidings.store.files.entries", refused)
+    with pytest.raises(StorageFailed):
+        opened()
+    monkeypatch.undo()
+    with opened() as db:
+        assert db.query("t").rows() == [{"x": 1}]
 
 
 def test_a_bucket_that_is_not_there(catalog: str, endpoint: str) -> None:

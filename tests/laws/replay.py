@@ -32,16 +32,17 @@ def run(db: tidings.Database, compiled: Program, since: int, until: int) -> pa.T
 def replayed(
     case: Case,
     *,
-    path: Path | None = None,
+    path: str | Path | None = None,
     engine: Engine = "duckdb",
     spark: Any = None,
     views: bool = True,
     strategy: StrategyChoice = "differential",
     execution: Execution = "spark",
+    **place: Any,
 ) -> Iterator[tidings.Database]:
-    """A database with the case's tables and views, after its whole history."""
-    clock = tidings.ManualClock()
-    with tidings.open(path, engine=engine, spark=spark, clock=clock, strategy=strategy, execution=execution) as db:
+    """A database with the case's tables and views, after its whole history; ``place`` says more of where it is."""
+    clock, engines = tidings.ManualClock(), {"engine": engine, "spark": spark}
+    with tidings.open(path, **engines, clock=clock, strategy=strategy, execution=execution, **place) as db:
         for table in case.tables:
             db.sql(table.definition)
             if table.name in case.base:

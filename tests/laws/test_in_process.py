@@ -7,7 +7,7 @@ expressions the engines agree, and enough of them do.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -76,6 +76,22 @@ def test_rows_are_looked_up_in_files(seeds: range, way: str, tmp_path: Path, mon
     for seed in seeds:
         it, answers = recomputed(seed)
         with replayed(it, path=tmp_path / str(seed), execution="auto", strategy="differential") as db:
+            for view in it.views:
+                check(it, db, view.name, answers[view.name])
+
+
+@pytest.mark.usefixtures("trusting")
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("seeds", chunks(3, quick=0, size=3))
+def test_rows_are_looked_up_on_an_object_store(
+    seeds: range, way: str, object_store: Callable[[], dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same where the files of snapshots are read through Arrow."""
+    for (module, name), value in WAYS[way].items():
+        monkeypatch.setattr(module, name, value)
+    for seed in seeds:
+        it, answers = recomputed(seed)
+        with replayed(it, **object_store(), execution="auto", strategy="differential") as db:
             for view in it.views:
                 check(it, db, view.name, answers[view.name])
 

@@ -29,7 +29,7 @@ from tidings.waves.strategy import Strategy
 from tidings.waves.wave import WaveRequest
 
 
-def check(it: Case, answers: oracle.Answers, path: Path | None = None, **options: Any) -> bool:
+def check(it: Case, answers: oracle.Answers, path: str | Path | None = None, **options: Any) -> bool:
     """Whether some wave was a merge."""
     options = {"engine": "duckdb", "strategy": "differential"} | options
     rng = Random(it.seed)
@@ -119,6 +119,13 @@ def test_in_a_folder(seeds: range, tmp_path: Path) -> None:
     for seed in seeds:
         it = grouped_case(seed) if seed % 2 else keyed_case(seed)
         check(it, oracle.recompute_on_duckdb(it)[it.view], tmp_path / str(seed))
+
+
+@pytest.mark.parametrize("seeds", chunks(6, quick=0, size=6))
+def test_on_an_object_store(seeds: range, object_store: Callable[[], dict[str, Any]]) -> None:
+    for seed in seeds:
+        it = grouped_case(seed) if seed % 2 else keyed_case(seed)
+        check(it, oracle.recompute_on_duckdb(it)[it.view], **object_store())
 
 
 @pytest.mark.parametrize("seeds", chunks(12, quick=0, size=6))

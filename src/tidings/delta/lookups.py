@@ -10,12 +10,12 @@ that meet the conditions right above.  What is looked up need not be exact: rows
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from tidings.delta.key_columns import LISTABLE, KeyColumn, key_columns
+from tidings.delta.key_columns import LISTABLE, KeyColumn, key_columns, scanned_columns
 from tidings.delta.plan import Step
 from tidings.ir.expression import Expression, aliases, column, ref
 from tidings.ir.relation import Column, Filter, Item, Join, Project, Relation, Restrict, Scan, Version
@@ -36,9 +36,9 @@ class Lookup:
     column: Column | None = None
     """What they are looked up by; None if all rows are read."""
     keys: tuple[KeyColumn, ...] = ()
-    """The columns of deltas the keys are in …"""
+    """The columns of deltas, and of rows looked up before, that hold all keys; none if they are computed …"""
     plan: Relation | None = None
-    """… or what computes them."""
+    """… by this plan, which is there too where it may find fewer keys than those columns hold."""
     nulls: bool = False
     """Whether rows with NULL in the column are looked up too."""
     conditions: tuple[Expression, ...] = ()
@@ -87,9 +87,7 @@ def looked_up(step: Step) -> LookedUp:
             if restricted_column is None or key.type not in LISTABLE:
                 continue
             by = next(c for c in scan.columns if c.name == restricted_column[1])
-            columns = key_columns(restriction)
-            plan = None if columns is not None else go(restriction.keys)
-            return stand_in(scan, by, columns or (), plan, restriction.null_safe)
+            return stand_in(scan, by, *_keys(restriction, go), restriction.null_safe)
         return stand_in(scan)
 
     def under(node: Relation, conditions: tuple[Expression, ...]) -> Relation:
@@ -115,6 +113,17 @@ def looked_up(step: Step) -> LookedUp:
         return with_children(node, tuple(map(go, children(node))))
 
     return LookedUp(replace(step, plan=go(step.plan)), tuple(lookups.values()))
+
+
+def _keys(
+    restriction: Restrict, looked_up: Callable[[Relation], Relation]
+) -> tuple[tuple[KeyColumn, ...], Relation | None]:
+    """The columns that hold the keys of a restriction, and the plan that computes them where that may find fewer."""
+    columns = key_columns(restriction)
+    if columns is not None:
+        return columns, None
+    plan = looked_up(restriction.keys)
+    return scanned_columns(plan) or (), plan
 
 
 def _mark(key: tuple[object, ...]) -> str:

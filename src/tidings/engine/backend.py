@@ -34,6 +34,8 @@ class Backend(Protocol):
 
     name: str
     dialect: Dialect
+    looks_up_first: bool
+    """Whether a differential is faster over rows that were looked up than over the states themselves."""
     fixed_cost: int
     """What a read by more keys than are listed costs beside its rows, in rows."""
     scratch: Scratch | None

@@ -35,11 +35,14 @@ class BaseLookup:
 
 def lookup_query(lookups: list[BaseLookup], views: list[str], language: str) -> str:
     """One query for all lookups; ``views`` are the names under which their bases are read."""
-    texts = []
-    for lookup, view in zip(lookups, views, strict=True):
-        names = ", ".join(quoted(c.name, language) for c in lookup.columns)
-        texts.append(f"SELECT {names} FROM {view} WHERE {lookup.condition(language)}")
+    texts = [lookup_text(lookup, view, language) for lookup, view in zip(lookups, views, strict=True)]
     return combined(texts, [lookup.columns for lookup in lookups], language)
+
+
+def lookup_text(lookup: BaseLookup, view: str, language: str) -> str:
+    """The query of one lookup, with its keys as literals."""
+    names = ", ".join(quoted(c.name, language) for c in lookup.columns)
+    return f"SELECT {names} FROM {view} WHERE {lookup.condition(language)}"
 
 
 def lookup_answers(rows: pa.Table, lookups: list[BaseLookup]) -> list[pa.Table]:

@@ -170,6 +170,7 @@ class DuckDB:
     """An in-process DuckDB connection; see :class:`tidings.engine.backend.Backend`."""
 
     name = "duckdb"
+    looks_up_first = False
     fixed_cost = 0
     dialect = Dialect("duckdb", casts_items=True, one_task=False)
 

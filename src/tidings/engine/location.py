@@ -5,6 +5,7 @@ A location is data.  Engines read and write there; what else happens to files is
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,7 +24,7 @@ class Location:
     """
 
     address: str
-    """What Spark calls it, and people: a path of this machine, or a URL as ``s3a://bucket/shop.tidings``."""
+    """What people call it: a path of this machine, or a URL as ``s3a://bucket/shop.tidings``."""
     path: str
     """What its file system calls it."""
     filesystem: FileSystem = field(repr=False, compare=False)
@@ -37,6 +38,15 @@ class Location:
     def is_local(self) -> bool:
         """Whether it is a path of this machine."""
         return self.filesystem is _THIS_MACHINE
+
+    @property
+    def url(self) -> str:
+        """What Spark calls it, whichever file system is the default of its cluster.
+
+        >>> Location.local("/data/shop").url
+        'file:///data/shop'
+        """
+        return f"file://{os.path.abspath(self.path)}" if self.is_local else self.address
 
     @property
     def name(self) -> str:

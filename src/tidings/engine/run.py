@@ -129,6 +129,22 @@ class Runner:
                     results[n][step.name] = delta
         return results
 
+    def step(self, step: Step, sources: Sources, since: int, until: int) -> pa.Table:
+        """The delta of one step, over states as they are."""
+        return self.run(Program(step.name, frozenset(), step.columns, (step,)), sources, since, until)
+
+    def finish(self, step: Step, sources: Sources, since: int, until: int) -> pa.Table:
+        """The delta of one step that reads nothing but rows in memory, as small work."""
+        batch = _instant(since), _instant(until)
+        text, _, _ = self._prepare(step, sources, {}, {}, batch, self._needed([step]))
+        return conform(self.backend.fetch(text, step.columns, small=True), _schema(step))
+
+    def is_small(self, step: Step, sources: Sources) -> bool:
+        """Whether a step is small work over states as they are: all it reads of them is by a list of keys."""
+        deltas = self._needed([step])
+        few = frozenset(r for r in deltas if _size(sources(r, Version.DELTA).changes) <= LIST_LIMIT)
+        return few == frozenset(deltas) and self.statement(step, few).small
+
     def is_still(self, program: Program, step: Step, sources: Sources, computed: Mapping[str, Source]) -> bool:
         """Whether the delta of a step is empty: no relation it reads has changed, and it does not read the clock."""
         deltas = self._needed([step])

@@ -52,6 +52,7 @@ from tidings.store.storage import Storage
 from tidings.store.timeline import Timeline
 from tidings.waves.engines import Engines
 from tidings.waves.in_process.runner import InProcessRunner
+from tidings.waves.on_engine.runner import EngineRunner
 from tidings.waves.planner import Planner
 from tidings.waves.scheduler import Scheduler
 from tidings.waves.strategy import Strategy
@@ -200,10 +201,10 @@ def _folding(storage: Storage, settings: Settings) -> Folding:
 
 def _scheduler(storage: Storage, settings: Settings, timeline: Timeline, compiled: CompiledPlans) -> Scheduler:
     """What plans and runs waves: on the engine, and in this process if that is wanted."""
-    in_process = None
+    on_engine, in_process = EngineRunner(storage, Runner(storage.backend, compiled), compiled), None
     if settings.in_process:
-        in_process = InProcessRunner(storage, Runner(storage.backend, compiled), in_process_duckdb(), compiled)
-    engines = Engines(Runner(storage.backend, compiled), in_process)
+        in_process = InProcessRunner(storage, on_engine, in_process_duckdb(), compiled)
+    engines = Engines(on_engine, in_process)
     return Scheduler(Planner(storage, engines, compiled, settings.strategy), timeline)
 
 

@@ -18,6 +18,7 @@ from tidings.engine.run import Runner
 from tidings.engine.source import Sources
 from tidings.errors import EngineFailed
 from tidings.waves.in_process.runner import InProcessRunner
+from tidings.waves.on_engine.runner import EngineRunner
 from tidings.waves.recomputed_states import RecomputedStates
 from tidings.waves.step_inputs import LookupTooLarge
 
@@ -67,7 +68,7 @@ class ProgramResult:
     rows_read: int | None = None
     """Rows that were looked up in this process; None if they were not counted."""
     lookup_seconds: float | None = None
-    """How long the lookups took; None if it ran on the engine."""
+    """How long the lookups took; None if there were none."""
 
     @property
     def in_process(self) -> bool:
@@ -78,9 +79,13 @@ class ProgramResult:
 class Engines:
     """The database's engine, and the second one in this process if the database uses it."""
 
-    runner: Runner
-    """Runs programs on the database's engine."""
+    on_engine: EngineRunner
     in_process: InProcessRunner | None = None
+
+    @property
+    def runner(self) -> Runner:
+        """Runs programs on the database's engine, over states as they are."""
+        return self.on_engine.runner
 
     def obstacle(self, program: Program, changes: int, *, recompute: bool = False) -> str | None:
         """What speaks against running a program in this process; None if nothing does."""
@@ -105,8 +110,11 @@ class Engines:
                 choice = EngineChoice(self.runner.backend.name, str(failure).splitlines()[0])
         if run.recompute_at:
             return ProgramResult(run.recomputed(self.runner.run), choice)
-        sources = run.sources(run.since, run.until)
-        return ProgramResult(self.runner.deltas(run.program, sources, run.since, run.until, run.outputs), choice)
+        batch = run.program, run.sources(run.since, run.until), run.since, run.until, run.outputs
+        if self.on_engine.obstacle(run.changes) is not None:
+            return ProgramResult(self.runner.deltas(*batch), choice)
+        result = self.on_engine.run(*batch)
+        return ProgramResult(result.deltas, choice, result.rows, result.seconds)
 
     def close(self) -> None:
         """Close the second engine."""

@@ -16,8 +16,8 @@ from tidings.engine.spark.session import quoted
 from tidings.errors import EngineFailed
 from tidings.ir.relation import Column
 
-_LOCAL_ROWS = 10_000
-"""A base of more rows than this is kept in files; local rows would travel with every plan."""
+_LOCAL_ROWS = 50_000
+"""More rows than this are kept in files; local rows would travel with every plan."""
 
 
 class Bases:
@@ -60,7 +60,7 @@ class Bases:
         if not paths:
             self._frames[name] = self._session.createDataFrame(arrow_schema(columns).empty_table())
             return
-        frame = self._session.read.parquet(*map(str, paths))
+        frame = self._session.read.parquet(*(path.url for path in paths))
         texts = read or [quoted(c.name) for c in columns]
         typed = [F.expr(text).cast(c.type).alias(c.name) for text, c in zip(texts, columns, strict=True)]
         base = frame.select(*typed)
@@ -90,10 +90,15 @@ class Bases:
             self.unload(name)
 
     def local(self, rows: pa.Table, scratch: ExitStack) -> DataFrame:
-        """Rows of this process as a frame: few as Arrow, many by way of a file, which ``scratch`` removes."""
-        if rows.num_rows <= _LOCAL_ROWS or self._files is None:
+        """Rows of this process as a frame: few as Arrow and in one partition, many by way of a file.
+
+        ``scratch`` removes the file.
+        """
+        if rows.num_rows <= _LOCAL_ROWS:
+            return self._session.createDataFrame(rows).coalesce(1)
+        if self._files is None:
             return self._session.createDataFrame(rows)
-        return self._session.read.parquet(str(scratch.enter_context(self._files.holding(rows))))
+        return self._session.read.parquet(scratch.enter_context(self._files.holding(rows)).url)
 
     def _frame(self, name: str, columns: tuple[Column, ...], data: object) -> DataFrame:
         scratch = self._scratch[name] = ExitStack()

@@ -19,6 +19,7 @@ from tidings.engine.base_lookup import BaseLookup, lookup_answers, lookup_query
 from tidings.engine.location import Location
 from tidings.engine.source import Source
 from tidings.engine.spark.bases import Bases
+from tidings.engine.spark.hashed_lookups import KEYS, hashed_query, is_hashed, key_rows
 from tidings.engine.spark.session import (
     arrow_rows,
     failures_named,
@@ -31,7 +32,7 @@ from tidings.engine.spark.session import (
     type_text,
 )
 from tidings.engine.spark.states import state
-from tidings.engine.spark.workload import Workload
+from tidings.engine.spark.workload import Work, Workload
 from tidings.engine.sql.dialect import Dialect, printed
 from tidings.ir import types
 from tidings.ir.expression import TIME, WEIGHT, typed_null
@@ -58,6 +59,7 @@ class Spark:
     """A Spark session of its own; see :class:`tidings.engine.backend.Backend`."""
 
     name = "spark"
+    looks_up_first = True
     fixed_cost = 2_000_000
     dialect = Dialect("spark", casts_items=False, one_task=True, halves=True)
 
@@ -111,7 +113,7 @@ class Spark:
 
     def load(self, name: str, columns: tuple[Column, ...], data: object, sorted_by: str) -> int:
         self.unload(name)
-        self._workload.begin(small=False)
+        self._workload.begin(Work.LARGE)
         with failures_named():
             return self._bases.load(name, columns, data, sorted_by)
 
@@ -161,13 +163,16 @@ class Spark:
             frames.append(base.select("*", F.lit(0).cast("bigint").alias(TIME), F.lit(1).cast("bigint").alias(WEIGHT)))
         changes = source.changes
         if isinstance(changes, Location):
-            frames.append(self._spark.read.parquet(str(changes)))
+            frames.append(self._spark.read.parquet(changes.url))
         elif changes.num_rows or not frames:
             frames.append(self._bases.local(changes, scratch))
         return frames[0] if len(frames) == 1 else frames[0].unionAll(frames[1])
 
     def fetch(self, text: str, columns: tuple[Column, ...] = (), *, small: bool = False) -> pa.Table:
-        self._workload.begin(small=small)
+        return self._fetch(text, Work.SMALL if small else Work.LARGE, columns)
+
+    def _fetch(self, text: str, work: Work, columns: tuple[Column, ...] = ()) -> pa.Table:
+        self._workload.begin(work)
         nested = {c.name: c.type for c in columns if types.is_nested(c.type)}
         try:
             with failures_named(), quiet_session():
@@ -178,28 +183,32 @@ class Spark:
     def _step_back(self) -> None:
         """Leave a session of the user's as the active one again, which creating frames in ours has changed."""
         if self._parent is not None and not is_remote():
-            self._workload.begin(small=False)
+            self._workload.begin(Work.LARGE)
             self._parent.createDataFrame(_NOTHING)
 
     def look_up(self, lookups: list[BaseLookup]) -> list[pa.Table]:
         views = [self._bases.view(lookup.base) for lookup in lookups]
+        if any(map(is_hashed, lookups)):
+            with ExitStack() as scratch:
+                self._bases.local(key_rows(lookups), scratch).createOrReplaceTempView(KEYS)
+                return lookup_answers(self._fetch(hashed_query(lookups, views), Work.SCAN), lookups)
         text = lookup_query(lookups, views, self.dialect.name)
-        return lookup_answers(self.fetch(f"SELECT /*+ COALESCE(1) */ * FROM (\n{text}\n)", small=True), lookups)
+        return lookup_answers(self._fetch(f"SELECT /*+ COALESCE(1) */ * FROM (\n{text}\n)", Work.SMALL), lookups)
 
     def counted(self) -> AbstractContextManager[Jobs]:
         return self._workload.counted()
 
     def save(self, text: str, path: Location, sorted_by: str, rows_per_file: int) -> None:
-        self._workload.begin(small=False)
+        self._workload.begin(Work.LARGE)
         with failures_named(), quiet_session():
             rows = self._spark.sql(text).sort(quoted(sorted_by))
             writer = rows.write.option("maxRecordsPerFile", rows_per_file).option("compression", "zstd")
-            writer.option("parquet.block.size", _ROW_GROUP).parquet(str(path))
+            writer.option("parquet.block.size", _ROW_GROUP).parquet(path.url)
 
     def write(self, text: str, path: Location) -> None:
-        self._workload.begin(small=False)
+        self._workload.begin(Work.LARGE)
         with failures_named(), quiet_session():
-            self._spark.sql(text).write.parquet(str(path))
+            self._spark.sql(text).write.parquet(path.url)
 
     def sibling(self) -> Spark:
         return Spark(self._spark, caching=False, shared=self._shared)

@@ -1,7 +1,9 @@
 """Settings of a session for small and for large work, and the number of jobs that work starts.
 
-Small waves and large ones want different settings.  A small wave reads a few rows by literal keys: generating and
-compiling Java for it costs more than it saves, and so does re-planning at run time; both are switched off for it.
+Small waves and large ones want different settings.  A small wave reads a few rows by literal keys, or rows that were
+looked up before: generating and compiling Java for it costs more than it saves, and so does re-planning at run time;
+both are switched off for it, and nothing is broadcast, so that it is one job.  A scan goes through many rows for the
+few that have some keys: it has no exchange that could be planned anew.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import Enum
 
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
@@ -19,14 +22,32 @@ from tidings.engine.backend import Jobs
 _JOB_GROUP = "spark.jobGroup.id"
 """What tells the jobs of a wave from others."""
 
-_SMALL = {
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.constraintPropagation.enabled": "false",
-    "spark.sql.maxSinglePartitionBytes": f"{2**63 - 1}b",
+
+class Work(Enum):
+    """Kinds of work."""
+
+    LARGE = "large"
+    SMALL = "small"
+    SCAN = "scan"
+
+
+_SETTINGS = {
+    Work.LARGE: {},
+    Work.SMALL: {
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.autoBroadcastJoinThreshold": "-1",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.constraintPropagation.enabled": "false",
+        "spark.sql.maxSinglePartitionBytes": f"{2**63 - 1}b",
+        "spark.sql.shuffle.partitions": "1",
+    },
+    Work.SCAN: {
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.constraintPropagation.enabled": "false",
+    },
 }
+"""What differs from the session's own settings."""
 
 
 @dataclass(slots=True)
@@ -51,18 +72,20 @@ class Workload:
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
-        self._large = {key: session.conf.get(key) for key in _SMALL}
-        self._small = False
+        keys = {key for settings in _SETTINGS.values() for key in settings}
+        self._own = {key: session.conf.get(key) for key in keys}
+        self._present = dict(self._own)
         self._count: _JobCount | None = None
 
-    def begin(self, *, small: bool) -> None:
-        """Set the session up for small or for large work, which begins now."""
+    def begin(self, work: Work) -> None:
+        """Set the session up for work that begins now."""
         if self._count is not None and not self._count.begun:
             self._count.begin(self._session)
-        if small != self._small:
-            for key, value in (_SMALL if small else self._large).items():
+        wanted = self._own | _SETTINGS[work]
+        for key, value in wanted.items():
+            if value != self._present[key]:
                 self._session.conf.set(key, value or "")
-            self._small = small
+        self._present = wanted
 
     @contextmanager
     def counted(self) -> Iterator[Jobs]:

@@ -32,6 +32,7 @@ from tidings.waves.in_process.lookups import StepLookups
 from tidings.waves.in_process.small_steps import SmallSteps
 from tidings.waves.in_process.snapshot_cache import SnapshotCache
 from tidings.waves.in_process.snapshot_reader import SCAN_LIMIT, WHOLE_LIMIT, SnapshotReader, table_of
+from tidings.waves.on_engine.runner import EngineRunner
 from tidings.waves.step_inputs import StepInputs
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class InProcessRunner:
     """Runs waves in this process where it may."""
 
     storage: Storage
-    runner: Runner
+    on_engine: EngineRunner
     """Runs steps on the database's engine."""
     second: DuckDB
     compiled: CompiledPlans
@@ -168,9 +169,8 @@ class InProcessRunner:
             delta = self._small_steps.run(step, inputs.source, inputs.since, inputs.until)
             if delta is not None:
                 return delta
-        alone = Program(step.name, frozenset(), step.columns, (step,))
-        runner = self.second_runner if agreed else self.runner
-        return runner.run(alone, inputs.source, inputs.since, inputs.until)
+        runner = self.second_runner if agreed else self.on_engine
+        return runner.step(step, inputs.source, inputs.since, inputs.until)
 
     def _look_up(self, lookups: tuple[Lookup, ...], inputs: StepInputs) -> int:
         """Make the lookups of a step; the number of rows that these read."""
@@ -188,7 +188,7 @@ class InProcessRunner:
         """The steps of a program with their lookups, prepared once."""
         key = Identity(program)
         if key not in self._prepared:
-            own_words = self.runner.backend.name == self.second.name
+            own_words = self.storage.backend.name == self.second.name
             steps = [_prepared(step, own_words) for step in program.steps]
             self._prepared[key] = steps
             self._lookup_cache.add(program, tuple(lookup for step in steps for lookup in step.lookups))

@@ -1,0 +1,137 @@
+"""Fetches the rows that a step needs of each state from the database's engine, in as few queries as there are rounds.
+
+A lookup whose keys are in deltas can be made at once; one whose keys are in the rows of another has to wait for it.
+All lookups that can be made are one round, and one query.  Small relations are read whole and stay in memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidings.delta.cost import FANOUT
+from tidings.delta.lookups import Lookup
+from tidings.engine.arrow import arrow_schema
+from tidings.engine.base_lookup import BaseLookup
+from tidings.ir.relation import Column
+from tidings.store.relation.table import Table
+from tidings.store.storage import Storage
+from tidings.waves.in_process.snapshot_reader import table_of
+from tidings.waves.on_engine.small_relations import SmallRelations, is_small
+from tidings.waves.step_inputs import LookupTooLarge, StepInputs, key_values
+
+KEYS_LIMIT = 500_000
+"""Up to so many keys are looked up at once."""
+
+ROWS_LIMIT = 1_000_000
+"""Up to about so many rows are looked up for one step; they come into this process."""
+
+
+class _Request(NamedTuple):
+    """A lookup of the present round, with its keys and the table that has its rows."""
+
+    lookup: Lookup
+    keys: pa.Array
+    table: Table
+
+
+@dataclass(slots=True)
+class LookupRounds:
+    """Makes the lookups of one step."""
+
+    storage: Storage
+    small_relations: SmallRelations
+    inputs: StepInputs
+    rows_read: int = field(init=False, default=0)
+    _expected: float = field(init=False, default=0.0)
+    """About how many rows the lookups so far fetch."""
+
+    def fetch(self, lookups: tuple[Lookup, ...]) -> None:
+        """Fetch the rows of all lookups into the inputs of the step.
+
+        Raises :class:`LookupTooLarge` where that would read too much.
+        """
+        waiting = list(map(_by_known_keys, lookups))
+        while waiting:
+            names = {lookup.name for lookup in waiting}
+            ready = [lookup for lookup in waiting if not names & {relation for relation, _ in lookup.keys}]
+            self._make([request for lookup in ready if (request := self._request(lookup)) is not None])
+            waiting = [lookup for lookup in waiting if lookup not in ready]
+
+    def _request(self, lookup: Lookup) -> _Request | None:
+        """What a lookup asks of the engine; None if it has its rows already, or there are none."""
+        table = table_of(self.storage, lookup.relation)
+        keys = key_values(lookup, self.inputs)
+        without_keys = lookup.column is not None and not lookup.nulls and len(keys) == keys.null_count
+        if table is None or table.base is None or without_keys:
+            self.inputs.add(lookup, keys, arrow_schema(lookup.columns).empty_table())
+            return None
+        request = _Request(lookup, keys, table)
+        if is_small(table):
+            rows = self.small_relations.rows(table, lookup.columns)
+            if rows is not None:
+                self._take(request, rows)
+                return None
+            return request
+        self._require_few(request)
+        return request
+
+    def _require_few(self, request: _Request) -> None:
+        """Refuse a lookup that would fetch too many rows."""
+        lookup, keys, table = request
+        if lookup.column is None:
+            raise LookupTooLarge(f"{lookup.relation} is read whole")
+        if len(keys) > KEYS_LIMIT:
+            raise LookupTooLarge(f"{len(keys):,} keys are looked up in {lookup.relation}")
+        self._expected += len(keys) * (self.storage.fanout(table, lookup.column.name) or FANOUT)
+        if self._expected > ROWS_LIMIT:
+            raise LookupTooLarge(f"about {self._expected:,.0f} rows are looked up, of {lookup.relation} and others")
+
+    def _make(self, requests: list[_Request]) -> None:
+        """Make some lookups in one query."""
+        whole = {r.table.id: r for r in requests if is_small(r.table)}
+        by_key = [r for r in requests if not is_small(r.table)]
+        columns = {id: _columns(requests, id) for id in whole}
+        lookups = [self.small_relations.lookup(r.table, columns[id]) for id, r in whole.items()]
+        lookups += [
+            BaseLookup(r.table.base or "", r.lookup.columns, r.lookup.column, r.keys, r.lookup.nulls) for r in by_key
+        ]
+        if not lookups:
+            return
+        results = self.storage.backend.look_up(lookups)
+        for request, rows in zip(whole.values(), results, strict=False):
+            self.small_relations.add(request.table, rows)
+        for request in (r for r in requests if is_small(r.table)):
+            rows = self.small_relations.rows(request.table, request.lookup.columns)
+            assert rows is not None, "it was read just now"
+            self._take(request, rows)
+        for request, rows in zip(by_key, results[len(whole) :], strict=True):
+            self._take(request, rows)
+
+    def _take(self, request: _Request, rows: pa.Table) -> None:
+        """Let the rows of a lookup be read under its name."""
+        lookup, keys, _ = request
+        if lookup.column is not None and is_small(request.table):
+            values = rows.column(lookup.column.name)
+            matches = pc.is_in(values, value_set=keys.drop_null())
+            rows = rows.filter(pc.or_(matches, pc.is_null(values)) if lookup.nulls else matches)
+        self.rows_read += rows.num_rows
+        self.inputs.add(lookup, keys, rows)
+
+
+def _by_known_keys(lookup: Lookup) -> Lookup:
+    """A lookup by keys that stand in deltas or in rows looked up before; one by computed keys reads all rows."""
+    return lookup if lookup.keys else replace(lookup, column=None, plan=None)
+
+
+def _base_lookup(request: _Request) -> BaseLookup:
+    lookup = request.lookup
+    return BaseLookup(request.table.base or "", lookup.columns, lookup.column, request.keys, lookup.nulls)
+
+
+def _columns(requests: list[_Request], table: int) -> tuple[Column, ...]:
+    """The columns that some requests ask for of a table."""
+    return tuple(dict.fromkeys(c for r in requests if r.table.id == table for c in r.lookup.columns))

@@ -1,0 +1,39 @@
+"""The law of lookups on the engine: a wave over rows that were looked up first says what a wave over the states says.
+
+DuckDB stands in for Spark here, which looks rows up first by itself; the laws on Spark cover it there.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.laws.replay import replayed
+from tests.laws.seeds import chunks
+from tests.laws.test_keyed_operators import check, recomputed
+from tidings.engine import run
+from tidings.engine.duckdb import DuckDB
+from tidings.waves.on_engine import lookup_rounds, small_relations
+
+WAYS = {
+    "by keys": {(small_relations, "SMALL_RELATION"): 0},
+    "small relations whole": {},
+    "too large": {(small_relations, "SMALL_RELATION"): 0, (lookup_rounds, "ROWS_LIMIT"): 8},
+}
+"""Ways to look rows up, and the limits at which each is the only one; what is too large is read as it is."""
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("seeds", chunks(40, quick=10, size=10))
+def test_waves_over_rows_looked_up_are_right(seeds: range, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DuckDB, "looks_up_first", True)
+    monkeypatch.setattr(run, "LIST_LIMIT", 0)
+    for (module, name), value in WAYS[way].items():
+        monkeypatch.setattr(module, name, value)
+    looked_up = 0
+    for seed in seeds:
+        it, answers = recomputed(seed)
+        with replayed(it, strategy="differential") as db:
+            for view in it.views:
+                check(it, db, view.name, answers[view.name])
+            looked_up += sum("look up" in wave.seconds for wave in db.waves())
+    assert looked_up
