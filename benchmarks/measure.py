@@ -140,12 +140,16 @@ def facts() -> str:
 
 def memory() -> str:
     """The peak memory so far of this process and of the JVM below it; where there is no /proc, nothing is known."""
-    own = _peak(os.getpid())
-    if own is None:
+    own, jvm = peaks()
+    if not own:
         return "peak memory: not known on this system"
-    below = [p for pid in _descendants(os.getpid()) if _name(pid) == "java" and (p := _peak(pid)) is not None]
-    jvm = f", JVM {sum(below):.1f} GiB" if below else ""
-    return f"peak memory: Python process {own:.1f} GiB{jvm}"
+    return f"peak memory: Python process {own:.1f} GiB" + (f", JVM {jvm:.1f} GiB" if jvm else "")
+
+
+def peaks() -> tuple[float, float]:
+    """The peak memory so far of this process and of the JVM below it, in GiB; 0 for what is not known."""
+    below = [_peak(pid) or 0.0 for pid in _descendants(os.getpid()) if _name(pid) == "java"]
+    return _peak(os.getpid()) or 0.0, sum(below)
 
 
 def _peak(pid: int) -> float | None:

@@ -64,6 +64,20 @@ strategy that Tidings chooses and the one it does not.
         "TPC-H at scale 5",
         "The same on five times the data: 0.1% of it changes, once after a first round that does not count.\n",
     ),
+    "states": (
+        "States",
+        """\
+The state of a table is its base without the rows that went and with those that came since. The 22 queries of TPC-H are
+run over such states, and in Spark SQL over the same cached bases without a log.
+""",
+    ),
+    "large": (
+        "A table larger than memory",
+        """\
+A stored view over a table of 100 million rows, with 2 GB for Spark and 1 GB for the process: waves read a few
+row groups.
+""",
+    ),
     "views": (
         "Many views",
         """\

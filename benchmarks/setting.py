@@ -30,12 +30,19 @@ def database(
     execution: Execution = "spark",
     clock: tidings.clock.Clock | None = None,
     strategy: StrategyChoice = "auto",
+    memory: str | None = None,
 ) -> Iterator[tidings.Database]:
     """A new durable database that keeps its whole history."""
     folder = Path(tempfile.mkdtemp(prefix="tidings-bench-"))
     try:
         with tidings.open(
-            folder, engine=engine, execution=execution, clock=clock, strategy=strategy, retention=None
+            folder,
+            engine=engine,
+            execution=execution,
+            clock=clock,
+            strategy=strategy,
+            retention=None,
+            memory=memory,
         ) as db:
             yield db
     finally:

@@ -15,6 +15,7 @@ from tidings import explain as explanation
 from tidings.clock import Clock, SystemClock, micros
 from tidings.deliver.deliveries import Deliveries, DeliverySettings
 from tidings.engine.backends import backend_named
+from tidings.engine.memory import MemoryBudget
 from tidings.errors import UnknownExecution, UnknownStrategy
 from tidings.exclusive import exclusive, reading
 from tidings.front.assembly import Parts, Settings, assemble, open_storage
@@ -46,6 +47,7 @@ def open(
     execution: Execution = "spark",
     catalog: str | None = None,
     storage_options: Mapping[str, Any] | None = None,
+    memory: int | str | None = None,
     read_only: bool = False,
     retention: timedelta | None = timedelta(days=7),
     deliveries: DeliverySettings | None = None,
@@ -68,6 +70,8 @@ def open(
         A folder that is not on this machine needs one.
     :param storage_options: Options of Arrow's file system for a folder that is not on this machine, such as
         ``{"endpoint_override": "http://127.0.0.1:9000"}`` for S3; those of Spark's are settings of its session.
+    :param memory: What this process may hold for the database, beside Spark: a number of bytes or a text such as
+        ``"2GB"``; by default a quarter of the machine's memory.
     :param read_only: Open as a reader, which sees what the writer commits and changes nothing.
     :param retention: How long changes are retained: ``query(as_of=…)`` and ``changes(since=…)`` reach that far back.
         None retains them all.
@@ -81,7 +85,9 @@ def open(
         raise UnknownExecution(name=execution)
     folder = None if path is None else locate(path, storage_options)
     scratch = None if folder is None or read_only else folder / SCRATCH
-    storage = open_storage(backend_named(engine, spark, scratch), folder, catalog, read_only=read_only)
+    budget, engines = MemoryBudget.of(memory), 2 if execution == "auto" else 1
+    backend = backend_named(engine, spark, scratch, None if memory is None else budget.engine(engines))
+    storage = open_storage(backend, folder, catalog, budget, read_only=read_only)
     settings = Settings(
         clock=clock or SystemClock(),
         strategy=_STRATEGIES[strategy],
@@ -89,6 +95,7 @@ def open(
         retention=retention,
         deliveries=deliveries or DeliverySettings(),
         cascade=cascade,
+        memory=budget,
     )
     try:
         return Database(assemble(storage, settings))

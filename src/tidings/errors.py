@@ -347,6 +347,12 @@ class UnknownStrategy(TidingsError):
     hint_template = "the strategies are 'auto', 'differential' and 'recompute'"
 
 
+class InvalidMemory(TidingsError):
+    """{memory!r} is not an amount of memory that a database can work in"""
+
+    hint_template = "give a number of bytes or a text such as '2GB', at least '64MiB'"
+
+
 class UnknownExecution(TidingsError):
     """There is no way to execute waves named {name}"""
 

@@ -60,12 +60,12 @@ class Backend(Protocol):
         paths: list[Location],
         read: list[str] | None = None,
         *,
-        cached: bool = True,
+        cached_bytes: int | None = None,
     ) -> None:
         """Take the rows of Parquet files as the base of a relation, replacing what was there; they are not copied.
 
-        ``read`` is the SQL that gives each column, where the files do not have just these; ``cached`` says that they
-        will be read often.
+        ``read`` is the SQL that gives each column, where the files do not have just these; ``cached_bytes`` is how
+        many they have if they will be read often, so that an engine may cache them.
         """
 
     def save(self, text: str, path: Location, sorted_by: str, rows_per_file: int) -> None:

@@ -13,14 +13,12 @@ if TYPE_CHECKING:
     from tidings.engine.duckdb import DuckDB, PreparedQueries
 
 
-MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-"""The bytes of this machine's memory."""
-
-
-def backend_named(engine: str, session: Any = None, scratch: Location | None = None) -> Backend:
+def backend_named(
+    engine: str, session: Any = None, scratch: Location | None = None, memory: int | None = None
+) -> Backend:
     """The engine of a name; ``session`` is the Spark session to work in, if there is one.
 
-    ``scratch`` is a folder that all machines of a cluster see.
+    ``scratch`` is a folder that all machines of a cluster see; ``memory`` is what an engine in this process may take.
     """
     match engine:
         case "spark":
@@ -30,19 +28,19 @@ def backend_named(engine: str, session: Any = None, scratch: Location | None = N
         case "duckdb":
             from tidings.engine.duckdb import DuckDB
 
-            return DuckDB()
+            return DuckDB(memory=memory)
         case _:
             raise UnknownEngine(name=engine)
 
 
-def in_process_duckdb() -> DuckDB:
-    """The engine of the in-process runner: DuckDB on all cores of the machine, in a third of its memory.
+def in_process_duckdb(memory: int) -> DuckDB:
+    """The engine of the in-process runner: DuckDB on all cores of the machine, in so many bytes.
 
-    A query that needs more memory fails; the runner then gives it to the main engine.
+    What needs more is written to a temporary folder.  A query that fails is given to the main engine by the runner.
     """
     from tidings.engine.duckdb import DuckDB
 
-    return DuckDB(threads=os.cpu_count() or 1, memory=MEMORY // 3)
+    return DuckDB(threads=os.cpu_count() or 1, memory=memory)
 
 
 def prepared_queries(*, crossed: bool) -> PreparedQueries:

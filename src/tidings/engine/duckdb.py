@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+import uuid
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 
@@ -15,6 +17,7 @@ from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Jobs
 from tidings.engine.base_lookup import BaseLookup, lookup_answers, lookup_query
 from tidings.engine.location import Location
+from tidings.engine.memory import MemoryBudget
 from tidings.engine.plain_rows import plain_rows, separating_column
 from tidings.engine.scratch import Scratch
 from tidings.engine.source import Source
@@ -34,7 +37,8 @@ class _DuckDBConnection:
     """A connection to a DuckDB in memory; what fails raises :class:`tidings.errors.EngineFailed`."""
 
     def __init__(self, threads: int, memory: int | None) -> None:
-        limit = {} if memory is None else {"memory_limit": f"{memory}B", "temp_directory": ""}
+        folder = f"{tempfile.gettempdir()}/tidings-{uuid.uuid4().hex}"  # DuckDB makes and removes it
+        limit = {} if memory is None else {"memory_limit": f"{memory}B", "temp_directory": folder}
         self.inner = duckdb.connect(":memory:", config={"threads": threads, **limit})
         self.inner.execute("SET TimeZone = 'UTC'")
         self.inner.execute("SET enable_progress_bar = false")
@@ -177,9 +181,12 @@ class DuckDB:
     def __init__(self, threads: int = 1, memory: int | None = None) -> None:
         self._registered: dict[str, Source] = {}
         self._holds = False
+        self._memory = memory
         self._remote: set[str] = set()
         """Bases that are read through Arrow."""
         self._connection = _DuckDBConnection(threads, memory)
+        self.held_limit = (MemoryBudget().engine() if memory is None else memory) * 2 // 3
+        """So many bytes of columns may be held, counted before they are compressed."""
         self.scratch: Scratch | None = Scratch()
 
     def analyze(self, query: exp.Query) -> tuple[Column, ...]:
@@ -215,7 +222,7 @@ class DuckDB:
         paths: list[Location],
         read: list[str] | None = None,
         *,
-        cached: bool = True,
+        cached_bytes: int | None = None,
     ) -> None:
         self.unload(name)
         if not paths:
@@ -326,7 +333,7 @@ class DuckDB:
         return nullcontext(Jobs())
 
     def sibling(self) -> DuckDB:
-        return DuckDB()
+        return DuckDB(memory=self._memory)
 
     def over(self, name: str, rows: pa.Table, text: str) -> pa.Table:
         """The answer of a query that reads nothing but some rows, by a name, one by one; they are not copied."""

@@ -21,6 +21,7 @@ from tidings.deliver.deliveries import DeliverySettings
 from tidings.engine.backend import Backend
 from tidings.engine.backends import in_process_duckdb
 from tidings.engine.location import Location
+from tidings.engine.memory import MemoryBudget
 from tidings.engine.run import Runner
 from tidings.front.maintenance import Maintenance
 from tidings.front.show_statements import ShowStatements
@@ -73,6 +74,8 @@ class Settings:
     retention: timedelta | None
     deliveries: DeliverySettings
     cascade: int
+    memory: MemoryBudget
+    """What the second engine and the caches of this process may hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,12 +162,14 @@ class Parts:
         return self.maintenance.detached
 
 
-def open_storage(backend: Backend, folder: Location | None, catalog: str | None, *, read_only: bool) -> Storage:
+def open_storage(
+    backend: Backend, folder: Location | None, catalog: str | None, memory: MemoryBudget, *, read_only: bool
+) -> Storage:
     """The storage of a database in a folder, or of a new one in memory, with the system tables known by name."""
     relations = Relations(system_tables=dict(COLUMNS))
     if folder is None:
         return open_in_memory(backend, relations)
-    return open_folder(backend, folder, catalog, read_only=read_only, relations=relations)
+    return open_folder(backend, folder, catalog, read_only=read_only, relations=relations, memory=memory)
 
 
 def assemble(storage: Storage, settings: Settings) -> Parts:
@@ -203,7 +208,8 @@ def _scheduler(storage: Storage, settings: Settings, timeline: Timeline, compile
     """What plans and runs waves: on the engine, and in this process if that is wanted."""
     on_engine, in_process = EngineRunner(storage, Runner(storage.backend, compiled), compiled), None
     if settings.in_process:
-        in_process = InProcessRunner(storage, on_engine, in_process_duckdb(), compiled)
+        second = in_process_duckdb(settings.memory.engine(2 if storage.backend.name == "duckdb" else 1))
+        in_process = InProcessRunner(storage, on_engine, second, compiled)
     engines = Engines(on_engine, in_process)
     return Scheduler(Planner(storage, engines, compiled, settings.strategy), timeline)
 

@@ -8,6 +8,7 @@ from sqlalchemy import make_url
 
 from tidings.engine.backend import Backend
 from tidings.engine.location import Location
+from tidings.engine.memory import MemoryBudget
 from tidings.errors import CatalogRequired, DatabaseMissing, NotWritable
 from tidings.store.catalog.catalog_journal import CatalogJournal
 from tidings.store.catalog.connect import is_writable
@@ -15,6 +16,7 @@ from tidings.store.catalog.memory_journal import MemoryJournal
 from tidings.store.catalog.writer_lock import WriterLock
 from tidings.store.filesystem import SCRATCH, discard, is_folder, make_folder
 from tidings.store.relation.relations import Relations
+from tidings.store.relation.row_groups import DecodedCache
 from tidings.store.snapshots import EngineSnapshots, FileSnapshots
 from tidings.store.storage import Storage
 from tidings.store.write_failures import write_failure
@@ -28,21 +30,27 @@ def open_in_memory(backend: Backend, relations: Relations | None = None) -> Stor
 
 
 def open_folder(
-    backend: Backend, folder: Location, catalog: str | None, *, read_only: bool, relations: Relations | None = None
+    backend: Backend,
+    folder: Location,
+    catalog: str | None,
+    *,
+    read_only: bool,
+    relations: Relations | None = None,
+    memory: MemoryBudget | None = None,
 ) -> Storage:
     """The store of a database in a folder, which is made if it is not there; its writer locks it."""
     url = _catalog_url(folder, catalog)
     if read_only:
         if folder.is_local and not (is_folder(folder) and (catalog or Path(folder.path, _CATALOG).is_file())):
             raise DatabaseMissing(path=str(folder))
-        return _over(backend, CatalogJournal(folder, url, read_only=True), relations)
+        return _over(backend, CatalogJournal(folder, url, read_only=True), relations, memory)
     _make(folder)
     if not folder.is_local:
-        return _begun(backend, CatalogJournal(folder, url), relations)
+        return _begun(backend, CatalogJournal(folder, url), relations, memory)
     lock = WriterLock(Path(folder.path))
     lock.take()
     try:
-        return _begun(backend, CatalogJournal(folder, url, lock=lock), relations)
+        return _begun(backend, CatalogJournal(folder, url, lock=lock), relations, memory)
     except BaseException:
         lock.release()
         raise
@@ -55,14 +63,20 @@ def _catalog_url(folder: Location, catalog: str | None) -> str:
     return catalog or f"sqlite:///{folder.path}/{_CATALOG}"
 
 
-def _begun(backend: Backend, journal: CatalogJournal, relations: Relations | None) -> Storage:
+def _begun(
+    backend: Backend, journal: CatalogJournal, relations: Relations | None, memory: MemoryBudget | None
+) -> Storage:
     """The store of the only writer: what an earlier one left in its scratch folder is nobody's."""
     discard(journal.folder / SCRATCH)
-    return _over(backend, journal, relations)
+    return _over(backend, journal, relations, memory)
 
 
-def _over(backend: Backend, journal: CatalogJournal, relations: Relations | None) -> Storage:
-    return Storage(backend, journal, FileSnapshots(backend, journal, journal.folder), relations or Relations())
+def _over(
+    backend: Backend, journal: CatalogJournal, relations: Relations | None, memory: MemoryBudget | None
+) -> Storage:
+    decoded = DecodedCache((memory or MemoryBudget()).decoded)
+    snapshots = FileSnapshots(backend, journal, journal.folder, decoded)
+    return Storage(backend, journal, snapshots, relations or Relations())
 
 
 def _make(folder: Location) -> None:

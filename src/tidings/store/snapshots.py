@@ -104,7 +104,8 @@ class FileSnapshots:
     journal: Journal
     root: Location
     files: dict[int, Snapshot] = field(init=False, default_factory=dict)
-    _decoded: DecodedCache = field(init=False, default_factory=DecodedCache)
+    decoded: DecodedCache = field(default_factory=DecodedCache)
+    """What has been read of files."""
 
     def load(self, table: Table, data: Any) -> list[WrittenSnapshot]:
         """Write rows to files as they come, and let the table have those of the files: rows are sorted once."""
@@ -145,7 +146,7 @@ class FileSnapshots:
         self.files[table.id] = snapshot
 
     def _snapshot(self, table: Table, record: SnapshotRecord) -> Snapshot:
-        return Snapshot(self.root, record, table.columns, table.lookup_column, table.added_values, self._decoded)
+        return Snapshot(self.root, record, table.columns, table.lookup_column, table.added_values, self.decoded)
 
     def fold(self, table: Table, *, merge: bool) -> None:
         record = self._written(table, table.last)

@@ -13,6 +13,7 @@ import tidings
 from tidings import DeliverySettings, ManualClock, RetryPolicy
 from tidings.engine.backends import backend_named
 from tidings.engine.location import Location
+from tidings.engine.memory import MemoryBudget
 from tidings.front.assembly import Parts, Settings, assemble, open_storage
 from tidings.front.system_tables import COLUMNS
 from tidings.waves.strategy import Strategy
@@ -26,12 +27,13 @@ def settings(**given: Any) -> Settings:
         "retention": timedelta(days=1),
         "deliveries": DeliverySettings(),
         "cascade": 64,
+        "memory": MemoryBudget(),
     }
     return Settings(**(chosen | given))
 
 
 def parts(**given: Any) -> Parts:
-    storage = open_storage(backend_named("duckdb"), None, None, read_only=False)
+    storage = open_storage(backend_named("duckdb"), None, None, MemoryBudget(), read_only=False)
     return assemble(storage, settings(**given))
 
 
@@ -80,7 +82,7 @@ def test_system_tables_are_known_by_name() -> None:
 def test_what_a_folder_has_is_restored(tmp_path: Path) -> None:
     with tidings.open(tmp_path, engine="duckdb", clock=ManualClock(7)) as db:
         db.sql("CREATE TABLE t (a INT); INSERT INTO t VALUES (1)")
-    storage = open_storage(backend_named("duckdb"), Location.local(tmp_path), None, read_only=True)
+    storage = open_storage(backend_named("duckdb"), Location.local(tmp_path), None, MemoryBudget(), read_only=True)
     built = assemble(storage, settings())
     assert built.timeline.time == 7
     assert built.relations.table("t").columns[0].name == "a"

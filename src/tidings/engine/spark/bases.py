@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.location import Location
 from tidings.engine.scratch import Scratch
+from tidings.engine.spark.cache import BaseCache
 from tidings.engine.spark.session import quoted
 from tidings.errors import EngineFailed
 from tidings.ir.relation import Column
@@ -20,12 +21,18 @@ _LOCAL_ROWS = 50_000
 """More rows than this are kept in files; local rows would travel with every plan."""
 
 
+_EXPANSION = 4
+"""A cached base takes about so many times the bytes of its files."""
+
+
 class Bases:
     """The bases of one session, by name; without ``caching`` none is held in memory."""
 
     def __init__(self, session: SparkSession, files: Scratch | None, *, caching: bool) -> None:
         self._session = session
-        self._caching = caching
+        self._cache = BaseCache(session) if caching else BaseCache(session, limit=0)
+        self._sizes: dict[str, int] = {}
+        """About how many bytes bases take when they are cached, of those that may be."""
         self._frames: dict[str, DataFrame] = {}
         self._views: set[str] = set()
         """The bases that can be read by name."""
@@ -34,7 +41,13 @@ class Bases:
         self._files = files
 
     def __getitem__(self, name: str) -> DataFrame:
+        self.use(name)
         return self._frames[name]
+
+    def use(self, name: str | None) -> None:
+        """Note that a base is about to be read."""
+        if name in self._sizes:
+            self._cache.use(name, self._frames[name], self._sizes[name])
 
     def load(self, name: str, columns: tuple[Column, ...], data: object, sorted_by: str) -> int:
         """Cache rows as a base, in the order of one column; their number."""
@@ -42,10 +55,9 @@ class Bases:
         base = self._frames[name]
         if not any(c.name == sorted_by and c.type.startswith("map<") for c in columns):
             base = base.sort(quoted(sorted_by))
-        base = base.cache()
-        size = base.count()
-        self._frames[name] = base
-        return size
+        self._frames[name] = base.cache()
+        self._scratch[name].callback(base.unpersist)
+        return base.count()
 
     def offer(self, name: str, columns: tuple[Column, ...], data: object) -> None:
         """Take rows as a base as they are."""
@@ -54,7 +66,12 @@ class Bases:
         self._frames[name] = frame.select(*typed)
 
     def load_files(
-        self, name: str, columns: tuple[Column, ...], paths: list[Location], read: list[str] | None, *, cached: bool
+        self,
+        name: str,
+        columns: tuple[Column, ...],
+        paths: list[Location],
+        read: list[str] | None,
+        cached_bytes: int | None,
     ) -> None:
         """Take the rows of Parquet files as a base; ``read`` is the SQL that gives each column."""
         if not paths:
@@ -64,10 +81,13 @@ class Bases:
         texts = read or [quoted(c.name) for c in columns]
         typed = [F.expr(text).cast(c.type).alias(c.name) for text, c in zip(texts, columns, strict=True)]
         base = frame.select(*typed)
-        self._frames[name] = base.cache() if self._caching and cached else base
+        self._frames[name] = base
+        if cached_bytes is not None:
+            self._sizes[name] = cached_bytes * _EXPANSION
 
     def view(self, name: str) -> str:
         """The name under which SQL reads a base."""
+        self.use(name)
         view = quoted(f"__base_{name}")
         if name not in self._views:
             self._frames[name].createOrReplaceTempView(view)
@@ -76,10 +96,10 @@ class Bases:
 
     def unload(self, name: str) -> None:
         """Forget a base."""
-        frame = self._frames.pop(name, None)
+        self._frames.pop(name, None)
         self._views.discard(name)
-        if frame is not None and self._caching:  # a cache belongs to the plan, whichever session asks
-            frame.unpersist()
+        self._sizes.pop(name, None)
+        self._cache.drop(name)
         scratch = self._scratch.pop(name, None)
         if scratch is not None:
             scratch.close()

@@ -61,7 +61,7 @@ class Spark:
     name = "spark"
     looks_up_first = True
     fixed_cost = 2_000_000
-    dialect = Dialect("spark", casts_items=False, one_task=True, halves=True)
+    dialect = Dialect("spark", casts_items=False, one_task=True, halves=True, generates=True)
 
     def __init__(
         self, session: SparkSession | None = None, *, caching: bool = True, shared: Location | None = None
@@ -129,10 +129,10 @@ class Spark:
         paths: list[Location],
         read: list[str] | None = None,
         *,
-        cached: bool = True,
+        cached_bytes: int | None = None,
     ) -> None:
         self.unload(name)
-        self._bases.load_files(name, columns, paths, read, cached=cached)
+        self._bases.load_files(name, columns, paths, read, cached_bytes)
 
     def unload(self, name: str) -> None:
         for registered in [n for n, r in self._registered.items() if r.source.base == name]:
@@ -149,6 +149,7 @@ class Spark:
         """Prepare a source and let it be read under a name, unless the name stands for it already."""
         before = self._registered.get(name)
         if before is not None and before.source is source:
+            self._bases.use(source.base)
             return
         with ExitStack() as scratch:
             prepare(source, scratch).createOrReplaceTempView(name)

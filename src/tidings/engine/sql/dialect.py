@@ -20,6 +20,8 @@ class Dialect:
     """Whether small work is to be one task; see :mod:`tidings.engine.sql.select`."""
     halves: bool = False
     """Whether long lists of keys are searched by halving; see :mod:`tidings.engine.sql.literals`."""
+    generates: bool = False
+    """Whether constant rows beside others are generated; see :func:`tidings.engine.sql.select.generator`."""
 
 
 def printed(query: exp.Query, dialect: Dialect) -> str:

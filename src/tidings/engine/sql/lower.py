@@ -14,7 +14,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from sqlglot import exp
@@ -34,6 +34,7 @@ from tidings.engine.sql.select import (
     Writing,
     condition,
     flat,
+    generator,
     inline_table,
     one_task,
 )
@@ -72,6 +73,9 @@ from tidings.ir.relation import (
     Window,
 )
 from tidings.ir.traverse import children
+
+GENERATED = 4
+"""Up to so many constant rows are generated beside others; more of them are joined."""
 
 
 def source_name(relation: str, version: Version) -> str:
@@ -241,7 +245,7 @@ class _Lowering:
                     [t for b in inputs for t in b.tests],
                 )
             case Values():
-                return Block([_from_item(node, inline_table(node, self.writing))] if node.columns else [])
+                return Block([self._constants(node)] if node.columns else [])
             case OuterJoin():
                 return self._outer_join(node)
             case SemiJoin():
@@ -254,6 +258,12 @@ class _Lowering:
                 raise ValueError("a window or unnested array stands below a projection")
             case _:
                 assert_never(node)
+
+    def _constants(self, node: Values) -> FromItem:
+        """Constant rows, as an inline table or, beside others, generated."""
+        item = _from_item(node, inline_table(node, self.writing))
+        generates = self.dialect.generates and len(node.columns) == 1 and 0 < len(node.rows) <= GENERATED
+        return replace(item, generator=generator(node, self.writing)) if generates else item
 
     def _outer_join(self, node: OuterJoin) -> Block:
         """Both sides under their aliases, as one source."""

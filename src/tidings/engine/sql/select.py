@@ -61,6 +61,8 @@ class FromItem:
     active: bool
     joins: Lines = ()
     """Outer joins that belong to it."""
+    generator: str = ""
+    """What makes its rows beside each row of the others, where that is cheaper than a join."""
 
     @property
     def aliases(self) -> frozenset[str]:
@@ -102,11 +104,12 @@ def flat(
     """One SELECT with all sources in its FROM clause; ``outer`` are the names of columns from around it."""
     local = frozenset().union(*(s.aliases for s in block.sources))
     names = {r: name for r, name in (outer or {}).items() if r[0] not in local}
+    block, generated = _generated(block)
     joined, left = _joined(block)
     rows: Lines = ()
     for source, ready in joined:
         rows += _join(source, ready, writing, names) if rows else after("FROM ", source.lines) + source.joins
-    return _select(items, rows, _conditions(left, block.tests, writing, names), writing, names, options)
+    return _select(items, rows + generated, _conditions(left, block.tests, writing, names), writing, names, options)
 
 
 def one_task(block: Block, items: list[SelectItem], writing: Writing, options: SelectOptions = PLAIN) -> Lines:
@@ -114,9 +117,11 @@ def one_task(block: Block, items: list[SelectItem], writing: Writing, options: S
 
     Columns of the rows so far go by ``alias.name`` in one name, since aliases end with each SELECT.
     """
+    whole = block
+    block, generated = _generated(block)
     joined, left = _joined(block)
     if len(joined) < 2:
-        return flat(block, items, writing, options)
+        return flat(whole, items, writing, options)
     (first, _), *rest = joined
     fields = list(first.fields)
     rows = _select(
@@ -138,7 +143,7 @@ def one_task(block: Block, items: list[SelectItem], writing: Writing, options: S
         fields = all_fields
     names |= {f.ref: column_name(_ROWS, f"{f.alias}.{f.name}", writing.language) for f in fields}
     where = _conditions(left, block.tests, writing, names)
-    return _select(items, enclosed("FROM ", rows, f" AS {_ROWS}"), where, writing, names, options)
+    return _select(items, enclosed("FROM ", rows, f" AS {_ROWS}") + generated, where, writing, names, options)
 
 
 def inline_table(node: Values, writing: Writing) -> Lines:
@@ -153,6 +158,26 @@ def inline_table(node: Values, writing: Writing) -> Lines:
     names = [exp.to_identifier(c.name, quoted=True) for c in node.columns]
     alias = exp.TableAlias(this=exp.to_identifier(node.alias, quoted=True), columns=names)
     return (writing.scalar(exp.Values(expressions=rows, alias=alias), {}),)
+
+
+def generator(node: Values, writing: Writing) -> str:
+    """Constant rows of one column, made beside each row of others; in the words of Spark.
+
+    A join with an inline table would lose that the others are in one partition.
+    """
+    (only,) = node.columns
+    elements = exp.Array(expressions=[cast(row[0], only.type) for row in node.rows])
+    made = writing.scalar(exp.Explode(this=elements), {})
+    return f"LATERAL VIEW {made} {writing.quoted(node.alias)} AS {writing.quoted(only.name)}"
+
+
+def _generated(block: Block) -> tuple[Block, Lines]:
+    """A block without the sources whose rows are generated, and their generators; one source is left in any case."""
+    generated = [s for s in block.sources if s.generator]
+    if not generated or len(generated) == len(block.sources):
+        return block, ()
+    others = [s for s in block.sources if not s.generator]
+    return Block(others, block.where, block.tests), tuple(s.generator for s in generated)
 
 
 def _select(

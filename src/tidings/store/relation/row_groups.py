@@ -25,10 +25,8 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from tidings.engine.location import Location
+from tidings.engine.memory import MemoryBudget
 from tidings.store.filesystem import storage_failures
-
-CACHE_BYTES = 512 << 20
-"""So much of what has been decoded is cached, for all tables of a database."""
 
 SCATTERED = 1000
 """Up to this many places in a row group are listed one by one."""
@@ -57,11 +55,12 @@ class _Column:
 
 @dataclass(slots=True)
 class DecodedCache:
-    """Columns of row groups; those that were not used for the longest time go first."""
+    """Columns of row groups and the rows of small tables; what was not used for the longest time goes first."""
 
-    limit: int = CACHE_BYTES
+    limit: int = MemoryBudget().decoded
     bytes: int = 0
     _columns_by_use: OrderedDict[tuple[Location, int, str], _Column] = field(default_factory=OrderedDict)
+    _rows: OrderedDict[Location, pa.Table] = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
     def find(self, path: Location, group: int, name: str) -> _Column | None:
@@ -76,9 +75,31 @@ class DecodedCache:
             replaced = self._columns_by_use.pop((path, group, name), None)
             self._columns_by_use[path, group, name] = column
             self.bytes += _size(column) - (_size(replaced) if replaced is not None else 0)
-            while self.bytes > self.limit:
-                _, gone = self._columns_by_use.popitem(last=False)
-                self.bytes -= _size(gone)
+            self._make_room()
+
+    def find_rows(self, folder: Location) -> pa.Table | None:
+        """All rows of a snapshot, by its folder."""
+        with self._lock:
+            rows = self._rows.get(folder)
+            if rows is not None:
+                self._rows.move_to_end(folder)
+            return rows
+
+    def keep_rows(self, folder: Location, rows: pa.Table) -> None:
+        with self._lock:
+            replaced = self._rows.pop(folder, None)
+            self._rows[folder] = rows
+            self.bytes += rows.nbytes - (0 if replaced is None else replaced.nbytes)
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """Drop columns first: the rows of a small table are read by many waves."""
+        while self.bytes > self.limit and self._columns_by_use:
+            _, column = self._columns_by_use.popitem(last=False)
+            self.bytes -= _size(column)
+        while self.bytes > self.limit and self._rows:
+            _, rows = self._rows.popitem(last=False)
+            self.bytes -= rows.nbytes
 
 
 def _size(column: _Column) -> int:

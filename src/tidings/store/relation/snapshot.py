@@ -37,7 +37,6 @@ class Snapshot:
     decoded: DecodedCache = field(default_factory=DecodedCache)
     """What has been read of files; all snapshots of a database share it."""
     _open: dict[str, RowGroups] = field(init=False, default_factory=dict)
-    _whole: pa.Table | None = field(init=False, default=None)
     _fanout: dict[str, float | None] = field(init=False, default_factory=dict)
     _last: tuple[pa.Array, pa.Table] | None = field(init=False, default=None)
     """What was looked up last: an update finds its rows, and then the commit looks whether they are there."""
@@ -52,7 +51,8 @@ class Snapshot:
         names, dialect = self.file_columns, backend.dialect.name
         unchanged = names == [c.name for c in self.columns]
         expressions = None if unchanged else file_columns(self.columns, names, self.added_values, dialect)
-        backend.load_files(name, self.columns, self.paths, expressions, cached=cached)
+        size = sum(file.bytes for file in self.record.files) if cached else None
+        backend.load_files(name, self.columns, self.paths, expressions, cached_bytes=size)
 
     @property
     def paths(self) -> list[Location]:
@@ -88,12 +88,15 @@ class Snapshot:
 
     def rows(self) -> pa.Table:
         """All rows, cached once they were read: for small snapshots."""
-        if self._whole is None:
+        folder = self.root / self.record.folder
+        rows = self.decoded.find_rows(folder)
+        if rows is None:
             schema = arrow_schema(self.columns)
             parts = [self._opened(file).rows() for file in self.record.files]
             widened = [conform(with_current_columns(p, self.columns, self.added_values), schema) for p in parts]
-            self._whole = pa.concat_tables(widened) if widened else schema.empty_table()
-        return self._whole
+            rows = pa.concat_tables(widened) if widened else schema.empty_table()
+            self.decoded.keep_rows(folder, rows)
+        return rows
 
     def _place(self, column: str) -> int:
         return [c.name for c in self.columns].index(column)

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tidings.engine.backends import MEMORY
 from tidings.engine.changes import no_changes
 from tidings.engine.source import Source
 from tidings.errors import EngineFailed
@@ -21,9 +20,6 @@ from tidings.store.relation.table import Table
 
 if TYPE_CHECKING:
     from tidings.engine.duckdb import DuckDB
-
-CACHE_LIMIT = MEMORY // 6
-"""So many bytes of snapshots may be in memory, counted before they are compressed."""
 
 _WIDTHS = {"string": 16, "binary": 16, "int": 4, "date": 4, "boolean": 1, "smallint": 2, "tinyint": 1}
 """Bytes per value; 8 for other types."""
@@ -96,7 +92,7 @@ class SnapshotCache:
         """Bring columns into memory, if there is room."""
         columns = tuple(c for c in table.columns if c in needed)
         bytes = sum(_WIDTHS.get(c.type, 8) for c in columns) * table.base_size
-        if bytes + sum(c.bytes for c in self._cached.values() if c is not cached) > CACHE_LIMIT:
+        if bytes + sum(c.bytes for c in self._cached.values() if c is not cached) > self.engine.held_limit:
             return False
         try:
             self.engine.hold(cached.name, columns, cached.base)

@@ -79,8 +79,10 @@ def test_only_what_lookups_want_is_held(db: tidings.Database) -> None:
     assert held(db) == {"sales": {"part", "amount"}}
 
 
-def test_without_room_nothing_is_held(db: tidings.Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidings.waves.in_process.snapshot_cache.CACHE_LIMIT", 100)
+def test_without_room_nothing_is_held(db: tidings.Database) -> None:
+    in_process = db._parts.scheduler.engines.in_process
+    assert in_process is not None
+    in_process.second.held_limit = 100
     assert [rise(db, part) for part in (3, 4, 5)] == [6, 6, 6]
     assert held(db) == {}
 

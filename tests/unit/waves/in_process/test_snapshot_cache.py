@@ -15,7 +15,6 @@ from tidings.engine.run import Runner
 from tidings.ir.relation import Column, Scan
 from tidings.store.relation.snapshot import Snapshot
 from tidings.store.relation.table import Table
-from tidings.waves.in_process import snapshot_cache
 from tidings.waves.in_process.snapshot_cache import SnapshotCache
 
 
@@ -73,9 +72,9 @@ def test_columns_that_later_scans_ask_for_are_cached_with_them(db: Database) -> 
     cache.engine.close()
 
 
-def test_only_what_is_needed_if_there_is_no_room_for_the_rest(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshot_cache, "CACHE_LIMIT", 8 * ROWS)
+def test_only_what_is_needed_if_there_is_no_room_for_the_rest(db: Database) -> None:
     cache, (table, snapshot) = SnapshotCache(DuckDB()), sales(db)
+    cache.engine.held_limit = 8 * ROWS
     for _ in range(2):
         cache.columns(table, snapshot, columns(table, "part"), [columns(table, "amount")])
     assert [c.name for c in cache._cached[table.id].columns] == ["part"]
