@@ -239,7 +239,7 @@ def choice(db: tidings.Database, view: str) -> tuple[Strategy, int]:
     """The strategy that would be taken for what a stored view lags behind, and about how many rows it reads."""
     lines = db.explain(view, since=db.status().view(view).position).splitlines()
     name, _, reason = lines[lines.index("Strategy") + 1].strip().partition(": ")
-    rows = re.search(r"about ([\d,]+) rows", reason)
+    rows = re.search(r", ([\d,]+) rows", reason)
     return Strategy(name), int(rows[1].replace(",", "")) if rows else 0
 
 

@@ -17,7 +17,9 @@ import tidings
 def db(request: pytest.FixtureRequest) -> Iterator[tidings.Database]:
     """An empty database."""
     session = request.getfixturevalue("spark") if request.param == "spark" else None
-    with tidings.open(engine=request.param, spark=session, execution="spark", clock=tidings.ManualClock()) as opened:
+    with tidings.open(
+        engine=request.param, spark=session, clock=tidings.ManualClock(), execution="spark", strategy="differential"
+    ) as opened:
         yield opened
 
 

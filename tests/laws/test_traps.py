@@ -19,7 +19,9 @@ NAN = float("nan")
 def db(request: pytest.FixtureRequest) -> Iterator[tidings.Database]:
     """A database with two tables of two columns."""
     session = request.getfixturevalue("spark") if request.param == "spark" else None
-    with tidings.open(engine=request.param, spark=session, execution="spark", clock=tidings.ManualClock()) as opened:
+    with tidings.open(
+        engine=request.param, spark=session, clock=tidings.ManualClock(), execution="spark", strategy="differential"
+    ) as opened:
         opened.sql("CREATE TABLE t (a INT, b INT); CREATE TABLE u (x INT, y INT)")
         yield opened
 

@@ -13,7 +13,7 @@ import tidings
 def db(request: pytest.FixtureRequest) -> Iterator[tidings.Database]:
     """A new database, once per engine."""
     session = request.getfixturevalue("spark") if request.param == "spark" else None
-    with tidings.open(engine=request.param, spark=session) as database:
+    with tidings.open(engine=request.param, spark=session, strategy="differential") as database:
         yield database
 
 

@@ -20,10 +20,10 @@ import tidings
 from tests.tpc.benchmark import Query, connect, queries
 from tests.tpc.workload import Bag, Workload, difference, disagreement
 from tidings.analysis.influents import influents
-from tidings.delta.cost import readings
 from tidings.delta.plan import Program, compile_program
 from tidings.errors import TidingsError
-from tidings.ir.relation import Relation
+from tidings.ir.relation import Relation, Restrict, Scan, Version
+from tidings.ir.traverse import children
 from tidings.rewrite.accumulate import grows_only
 from tidings.rewrite.pipeline import normalise
 from tidings.store.relation.view import View, stored
@@ -133,7 +133,17 @@ class Check:
 
 def read_whole(program: Program) -> list[str]:
     """The changed tables of which a program reads some state without a restriction."""
-    return sorted({r.relation for r in readings(program) if not r.keys} & program.changed)
+    unrestricted = {name for step in program.steps for name in _unrestricted(step.plan)}
+    return sorted(unrestricted & program.changed)
+
+
+def _unrestricted(plan: Relation) -> set[str]:
+    """The relations of which a plan reads a state with no restriction above it."""
+    if isinstance(plan, Restrict):
+        return set()
+    if isinstance(plan, Scan):
+        return set() if plan.version is Version.DELTA else {plan.relation}
+    return {name for child in children(plan) for name in _unrestricted(child)}
 
 
 def as_stored(plan: Relation) -> Program:

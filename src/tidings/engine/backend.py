@@ -6,7 +6,7 @@ is the same for all of them and stands in :mod:`tidings.engine.run`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
@@ -18,6 +18,7 @@ from tidings.engine.base_lookup import BaseLookup
 from tidings.engine.location import Location
 from tidings.engine.scratch import Scratch
 from tidings.engine.source import Source
+from tidings.engine.speeds import UsualSpeeds
 from tidings.engine.sql.dialect import Dialect
 from tidings.ir.relation import Column
 
@@ -36,8 +37,8 @@ class Backend(Protocol):
     dialect: Dialect
     looks_up_first: bool
     """Whether a differential is faster over rows that were looked up than over the states themselves."""
-    fixed_cost: int
-    """What a read by more keys than are listed costs beside its rows, in rows."""
+    usual: UsualSpeeds
+    """How fast it usually is."""
     scratch: Scratch | None
     """Where rows may be between two steps; None if it sees no folder that this process can write."""
 
@@ -92,6 +93,9 @@ class Backend(Protocol):
 
     def counted(self) -> AbstractContextManager[Jobs]:
         """Count the jobs that are started inside."""
+
+    def stoppable(self) -> AbstractContextManager[Callable[[], object]]:
+        """A function that makes statements fail that this thread runs inside; it may be called by any thread."""
 
     def write(self, text: str, path: Location) -> None:
         """Write the rows of a query to Parquet below a path; raises like :meth:`fetch`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 
 import duckdb
@@ -22,6 +22,7 @@ from tidings.engine.plain_rows import plain_rows, separating_column
 from tidings.engine.scratch import Scratch
 from tidings.engine.source import Source
 from tidings.engine.spark_typing import spark_name, spark_type, with_typed_nulls
+from tidings.engine.speeds import DUCKDB
 from tidings.engine.sql.dialect import Dialect, printed
 from tidings.errors import EngineFailed
 from tidings.ir import types
@@ -103,7 +104,7 @@ class _DuckDBConnection:
             raise EngineFailed(engine="duckdb", reason=_sentence(error)) from None
 
     def view(self, name: str, rows: str) -> None:
-        self.inner.execute(f'CREATE OR REPLACE TEMP VIEW "{name}" AS {rows}')
+        self.execute(f'CREATE OR REPLACE TEMP VIEW "{name}" AS {rows}')
 
 
 DATA_BOUND_PASSES = ("statistics_propagation", "compressed_materialization", "join_filter_pushdown", "join_order")
@@ -175,7 +176,7 @@ class DuckDB:
 
     name = "duckdb"
     looks_up_first = False
-    fixed_cost = 0
+    usual = DUCKDB
     dialect = Dialect("duckdb", casts_items=True, one_task=False)
 
     def __init__(self, threads: int = 1, memory: int | None = None) -> None:
@@ -331,6 +332,9 @@ class DuckDB:
 
     def counted(self) -> AbstractContextManager[Jobs]:
         return nullcontext(Jobs())
+
+    def stoppable(self) -> AbstractContextManager[Callable[[], object]]:
+        return nullcontext(self._connection.inner.interrupt)
 
     def sibling(self) -> DuckDB:
         return DuckDB(memory=self._memory)

@@ -51,7 +51,9 @@ from tidings.store.rules.rule_store import RuleStore
 from tidings.store.rules.silences import SilenceStore
 from tidings.store.storage import Storage
 from tidings.store.timeline import Timeline
+from tidings.waves.calibration import Calibration
 from tidings.waves.engines import Engines
+from tidings.waves.estimates import Estimator
 from tidings.waves.in_process.runner import InProcessRunner
 from tidings.waves.on_engine.runner import EngineRunner
 from tidings.waves.planner import Planner
@@ -76,6 +78,8 @@ class Settings:
     cascade: int
     memory: MemoryBudget
     """What the second engine and the caches of this process may hold."""
+    usual_speeds: bool = False
+    """Whether strategies are chosen by the usual speeds of engines, not by those on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +215,8 @@ def _scheduler(storage: Storage, settings: Settings, timeline: Timeline, compile
         second = in_process_duckdb(settings.memory.engine(2 if storage.backend.name == "duckdb" else 1))
         in_process = InProcessRunner(storage, on_engine, second, compiled)
     engines = Engines(on_engine, in_process)
-    return Scheduler(Planner(storage, engines, compiled, settings.strategy), timeline)
+    estimator = Estimator(engines, Calibration(storage, engines, settings.usual_speeds), compiled)
+    return Scheduler(Planner(storage, estimator, compiled, settings.strategy), timeline)
 
 
 def _write_parts(

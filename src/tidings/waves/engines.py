@@ -7,7 +7,8 @@ cannot either.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -47,6 +48,8 @@ class ProgramRun:
     """The instants at which a recompute is done, one after the other; none for a differential."""
     outputs: frozenset[str] = frozenset()
     """Lower steps whose deltas are asked for too."""
+    is_stopped: Callable[[], bool] = lambda: False
+    """Whether it has been stopped, for having taken too long."""
 
     def recomputed(self, run: Callable[[Program, Sources, int, int], pa.Table]) -> dict[str, pa.Table]:
         """The deltas of a recompute, from one instant to the next, and at each from step to step."""
@@ -107,6 +110,8 @@ class Engines:
             try:
                 return _in_process(self.in_process, run, choice)
             except (LookupTooLarge, EngineFailed) as failure:
+                if run.is_stopped() and isinstance(failure, EngineFailed):
+                    raise
                 choice = EngineChoice(self.runner.backend.name, str(failure).splitlines()[0])
         if run.recompute_at:
             return ProgramResult(run.recomputed(self.runner.run), choice)
@@ -115,6 +120,13 @@ class Engines:
             return ProgramResult(self.runner.deltas(*batch), choice)
         result = self.on_engine.run(*batch)
         return ProgramResult(result.deltas, choice, result.rows, result.seconds)
+
+    @contextmanager
+    def stoppable(self) -> Iterator[list[Callable[[], object]]]:
+        """Functions that make what runs inside fail, on each engine."""
+        backends = [self.runner.backend] + ([] if self.in_process is None else [self.in_process.second])
+        with ExitStack() as stack:
+            yield [stack.enter_context(backend.stoppable()) for backend in backends]
 
     def close(self) -> None:
         """Close the second engine."""

@@ -12,11 +12,14 @@ import pyarrow as pa
 
 from tidings.engine.run import LIST_LIMIT, Runner
 from tidings.engine.source import Source, Sources
+from tidings.errors import EngineFailed
 from tidings.ir.relation import Version
 from tidings.store.relation.relations import Relations
 from tidings.waves.engines import IN_PROCESS, EngineChoice, Engines, ProgramRun
-from tidings.waves.record import WaveRecord
+from tidings.waves.experience import Experience, Way
+from tidings.waves.record import StoppedWave, WaveRecord
 from tidings.waves.strategy import Strategy
+from tidings.waves.time_limit import TimeLimit, Watchdog, longest
 from tidings.waves.wave import PrecomputedDeltas, Wave
 
 RECORDS = 1000
@@ -32,7 +35,10 @@ class Executor:
 
     relations: Relations
     engines: Engines
+    experience: Experience
+    """Learns what waves take."""
     records: deque[WaveRecord] = field(init=False, default_factory=lambda: deque(maxlen=RECORDS))
+    _watchdog: Watchdog = field(init=False, default_factory=Watchdog)
 
     @property
     def runner(self) -> Runner:
@@ -56,23 +62,64 @@ class Executor:
         return self.engines.choice(wave.program, wave.changes, recompute=recompute)
 
     def run(self, wave: Wave, outputs: frozenset[str] = frozenset()) -> dict[str, pa.Table]:
-        """The deltas of a wave's view and of some of its lower steps; what it took is recorded."""
-        sources = partial(self.sources, precomputed=wave.precomputed)
-        if wave.choice.strategy is Strategy.NOTHING:
-            return self.runner.deltas(wave.program, sources(wave.since, wave.until), wave.since, wave.until)
-        recompute_at = wave.ends if wave.choice.strategy is Strategy.RECOMPUTE else ()
+        """The deltas of a wave's view and of some of its lower steps; what it took is recorded.
+
+        A wave that turns out far more expensive than its estimate is stopped and run the other way, once.
+        """
+        estimate, other = wave.choice.estimate, wave.choice.other
+        if estimate is None:
+            sources = self.sources(wave.since, wave.until, wave.precomputed)
+            return self.runner.deltas(wave.program, sources, wave.since, wave.until)
+        if wave.other is None or other is None or other.estimate is None:
+            return self._run(wave, outputs)
+        begun = perf_counter()
+        seconds = longest(estimate.seconds, other.estimate.seconds)
+        with self.engines.stoppable() as stops, self._watchdog.limited(seconds, stops) as limit:
+            try:
+                return self._run(wave, outputs, limit)
+            except EngineFailed:
+                if not limit.is_exceeded:
+                    raise
+        stopped = StoppedWave(wave.choice.strategy.value, estimate.execution, perf_counter() - begun)
+        self._learn(wave, estimate.execution, stopped.seconds)
+        return self._run(wave.other(), outputs, stopped=stopped)
+
+    def _run(
+        self,
+        wave: Wave,
+        outputs: frozenset[str],
+        limit: TimeLimit | None = None,
+        stopped: StoppedWave | None = None,
+    ) -> dict[str, pa.Table]:
+        run = ProgramRun(
+            wave.program,
+            partial(self.sources, precomputed=wave.precomputed),
+            wave.since,
+            wave.until,
+            wave.changes,
+            wave.ends if wave.choice.strategy is Strategy.RECOMPUTE else (),
+            outputs,
+            (lambda: False) if limit is None else (lambda: limit.is_exceeded),
+        )
         begun = perf_counter()
         with self.runner.backend.counted() as jobs:
-            result = self.engines.run(
-                ProgramRun(wave.program, sources, wave.since, wave.until, wave.changes, recompute_at, outputs)
-            )
+            result = self.engines.run(run)
+        taken = perf_counter() - begun
+        self._learn(wave, result.choice.execution, taken)
         seconds, stage = {"plan": wave.seconds}, "run"
         if result.lookup_seconds is not None:
             seconds["look up"], stage = result.lookup_seconds, "finish"
-        seconds[stage] = perf_counter() - begun - (result.lookup_seconds or 0.0)
+        seconds[stage] = taken - (result.lookup_seconds or 0.0)
         rows_read = wave.choice.rows if result.rows_read is None else result.rows_read
-        self._record(wave, result.choice, rows_read, result.deltas, jobs.number, seconds)
+        self._record(wave, result.choice, rows_read, result.deltas, jobs.number, seconds, stopped=stopped)
         return result.deltas
+
+    def _learn(self, wave: Wave, execution: str, seconds: float) -> None:
+        """Take in what a wave took that ran where it was estimated."""
+        choice, recompute = wave.choice, wave.choice.strategy is Strategy.RECOMPUTE
+        if choice.estimate is not None and choice.estimate.execution == execution:
+            way = Way(recompute, execution)
+            self.experience.learn(wave.program.view, way, estimated=choice.estimate.seconds, actual=seconds)
 
     def run_all(self, waves: list[tuple[Wave, frozenset[str]]]) -> list[dict[str, pa.Table]]:
         """The deltas of several waves over one batch; those of the engine that are small run in common jobs."""
@@ -119,6 +166,7 @@ class Executor:
         jobs: int | None,
         seconds: Mapping[str, float],
         together: int = 1,
+        stopped: StoppedWave | None = None,
     ) -> None:
         view = wave.program.view
         self.records.append(
@@ -136,5 +184,8 @@ class Executor:
                 jobs=jobs,
                 seconds=seconds,
                 together=together,
+                differential=wave.choice.differential,
+                recompute=wave.choice.recompute,
+                stopped=stopped,
             )
         )

@@ -5,7 +5,7 @@ Programs are compiled once and remembered, by what changed and by what is stored
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
 
@@ -17,7 +17,6 @@ from tidings.compiled import CompiledPlans, Identity
 from tidings.delta.cost import Sizes
 from tidings.delta.plan import Program, compile_program
 from tidings.delta.recompute import recompute_program
-from tidings.engine.run import LIST_LIMIT
 from tidings.engine.source import Source
 from tidings.ir.relation import Aggregate, Filter, Join, Project, Relation, Scan, Union, Unnest, Values
 from tidings.ir.traverse import walk
@@ -26,7 +25,8 @@ from tidings.rewrite.pipeline import normalise
 from tidings.store.relation.relations import Relations
 from tidings.store.storage import Storage
 from tidings.waves.engines import Engines
-from tidings.waves.strategy import Strategy, choose
+from tidings.waves.estimates import Estimator
+from tidings.waves.strategy import NO_OP, Choice, Strategy, choose
 from tidings.waves.wave import Wave, WaveRequest
 
 _GROWING = (Scan, Values, Filter, Project, Join, Union, Unnest)
@@ -54,7 +54,7 @@ class Planner:
     """Plans the waves of one database."""
 
     storage: Storage
-    engines: Engines
+    estimator: Estimator
     compiled: CompiledPlans
     only: Strategy | None = None
     """The strategy to use whatever the estimates say: a differential or a recompute."""
@@ -70,26 +70,52 @@ class Planner:
     def relations(self) -> Relations:
         return self.storage.relations
 
+    @property
+    def engines(self) -> Engines:
+        return self.estimator.engines
+
     def plan(self, request: WaveRequest) -> Wave:
         """Choose how to process a batch; the stored views that the query reads are up to date."""
         begun = perf_counter()
         batch = self._batch_changes(request)
         differential, recompute = self._compiled_programs(request, batch)
         changes = sum(self._changed_rows(request, r) for r in batch.inputs - {CLOCK})
-        choice = choose(
+        choice = self._choice(request, batch, differential, recompute, changes)
+
+        def wave(choice: Choice, other: Callable[[], Wave] | None = None) -> Wave:
+            program, ends = differential, (request.until,)
+            if choice.strategy is Strategy.RECOMPUTE:
+                program = recompute
+                ends = ends if request.net else tuple(sorted(batch.instants.to_pylist()))
+            seconds = perf_counter() - begun
+            return Wave(
+                choice, program, request.since, request.until, ends, changes, seconds, request.precomputed, other
+            )
+
+        other = None if request.strict or self.only is not None else choice.other
+        return wave(choice, None if other is None else lambda: wave(other))
+
+    def _choice(
+        self, request: WaveRequest, batch: _BatchChanges, differential: Program, recompute: Program, changes: int
+    ) -> Choice:
+        """The strategy for a batch, by what each would take."""
+        if not differential.steps:
+            return NO_OP
+        times = 1 if request.net else max(1, len(batch.instants))
+        estimates = self.estimator.estimates(
             differential,
             None if CLOCK in batch.inputs else recompute,
-            batch.merged,
-            self._sizes(request, batch, in_process=self.engines.obstacle(differential, changes) is None),
-            net=request.net,
+            self._sizes(request, batch),
+            changes=changes,
+            times=times,
+        )
+        return choose(
+            *estimates,
+            merges=any(step.name in batch.merged for step in differential.steps),
+            keyless=self.estimator.keyless(differential),
+            strict=request.strict,
             only=self.only,
         )
-        program, ends = differential, (request.until,)
-        if choice.strategy is Strategy.RECOMPUTE:
-            program = recompute
-            ends = ends if request.net else tuple(sorted(batch.instants.to_pylist()))
-        seconds = perf_counter() - begun
-        return Wave(choice, program, request.since, request.until, ends, changes, seconds, request.precomputed)
 
     def differential(
         self, name: str, plan: Relation, changed: frozenset[str], definitions: Mapping[str, Relation]
@@ -143,7 +169,7 @@ class Planner:
             return _size(request.precomputed[relation])
         return self.relations.rows(relation).history.change_count(request.since, request.until)
 
-    def _sizes(self, request: WaveRequest, batch: _BatchChanges, *, in_process: bool) -> Sizes:
+    def _sizes(self, request: WaveRequest, batch: _BatchChanges) -> Sizes:
         """What the estimates need to know of the relations of a batch."""
 
         def fanout(relation: str, column: str) -> float | None:
@@ -156,8 +182,7 @@ class Planner:
             lambda relation: self._changed_rows(request, relation),
             len(batch.instants),
             fanout,
-            fixed_cost=0 if in_process or request.strict else self.engines.runner.backend.fixed_cost,
-            listed=LIST_LIMIT,
+            lambda relation: "" if relation in request.precomputed else self.relations.rows(relation).sort_column,
         )
 
     def _merges(self, grouping: Aggregate, definitions: Mapping[str, Relation], since: int, until: int) -> bool:

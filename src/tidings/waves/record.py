@@ -4,6 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
+
+from tidings.waves.strategy import Estimate, shown
+
+
+class StoppedWave(NamedTuple):
+    """A wave that was stopped for having taken too long, and then run the other way."""
+
+    strategy: str
+    execution: str
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{self.strategy} on {self.execution} stopped after {shown(self.seconds)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +46,19 @@ class WaveRecord:
     """By stage: ``plan``, then ``look up`` and ``finish`` in-process, or ``run``."""
     together: int = 1
     """So many waves ran in the same jobs; each has its share of their time."""
+    differential: Estimate | None = None
+    """What a differential was estimated to take: seconds, engine and rows of states."""
+    recompute: Estimate | None = None
+    """The same for a recompute; None where there is none."""
+    stopped: StoppedWave | None = None
+    """What was tried first and stopped, because it took far longer than estimated."""
 
     def __str__(self) -> str:
         stages = ", ".join(f"{name} {seconds * 1000:.0f} ms" for name, seconds in self.seconds.items())
         jobs = "" if self.jobs is None else f" in {self.jobs} jobs"
         jobs += "" if self.together == 1 else f" with {self.together - 1} others"
+        stopped = "" if self.stopped is None else f"; {self.stopped}"
         return (
             f"{self.view} ({self.since}, {self.until}]: {self.changes:,} changes in, {self.rows:,} out; "
-            f"{self.strategy} ({self.reason}); {self.execution}{jobs} ({self.why}); {stages}"
+            f"{self.strategy} ({self.reason}); {self.execution}{jobs} ({self.why}); {stages}{stopped}"
         )

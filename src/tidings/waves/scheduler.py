@@ -35,7 +35,7 @@ class Scheduler:
     upkeep: Upkeep = field(init=False)
 
     def __post_init__(self) -> None:
-        self.executor = Executor(self.relations, self.engines)
+        self.executor = Executor(self.relations, self.engines, self.planner.estimator.experience)
         self.upkeep = Upkeep(self.planner, self.executor, self.timeline)
 
     @property

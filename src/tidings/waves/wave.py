@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -49,3 +49,5 @@ class Wave:
     """How long it took to plan it."""
     precomputed: PrecomputedDeltas
     """Deltas of views below, computed already."""
+    other: Callable[[], Wave] | None = None
+    """The same batch processed the other way; None if it must be this one."""

@@ -11,7 +11,7 @@ import pytest
 import tidings
 from tests.unit.schema import plan
 from tidings.delta import merge
-from tidings.delta.cost import readings
+from tidings.delta.cost import differential_shape
 from tidings.delta.restrict import restrictions
 from tidings.ir.relation import Aggregate, Relation, Scan, Version
 from tidings.ir.traverse import walk
@@ -86,7 +86,7 @@ class Kept:
             WaveRequest("kept", view.over, view.until, self.db.time, groupings=view.groupings)
         )
         assert wave.choice.strategy is Strategy.MERGE
-        assert not [r for r in readings(wave.program) if r.relation == "t"]
+        assert not [r for r in differential_shape(wave.program).readings if r.relation == "t"]
         found = self._told("kept", since)
         assert found == self._told(self.query, since)
         assert view.since == 0, "it had to begin anew"

@@ -33,6 +33,7 @@ from tidings.engine.spark.session import (
 )
 from tidings.engine.spark.states import state
 from tidings.engine.spark.workload import Work, Workload
+from tidings.engine.speeds import SPARK
 from tidings.engine.sql.dialect import Dialect, printed
 from tidings.ir import types
 from tidings.ir.expression import TIME, WEIGHT, typed_null
@@ -60,7 +61,7 @@ class Spark:
 
     name = "spark"
     looks_up_first = True
-    fixed_cost = 2_000_000
+    usual = SPARK
     dialect = Dialect("spark", casts_items=False, one_task=True, halves=True, generates=True)
 
     def __init__(
@@ -198,6 +199,9 @@ class Spark:
 
     def counted(self) -> AbstractContextManager[Jobs]:
         return self._workload.counted()
+
+    def stoppable(self) -> AbstractContextManager[Callable[[], object]]:
+        return self._workload.stoppable()
 
     def save(self, text: str, path: Location, sorted_by: str, rows_per_file: int) -> None:
         self._workload.begin(Work.SORT)

@@ -1,4 +1,4 @@
-"""Settings of a session for small and for large work, and the number of jobs that work starts.
+"""Settings of a session for small and for large work, the number of jobs that work starts, and a way to stop them.
 
 Small waves and large ones want different settings.  A small wave reads a few rows by literal keys, or rows that were
 looked up before: generating and compiling Java for it costs more than it saves, and so does re-planning at run time;
@@ -10,7 +10,7 @@ fits in memory; at run time Spark puts small ones together again.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
@@ -73,6 +73,42 @@ class _JobCount:
         return len(session.sparkContext.statusTracker().getJobIdsForGroup(self._group))
 
 
+@dataclass(slots=True)
+class _JobTag:
+    """A tag of jobs by which they can be stopped; it is set with the first one.
+
+    Tags of a classic session are known to the thread that set them alone, so there those of the Spark context are used.
+    """
+
+    session: SparkSession
+    begun: bool = False
+    _name: str = field(default_factory=lambda: f"tidings-{uuid.uuid4().hex}")
+
+    def begin(self) -> None:
+        self.begun = True
+        if is_remote():
+            self.session.addTag(self._name)
+        else:
+            self.session.sparkContext.addJobTag(self._name)
+
+    def end(self) -> None:
+        if not self.begun:
+            return
+        if is_remote():
+            self.session.removeTag(self._name)
+        else:
+            self.session.sparkContext.removeJobTag(self._name)
+
+    def stop(self) -> None:
+        """Stop the jobs that have the tag."""
+        if not self.begun:
+            return
+        if is_remote():
+            self.session.interruptTag(self._name)
+        else:
+            self.session.sparkContext.cancelJobsWithTag(self._name)
+
+
 class Workload:
     """The kind of work a session is set up for; the session starts set up for large work."""
 
@@ -82,11 +118,14 @@ class Workload:
         self._own = {key: session.conf.get(key) for key in keys}
         self._present = dict(self._own)
         self._count: _JobCount | None = None
+        self._tag: _JobTag | None = None
 
     def begin(self, work: Work) -> None:
         """Set the session up for work that begins now."""
         if self._count is not None and not self._count.begun:
             self._count.begin(self._session)
+        if self._tag is not None and not self._tag.begun:
+            self._tag.begin()
         wanted = self._own | _SETTINGS[work]
         for key, value in wanted.items():
             if value != self._present[key]:
@@ -106,3 +145,13 @@ class Workload:
             count, self._count = self._count, None
             if count.begun:
                 jobs.number = count.end(self._session)
+
+    @contextmanager
+    def stoppable(self) -> Iterator[Callable[[], None]]:
+        """A function that stops the jobs that this thread starts inside."""
+        before, self._tag = self._tag, (tag := _JobTag(self._session))
+        try:
+            yield tag.stop
+        finally:
+            self._tag = before
+            tag.end()

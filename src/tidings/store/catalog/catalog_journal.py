@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, update
+from sqlalchemy import Connection, delete, insert, select, update
 
 from tidings.engine.location import Location
 from tidings.store.catalog import schema, writes
@@ -139,8 +139,7 @@ class CatalogJournal:
             if rows:
                 connection.execute(insert(schema.entry), rows)
             point("commit.logged")
-            for relation, until in batch.cursors.items():
-                writes.set_cursor(connection, relation, until=until, error=None)
+            writes.move_cursors(connection, batch.cursors)
             for relation, error in batch.failed.items():
                 writes.set_cursor(connection, relation, error=error)
             writes.outdate(connection, batch.outdated)
@@ -182,7 +181,18 @@ class CatalogJournal:
             point("forget.written")
         point("forget.done")
 
-    # subscriptions and files
+    # notes, subscriptions and files
+
+    def note(self, key: str) -> str | None:
+        with self.session.reading() as connection:
+            value: str | None = connection.execute(
+                select(schema.meta.c.value).where(schema.meta.c.key == key)
+            ).scalar_one_or_none()
+        return value
+
+    def take_note(self, key: str, value: str) -> None:
+        with self.session.writing() as connection:
+            connection.execute(insert(schema.meta).values(key=key, value=value))
 
     def subscribe(self, name: str, subscription: NamedSubscription | None) -> None:
         with self.session.writing() as connection:

@@ -99,7 +99,13 @@ class Journal(Protocol):
     def forget(self, horizons: dict[int, int]) -> None:
         """Remove the log entries of relations up to an instant each; a snapshot must hold what they did."""
 
-    # subscriptions and files
+    # notes, subscriptions and files
+
+    def note(self, key: str) -> str | None:
+        """What was noted under a key: something about the database that can be found out again."""
+
+    def take_note(self, key: str, value: str) -> None:
+        """Note something under a key that has none."""
 
     def subscribe(self, name: str, subscription: NamedSubscription | None) -> None:
         """Make a named subscription, or move it, or with None remove it."""

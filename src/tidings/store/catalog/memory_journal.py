@@ -87,6 +87,13 @@ class MemoryJournal:
     def forget(self, horizons: dict[int, int]) -> None:
         """Nothing to record."""
 
+    def note(self, key: str) -> str | None:
+        """Nothing is noted: it would end with the process."""
+        return None
+
+    def take_note(self, key: str, value: str) -> None:
+        """Nothing to record."""
+
     def subscribe(self, name: str, subscription: NamedSubscription | None) -> None:
         if subscription is None:
             self.contents.named.pop(name, None)

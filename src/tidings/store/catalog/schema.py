@@ -36,7 +36,7 @@ meta = Table(
     Column("value", Text, nullable=False),
 )
 """One row per fact about the database: the version of these tables, the epoch of the present writer, and a number that
-every transaction of the catalog raises, by which readers know that there is news."""
+every transaction of the catalog raises, by which readers know that there is news; and notes that can be made again."""
 
 relation = Table(
     "relation",

@@ -58,18 +58,21 @@ class _PreparedStep(NamedTuple):
     """What is looked up for it; nothing for a step of the database's engine."""
     disagreement: str | None
     """What the engines may not agree on in it."""
-    over_states: Step
-    """The step before lookups took the place of what it reads, for a recompute."""
+
+
+def _agreed(step: Step, own_words: bool) -> Step | Disagreement:
+    """A step as DuckDB runs it: where the first engine is Spark, in words by which DuckDB says what Spark would."""
+    plan = agreed_plan(step.plan)
+    return plan if isinstance(plan, Disagreement) else step if own_words else replace(step, plan=plan)
 
 
 def _prepared(step: Step, own_words: bool) -> _PreparedStep:
-    """A step as it is run: where the first engine is Spark, in words by which DuckDB says what Spark would."""
-    plan = agreed_plan(step.plan)
-    if isinstance(plan, Disagreement):
-        return _PreparedStep(step, (), plan.what, step)
-    over_states = step if own_words else replace(step, plan=plan)
-    over_lookups = looked_up(over_states)
-    return _PreparedStep(over_lookups.step, over_lookups.lookups, None, over_states)
+    """A step as it is run."""
+    agreed = _agreed(step, own_words)
+    if isinstance(agreed, Disagreement):
+        return _PreparedStep(step, (), agreed.what)
+    over_lookups = looked_up(agreed)
+    return _PreparedStep(over_lookups.step, over_lookups.lookups, None)
 
 
 @dataclass(slots=True)
@@ -85,6 +88,8 @@ class InProcessRunner:
     """Runs steps on the second engine."""
     _batch: tuple[int, int] = field(init=False, default=(0, 0))
     _prepared: dict[Identity[Program], list[_PreparedStep]] = field(init=False)
+    _recomputed: dict[Identity[Step], Step | Disagreement] = field(init=False)
+    """Steps of recomputes, which look nothing up."""
     _lookup_cache: LookupCache = field(init=False)
     _snapshot_cache: SnapshotCache = field(init=False)
     _snapshots: SnapshotReader = field(init=False)
@@ -92,7 +97,8 @@ class InProcessRunner:
 
     def __post_init__(self) -> None:
         self.second_runner = Runner(self.second, self.compiled)
-        self._prepared, self._lookup_cache = self.compiled.section(), LookupCache(self.compiled)
+        self._prepared, self._recomputed = self.compiled.section(), self.compiled.section()
+        self._lookup_cache = LookupCache(self.compiled)
         self._snapshot_cache = SnapshotCache(self.second)
         self.compiled.on_forget(self._snapshot_cache.forget)
         self._snapshots = SnapshotReader(self.storage, self.second_runner, self._snapshot_cache, self._lookup_cache)
@@ -118,9 +124,9 @@ class InProcessRunner:
 
     def recompute_obstacle(self, program: Program) -> str | None:
         """What speaks against a recompute here; None if nothing does."""
-        disagreed = next((s.disagreement for s in self._prepare(program) if s.disagreement is not None), None)
-        if disagreed is not None:
-            return f"the engines may not agree on {disagreed}"
+        for step in map(self._recompute_step, program.steps):
+            if isinstance(step, Disagreement):
+                return f"the engines may not agree on {step.what}"
         tables = [self.storage.relations.rows(r) for r in _relations(program)]
         if any(t.base is not None and t.id not in self.storage.snapshots.files for t in tables):
             return "not all rows are in files"
@@ -132,8 +138,15 @@ class InProcessRunner:
         for table in map(self.storage.relations.rows, _relations(program)):
             if table.base is not None:
                 self._snapshot_cache.rows(table, self.storage.snapshots.files[table.id])
-        steps = tuple(prepared.over_states for prepared in self._prepare(program))
+        steps = tuple(step for step in map(self._recompute_step, program.steps) if isinstance(step, Step))
         return self.second_runner.run(replace(program, steps=steps), sources, since, until)
+
+    def _recompute_step(self, step: Step) -> Step | Disagreement:
+        """A step of a recompute as it is run here, prepared once."""
+        key = Identity(step)
+        if key not in self._recomputed:
+            self._recomputed[key] = _agreed(step, self._own_words)
+        return self._recomputed[key]
 
     def run(
         self, program: Program, sources: Sources, since: int, until: int, outputs: frozenset[str]
@@ -149,7 +162,7 @@ class InProcessRunner:
         step_deltas: dict[str, Source] = {}
         deltas: dict[str, pa.Table] = {}
         rows, seconds = 0, 0.0
-        for step, lookups, disagreed, _ in self._prepare(program):
+        for step, lookups, disagreed in self._prepare(program):
             if self.second_runner.is_still(program, step, sources, step_deltas):
                 delta = no_changes(step.columns)
             else:
@@ -174,7 +187,9 @@ class InProcessRunner:
 
     def _look_up(self, lookups: tuple[Lookup, ...], inputs: StepInputs) -> int:
         """Make the lookups of a step; the number of rows that these read."""
-        step_lookups = StepLookups(self.storage, self.second_runner, self._snapshots, self._lookup_cache, inputs)
+        step_lookups = StepLookups(
+            self.storage, self.second_runner, self._small_steps, self._snapshots, self._lookup_cache, inputs
+        )
         step_lookups.fetch(lookups)
         return step_lookups.rows_read
 
@@ -182,12 +197,16 @@ class InProcessRunner:
         """Up to how many rows a table may be read whole; many more from files, which are not all in memory."""
         return SCAN_LIMIT if table.id in self.storage.snapshots.files else WHOLE_LIMIT
 
+    @property
+    def _own_words(self) -> bool:
+        """Whether the database's engine says things as the second one does."""
+        return self.storage.backend.name == self.second.name
+
     def _prepare(self, program: Program) -> list[_PreparedStep]:
         """The steps of a program with their lookups, prepared once."""
         key = Identity(program)
         if key not in self._prepared:
-            own_words = self.storage.backend.name == self.second.name
-            steps = [_prepared(step, own_words) for step in program.steps]
+            steps = [_prepared(step, self._own_words) for step in program.steps]
             self._prepared[key] = steps
             self._lookup_cache.add(program, tuple(lookup for step in steps for lookup in step.lookups))
         return self._prepared[key]

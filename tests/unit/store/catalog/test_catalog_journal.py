@@ -104,3 +104,14 @@ def test_a_reader_records_nothing(journal: CatalogJournal, tmp_path: Path) -> No
     with pytest.raises(ReadOnly):
         reader.undefine([1])
     assert journal.contents.definitions() == [TABLE]
+
+
+def test_notes_are_found_again(journal: CatalogJournal, tmp_path: Path) -> None:
+    assert journal.note("trial of duckdb") is None
+    journal.take_note("trial of duckdb", "0.5")
+    assert journal.note("trial of duckdb") == "0.5"
+    reader = opened(tmp_path, read_only=True)
+    assert reader.note("trial of duckdb") == "0.5"
+    with pytest.raises(ReadOnly):
+        reader.take_note("trial of spark", "0.7")
+    reader.close()
