@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 # Modules of benchmarks/ that have a main; page writes docs/performance.md. One of them: make bench BENCHMARKS=kernel
-BENCHMARKS ?= kernel operators store states large inventory tapestry tpch views rules latency page
+BENCHMARKS ?= kernel operators store states large inventory tapestry tpch views rules latency commits page
 
 # python3 is tried too, unless PYTHON was given by the caller.
 PYTHONS := $(PYTHON) $(if $(filter file,$(origin PYTHON)),python3)

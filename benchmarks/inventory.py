@@ -29,6 +29,8 @@ TRIVIAL, SPARK, DUCKDB = "trivial query", "recompute in Spark SQL", "recompute i
 TO_TRIVIAL = {"spark": 6.0, "auto": 2.5}
 TO_RECOMPUTE = {"spark": (7.0, 30.0), "auto": (15.0, 60.0)}
 """How many times faster than a recompute, at the smaller and at the larger size."""
+MILLISECONDS = {1: 6.0, 10_000: 100.0}
+"""What a wave of so many transactions may take in the process, at the smaller size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +171,10 @@ def bars(rounds: list[Round]) -> list[Bar]:
             many = found.batches[-1]
             share = found.wave(many).median / found.many[SPARK].median
             out.append(Bar(f"{where}, {_wave(many)} / recompute", share, 0.5, True))
+            if found.execution == "auto":
+                for n in found.batches:
+                    if n in MILLISECONDS:
+                        out.append(Bar(f"{where}, {_wave(n)}, ms", found.wave(n).median * 1000, MILLISECONDS[n], True))
     for execution in EXECUTIONS:
         by_size = {r.items: r for r in rounds if r.execution == execution}
         if len(by_size) > 1:

@@ -100,6 +100,13 @@ One thread commits on a schedule, another follows the inventory's condition thro
 process and one database, which lets one thread in at a time.
 """,
     ),
+    "commits": (
+        "Commits",
+        """\
+One commit with a rule that is judged, a stored view that is brought up to date and a reader who is told; and a database
+with twenty stored views and twenty rules, into which one thread commits on a schedule.
+""",
+    ),
 }
 """Title and introduction of each workload, in the order of the page."""
 
@@ -109,8 +116,8 @@ On Spark a small wave is one job of one task, and nearly all of its time goes in
 optimizing a join of five restricted tables, and holding the cached batches against the listed keys. A wave of 100 lists
 a hundred keys for each table, which Spark's optimizer goes through many times; so it stays above its bar against the
 trivial query, the more so the warmer the JVM is, since the trivial query gains most from that. The wave of 10,000
-joins its keys instead, in eleven jobs. In the process the lookups take a few milliseconds, and planning in DuckDB most
-of the rest.
+joins its keys instead, in eleven jobs. In the process no query is planned anew: a wave of one is half lookups and plans
+in Python, half DuckDB.
 """,
     "tapestry": """\
 On Spark alone Q'(1%) of a join hardly pays: the keys of the delta are joined with all messages, in several jobs that

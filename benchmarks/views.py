@@ -23,7 +23,7 @@ from tidings.waves.record import WaveRecord
 
 COUNTS = (1, 2, 5, 10, 20, 50, 100, 200)
 TRANSACTIONS = 100
-LIMIT = 40.0
+LIMIT = 25.0
 
 
 @dataclass(slots=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
+from tidings.compiled import Identity
 from tidings.ir.relation import During, Relation, Scan
 from tidings.ir.traverse import walk
 
@@ -13,6 +15,13 @@ CLOCK = "now()"
 
 def reads(plan: Relation) -> frozenset[str]:
     """The tables and views a plan scans itself, and the clock if it reads that."""
+    return _reads(Identity(plan))
+
+
+@lru_cache(maxsize=4096)
+def _reads(of: Identity[Relation]) -> frozenset[str]:
+    """The same, found out once per plan: every wave asks."""
+    plan = of.of
     return frozenset(n.relation if isinstance(n, Scan) else CLOCK for n in walk(plan) if isinstance(n, Scan | During))
 
 

@@ -14,9 +14,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import chain
 
 from tidings.analysis.influents import influents, reads
+from tidings.compiled import Identity
 from tidings.delta import keyed, merge
 from tidings.delta.differentiate import differentiate, state
 from tidings.delta.differentiate.lift import keyed_operator, lift, without_key
@@ -69,8 +71,13 @@ class Step:
     @property
     def scans(self) -> tuple[Scan, ...]:
         """Every version of every relation the step reads, once."""
-        scans = {(n.relation, n.version): n for n in walk(self.plan) if isinstance(n, Scan)}
-        return tuple(scans.values())
+        return _scans(Identity(self.plan))
+
+
+@lru_cache(maxsize=4096)
+def _scans(plan: Identity[Relation]) -> tuple[Scan, ...]:
+    scans = {(n.relation, n.version): n for n in walk(plan.of) if isinstance(n, Scan)}
+    return tuple(scans.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ marked as failed.  A strict one always stays.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tidings.analysis.influents import influents
@@ -78,7 +78,11 @@ class Upkeep:
 
     def catch_up(self, plan: Relation, until: int, groupings: Mapping[str, Relation] | None = None) -> None:
         """Bring the stored views that a plan reads up to an instant; ``groupings`` are definitions it uses too."""
-        names = influents(plan, self.relations.definitions(until) | dict(groupings or {}))
+        self._catch_up([plan], until, groupings or {})
+
+    def _catch_up(self, plans: Iterable[Relation], until: int, groupings: Mapping[str, Relation]) -> None:
+        definitions = self.relations.definitions(until) | dict(groupings)
+        names = frozenset().union(*(influents(plan, definitions) for plan in plans))
         views = [v for v in self.relations.stored() if v.name in names and v.refresh is not Refresh.MANUAL]
         self.require_advanced(views, min(until, self.timeline.settled()))
 
@@ -118,8 +122,7 @@ class Upkeep:
         if len(ready) < 2:
             return frozenset()
         try:
-            for view in ready:
-                self.catch_up(view.plan, until)
+            self._catch_up([view.plan for view in ready], until, {})
             deltas = self.view_deltas.of_views(ready, until)
         except (EngineFailed, HistoryGone, RecomputeRefused):
             return frozenset()  # then one by one, so that it shows which of them fails

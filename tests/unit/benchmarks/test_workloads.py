@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import inventory, latency, rules, tapestry, tpch, views
+from benchmarks import commits, inventory, latency, rules, tapestry, tpch, views
 from benchmarks.data.rulebook import SHAPES, rule
 from tidings.waves.strategy import Strategy
 
@@ -84,3 +84,13 @@ def test_latency() -> None:
     assert 2 <= len(found.committed) <= 20
     assert found.lost == 0
     assert "told p99" in latency.report([found]).text()
+
+
+def test_commits() -> None:
+    one = commits.one_commit(100, engine="duckdb", runs=2, warm=1)
+    busy = commits.busy_database(100, 40, engine="duckdb", views=3, rules=3, seconds=0.5, warm=1)
+    assert 2 <= len(busy.told) == len(busy.late) <= 20
+    assert not busy.committed
+    report = commits.report(one, busy)
+    assert [bar.limit for bar in report.bars] == [10.0, 0.98, 100.0]
+    assert "3 stored views and 3 rules" in report.text()

@@ -39,6 +39,8 @@ class Retries:
 
     def claim_due(self, now: int) -> list[OutboxEntry]:
         """The actions that are to be tried now; the attempt is counted."""
+        if not self.outbox.waits(ACTION):
+            return []
         self.outbox.recover(ACTION)
         return self.outbox.claim(now, [ACTION])
 

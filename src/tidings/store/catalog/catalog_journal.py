@@ -139,8 +139,7 @@ class CatalogJournal:
             if rows:
                 connection.execute(insert(schema.entry), rows)
             point("commit.logged")
-            for relation, until in batch.cursors.items():
-                writes.set_cursor(connection, relation, until=until, error=None)
+            writes.move_cursors(connection, batch.cursors)
             for relation, error in batch.failed.items():
                 writes.set_cursor(connection, relation, error=error)
             writes.outdate(connection, batch.outdated)

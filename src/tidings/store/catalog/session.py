@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import RLock
 
-from sqlalchemy import Connection, Engine, select, update
+from sqlalchemy import Connection, Engine, bindparam, select, update
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from tidings.errors import CatalogFailed, ReadOnly, StaleWriter
@@ -79,8 +79,7 @@ class Session:
                 raise StaleWriter(epoch=self.epoch, present=epoch)
             yield connection
             self._revision += 1
-            is_revision = schema.meta.c.key == "revision"
-            connection.execute(update(schema.meta).where(is_revision).values(value=str(self._revision)))
+            connection.execute(_SET_REVISION, {"revision": str(self._revision)})
             try:
                 transaction.commit()
             except SQLAlchemyError:
@@ -127,8 +126,12 @@ def _fact(connection: Connection, key: str) -> int:
 
 
 def _epoch(connection: Connection) -> int:
-    lock = select(schema.meta.c.value).where(schema.meta.c.key == "epoch").with_for_update()
-    return int(connection.execute(lock).scalar_one())
+    return int(connection.execute(_LOCKED_EPOCH).scalar_one())
+
+
+# statements of every transaction, built once
+_LOCKED_EPOCH = select(schema.meta.c.value).where(schema.meta.c.key == "epoch").with_for_update()
+_SET_REVISION = update(schema.meta).where(schema.meta.c.key == "revision").values(value=bindparam("revision"))
 
 
 @contextmanager

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, insert, select, update
 
 from tidings.store.catalog import schema
 from tidings.store.fault_points import point
@@ -111,10 +111,24 @@ def set_cursor(connection: Connection, view: int, **values: Any) -> None:
     connection.execute(update(schema.cursor).where(schema.cursor.c.relation == view).values(**values))
 
 
+def move_cursors(connection: Connection, ends: Mapping[int, int]) -> None:
+    """Move stored views to the instants up to which they have their rows now; nothing holds them up."""
+    if ends:
+        connection.execute(_MOVE_CURSOR, [{"view": view, "end": end} for view, end in ends.items()])
+
+
+_MOVE_CURSOR = (
+    update(schema.cursor)
+    .where(schema.cursor.c.relation == bindparam("view"))
+    .values(until=bindparam("end"), error=None)
+)
+
+
 def outdate(connection: Connection, views: Iterable[int]) -> None:
     """Let the rows of stored views not count any more."""
-    cursor = schema.cursor
-    connection.execute(update(cursor).where(cursor.c.relation.in_(list(views))).values(since=cursor.c.until + 1))
+    cursor, relations = schema.cursor, list(views)
+    if relations:
+        connection.execute(update(cursor).where(cursor.c.relation.in_(relations)).values(since=cursor.c.until + 1))
 
 
 def refill(connection: Connection, view: int, snapshots: list[SnapshotRecord]) -> None:

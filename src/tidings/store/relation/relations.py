@@ -56,8 +56,10 @@ class Relations:
 
     def definitions(self, since: int | None = None, until: int = 0) -> dict[str, Relation]:
         """The plans of all views by name; stored ones only if their rows do not reach from one instant to another."""
-        current = {v.name for v in self.stored() if since is not None and v.reaches(since, until)}
-        return {v.name: v.plan for v in self._views.values() if v.name not in current}
+        views = self._views.values()
+        if since is None:
+            return {v.name: v.plan for v in views}
+        return {v.name: v.plan for v in views if not (isinstance(v, StoredView) and v.reaches(since, until))}
 
     def add(self, relation: Table | View | StoredView) -> None:
         self.check_free(relation.name)

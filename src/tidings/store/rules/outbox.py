@@ -33,6 +33,7 @@ from sqlalchemy import (
     Connection,
     Row,
     and_,
+    bindparam,
     case,
     delete,
     exists,
@@ -107,6 +108,7 @@ def acknowledge(connection: Connection, now: int, verdicts: Sequence[Verdict]) -
 _OUT, _END = schema.outbox, schema.endpoint
 _WAITS = _OUT.c.state == MessageState.WAITING
 _FREE = _OUT.c.claimed.is_(None)
+_WAITING = select(_OUT.c.number).where(_WAITS, _OUT.c.channel == bindparam("of_channel")).limit(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,11 @@ class Outbox:
             add(connection, messages)
 
     # delivering
+
+    def waits(self, channel: str) -> bool:
+        """Whether any message of a channel waits, due or not."""
+        with self.catalog.reading() as connection:
+            return connection.execute(_WAITING, {"of_channel": channel}).first() is not None
 
     def recover(self, *channels: str) -> int:
         """Give up the claims of a process that is gone, all or those of some channels; how many there were.

@@ -19,6 +19,7 @@ from tidings.engine.run import Runner
 from tidings.engine.source import Source
 from tidings.store.storage import Storage
 from tidings.waves.in_process.lookup_cache import LookupCache
+from tidings.waves.in_process.small_steps import SmallSteps
 from tidings.waves.in_process.snapshot_reader import KEYS_LIMIT, SnapshotReader
 from tidings.waves.step_inputs import LookupTooLarge, StepInputs, distinct_keys, key_values
 
@@ -38,6 +39,7 @@ class StepLookups:
 
     storage: Storage
     second_runner: Runner
+    small_steps: SmallSteps
     snapshots: SnapshotReader
     cache: LookupCache
     inputs: StepInputs
@@ -95,7 +97,9 @@ class StepLookups:
         if lookup.plan is None or lookup.column is None:
             return key_values(lookup, self.inputs)
         inputs = self.inputs
-        rows = self.second_runner.rows(lookup.plan, inputs.source, inputs.since, inputs.until)
+        rows = self.small_steps.rows(lookup.plan, inputs.source, inputs.since, inputs.until)
+        if rows is None:
+            rows = self.second_runner.rows(lookup.plan, inputs.source, inputs.since, inputs.until)
         return distinct_keys(rows.column(0).chunks, lookup.column.type)
 
     def _ask_engine(self) -> None:

@@ -187,7 +187,9 @@ class InProcessRunner:
 
     def _look_up(self, lookups: tuple[Lookup, ...], inputs: StepInputs) -> int:
         """Make the lookups of a step; the number of rows that these read."""
-        step_lookups = StepLookups(self.storage, self.second_runner, self._snapshots, self._lookup_cache, inputs)
+        step_lookups = StepLookups(
+            self.storage, self.second_runner, self._small_steps, self._snapshots, self._lookup_cache, inputs
+        )
         step_lookups.fetch(lookups)
         return step_lookups.rows_read
 

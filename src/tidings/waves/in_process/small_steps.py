@@ -23,7 +23,7 @@ from tidings.engine.backends import prepared_queries
 from tidings.engine.source import Sources
 from tidings.engine.sql.listed_inputs import is_listable, list_of, over_lists, parameter
 from tidings.engine.sql.lower import lower, source_name
-from tidings.ir.relation import VERSION_COLUMNS, Column, Scan, Version
+from tidings.ir.relation import VERSION_COLUMNS, Column, Relation, Scan, Version
 from tidings.ir.traverse import walk
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 SMALL_LIMIT = 5_000
 """So many rows may the inputs of a small step have together; with more, joins are worth planning by their sizes."""
 
-LISTED_LIMIT, CROSS_LIMIT = 40, 4_000
+LISTED_LIMIT, CROSS_LIMIT = 16, 4_000
 """So many rows of inputs are given as lists, if their cross product has no more than so many."""
 
 
@@ -64,8 +64,8 @@ class SmallSteps:
     second: Backend
     """For whose dialect queries are written."""
     compiled: CompiledPlans
-    _steps: dict[Identity[Step], _SmallStep | None] = field(init=False)
-    """The queries of steps; None where one has an input that is not a table of changes."""
+    _steps: dict[Identity[Relation], _SmallStep | None] = field(init=False)
+    """The queries of plans; None where one has an input that is not a table of changes."""
     _over_lists: PreparedQueries = field(init=False)
     _over_tables: PreparedQueries = field(init=False)
 
@@ -77,10 +77,20 @@ class SmallSteps:
 
     def run(self, step: Step, sources: Sources, since: int, until: int) -> pa.Table | None:
         """The delta of a step over the batch ``(since, until]``; None if the step is not small."""
-        key = Identity(step)
+        key = Identity(step.plan)
         if key not in self._steps:
-            self._steps[key] = _small_step(step, self.second)
-        small = self._steps[key]
+            self._steps[key] = _small_step(step.plan, arrow_schema(step.columns, versioned=True), self.second)
+        return self._rows(self._steps[key], sources, since, until)
+
+    def rows(self, plan: Relation, sources: Sources, since: int, until: int) -> pa.Table | None:
+        """The rows of any plan over deltas and rows that were looked up; None if it is not small."""
+        key = Identity(plan)
+        if key not in self._steps:
+            schema = arrow_schema(Column(f.name, f.type) for f in plan.fields)
+            self._steps[key] = _small_step(plan, schema, self.second)
+        return self._rows(self._steps[key], sources, since, until)
+
+    def _rows(self, small: _SmallStep | None, sources: Sources, since: int, until: int) -> pa.Table | None:
         if small is None:
             return None
         rows: list[pa.Table] = []
@@ -108,8 +118,8 @@ class SmallSteps:
         self._over_tables.close()
 
 
-def _small_step(step: Step, second: Backend) -> _SmallStep | None:
-    statement, inputs = lower(step.plan, second.dialect), _inputs(step)
+def _small_step(plan: Relation, schema: pa.Schema, second: Backend) -> _SmallStep | None:
+    statement, inputs = lower(plan, second.dialect), _inputs(plan)
     if statement.key_lists or any(i.version is Version.CURRENT for i in inputs):
         return None
     text = statement.filled(lambda *_: "", "CAST($since AS BIGINT)", "CAST($until AS BIGINT)")
@@ -117,13 +127,13 @@ def _small_step(step: Step, second: Backend) -> _SmallStep | None:
     listed = None
     if all(is_listable(column.type) for i in inputs for column in i.columns):
         listed = over_lists(text, {i.table: i.columns for i in inputs})
-    return _SmallStep(inputs, arrow_schema(step.columns, versioned=True), ends, text, listed)
+    return _SmallStep(inputs, schema, ends, text, listed)
 
 
-def _inputs(step: Step) -> tuple[_Input, ...]:
-    """Every version of every relation that a step reads, with all columns that some scan of it wants."""
+def _inputs(plan: Relation) -> tuple[_Input, ...]:
+    """Every version of every relation that a plan reads, with all columns that some scan of it wants."""
     columns: dict[tuple[str, Version], dict[Column, None]] = {}
-    for node in walk(step.plan):
+    for node in walk(plan):
         if isinstance(node, Scan):
             columns.setdefault((node.relation, node.version), {}).update(dict.fromkeys(node.columns))
     return tuple(

@@ -45,7 +45,9 @@ def lookups(db: Database, keys: list[int], step_deltas: Mapping[str, Source] | N
 
     inputs, runner = StepInputs(sources, step_deltas or {}, db.time, db.time + 1), in_process_of(db)
     storage = scheduler_of(db).storage
-    return StepLookups(storage, runner.second_runner, runner._snapshots, runner._lookup_cache, inputs)
+    return StepLookups(
+        storage, runner.second_runner, runner._small_steps, runner._snapshots, runner._lookup_cache, inputs
+    )
 
 
 def fetched(work: StepLookups, name: str = "sales?1") -> list[tuple[int, int]]:
@@ -102,7 +104,12 @@ def test_a_lookup_is_made_once_per_batch(db: Database, monkeypatch: pytest.Monke
     work = lookups(db, [3])
     work.fetch((lookup(db),))
     other = StepLookups(
-        work.storage, work.second_runner, work.snapshots, work.cache, StepInputs(work.inputs.sources, {}, 0, 1)
+        work.storage,
+        work.second_runner,
+        work.small_steps,
+        work.snapshots,
+        work.cache,
+        StepInputs(work.inputs.sources, {}, 0, 1),
     )
     monkeypatch.setattr(snapshot_reader.SnapshotReader, "rows", None)
     other.fetch((lookup(db),))
