@@ -115,6 +115,10 @@ tables and filters would be missing.  The last would order joins by the numbers 
 """
 
 
+PREPARED_MEMORY = 64 << 20
+"""So many bytes may prepared queries over a few rows take, and their inputs."""
+
+
 class PreparedQueries:
     """A DuckDB for queries over a few rows that are asked again and again: each is planned once.
 
@@ -134,7 +138,7 @@ class PreparedQueries:
         self._connection = self._connected()
 
     def _connected(self) -> _DuckDBConnection:
-        connection = _DuckDBConnection(threads=1, memory=None)
+        connection = _DuckDBConnection(threads=1, memory=PREPARED_MEMORY)
         connection.execute(f"SET disabled_optimizers = '{self._passes_off}'")
         return connection
 
