@@ -10,14 +10,14 @@ import os
 import signal
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
-from threading import Event
 from typing import Any
+from unittest.mock import patch
 
 import tidings
 from tests.cluster import shop
 from tidings import Database, ManualClock
+from tidings.engine.spark.session import arrow_rows
 from tidings.errors import EngineFailed
 
 _MARK = "RESULT "
@@ -61,7 +61,7 @@ def main(text: str) -> None:
     for place in job["places"]:
         worker = place.pop("worker")
         with tidings.open(**place, spark=spark, clock=ManualClock(1000), execution="spark") as db:
-            told = shop.whole(db) if worker is None else shop_losing(db, spark, worker)
+            told = shop.whole(db) if worker is None else shop_losing(db, worker)
         print(_MARK + json.dumps(told), flush=True)
     spark.stop()
 
@@ -85,32 +85,28 @@ def session(remote: str | None, settings: dict[str, str]) -> Any:
     return builder.getOrCreate()
 
 
-def shop_losing(db: Database, spark: Any, worker: int) -> shop.Told:
-    """The example, and one of two workers dies in its first wave; the wave is repeated if it fails by that."""
+def shop_losing(db: Database, worker: int) -> shop.Told:
+    """The example, and one of two workers dies in its first wave; the wave is repeated if it fails by that.
+
+    It dies when the wave has begun and is about to start its first job: Spark learns of it when tasks do not come back.
+    """
     shop.begin(db)
-    with ThreadPoolExecutor(1) as pool:
-        done = Event()
-        killed = pool.submit(kill_while_working, spark, worker, done)
+    killed: list[int] = []
+
+    def losing(*arguments: Any) -> Any:
+        if not killed:
+            os.killpg(worker, signal.SIGKILL)
+            killed.append(worker)
+        return arrow_rows(*arguments)
+
+    with patch("tidings.engine.spark.engine.arrow_rows", losing):
         try:
             db.advance()
         except EngineFailed as failure:
             print("the wave failed and is repeated:", failure, file=sys.stderr)
             db.advance()
-        finally:
-            done.set()
-        assert killed.result(), "the wave was over before a task of it was seen"
+    assert killed, "the wave started no job"
     return shop.end(db)
-
-
-def kill_while_working(spark: Any, worker: int, done: Event) -> bool:
-    """Kill a process group as soon as tasks are running; whether there were any."""
-    tracker = spark.sparkContext.statusTracker()
-    while not done.is_set():
-        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-        if any(stage is not None and stage.numActiveTasks for stage in stages):
-            os.killpg(worker, signal.SIGKILL)
-            return True
-    return False
 
 
 if __name__ == "__main__":
