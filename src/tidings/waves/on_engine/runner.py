@@ -64,7 +64,7 @@ class EngineRunner:
     def run(self, program: Program, sources: Sources, since: int, until: int, outputs: frozenset[str]) -> EngineDeltas:
         """The deltas of a program's view and of some of its lower steps."""
         step_deltas: dict[str, Source] = {}
-        deltas: dict[str, pa.Table] = {}
+        deltas = {} if program.steps else {program.view: no_changes(program.columns)}
         rows, seconds = 0, 0.0
         for step in program.steps:
             if self.runner.is_still(program, step, sources, step_deltas):

@@ -10,8 +10,12 @@ import pytest
 import tidings
 from tests.unit.inside import scheduler_of
 from tidings import Database
+from tidings.delta.plan import Program
 from tidings.engine import run
+from tidings.engine.changes import no_changes
 from tidings.engine.duckdb import DuckDB
+from tidings.ir.relation import Column
+from tidings.waves.engines import ProgramRun
 from tidings.waves.on_engine import runner, small_relations
 
 
@@ -70,3 +74,9 @@ def test_an_engine_that_reads_states_as_they_are(db: Database, monkeypatch: pyte
     monkeypatch.setattr(DuckDB, "looks_up_first", False)
     assert scheduler_of(db).engines.on_engine.obstacle(1) == "duckdb reads states as they are"
     assert changes(db) == CHANGED
+
+
+def test_a_program_without_steps_changes_nothing(db: Database) -> None:
+    columns = (Column("k", "int"),)
+    run = ProgramRun(Program("v", frozenset(), columns, ()), scheduler_of(db).executor.sources, db.time, db.time + 1)
+    assert scheduler_of(db).engines.run(run).deltas == {"v": no_changes(columns)}
