@@ -10,6 +10,7 @@ import pytest
 from tests.laws.replay import replayed
 from tests.laws.seeds import chunks
 from tests.laws.test_keyed_operators import check, recomputed
+from tests.laws.test_rules import life
 from tidings.engine import run
 from tidings.engine.duckdb import DuckDB
 from tidings.waves.on_engine import lookup_rounds, small_relations
@@ -22,11 +23,16 @@ WAYS = {
 """Ways to look rows up, and the limits at which each is the only one; what is too large is read as it is."""
 
 
+@pytest.fixture(autouse=True)
+def looking_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let DuckDB look rows up first, and nothing be small without that."""
+    monkeypatch.setattr(DuckDB, "looks_up_first", True)
+    monkeypatch.setattr(run, "LIST_LIMIT", 0)
+
+
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("seeds", chunks(40, quick=10, size=10))
 def test_waves_over_rows_looked_up_are_right(seeds: range, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(DuckDB, "looks_up_first", True)
-    monkeypatch.setattr(run, "LIST_LIMIT", 0)
     for (module, name), value in WAYS[way].items():
         monkeypatch.setattr(module, name, value)
     looked_up = 0
@@ -37,3 +43,11 @@ def test_waves_over_rows_looked_up_are_right(seeds: range, way: str, monkeypatch
                 check(it, db, view.name, answers[view.name])
             looked_up += sum("look up" in wave.seconds for wave in db.waves())
     assert looked_up
+
+
+@pytest.mark.parametrize("seeds", chunks(20, quick=5, size=5))
+def test_rules_over_rows_looked_up_are_right(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Conditions inside of transactions, too; odd seeds would run them in this process."""
+    monkeypatch.setattr(small_relations, "SMALL_RELATION", 0)
+    for seed in seeds:
+        life(2 * seed)
