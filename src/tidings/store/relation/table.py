@@ -44,6 +44,8 @@ class Table:
     base_size: int = field(init=False, default=0)
     base_time: int = field(init=False, default=0)
     """The instant the base rows are of."""
+    base_token: object = field(init=False, default_factory=object)
+    """Stands for the present base rows: another object for every base, whatever its name is."""
     sorted_by: str = field(init=False, default="")
     """The column its base was asked to be sorted by."""
     damage: TidingsError | None = field(init=False, default=None)
@@ -83,7 +85,7 @@ class Table:
 
     def set_base(self, base: str | None, size: int, time: int = 0) -> None:
         """Take what the engine holds under a name as the rows at an instant, before any transaction unless told."""
-        self.base, self.base_size, self.base_time = base, size, time
+        self.base, self.base_size, self.base_time, self.base_token = base, size, time, object()
         self.entry_log.evict(time)
         self._net = None
         self._versions.clear()

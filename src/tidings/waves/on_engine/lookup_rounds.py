@@ -92,22 +92,19 @@ class LookupRounds:
 
     def _make(self, requests: list[_Request]) -> None:
         """Make some lookups in one query."""
-        whole = {r.table.id: r for r in requests if is_small(r.table)}
+        whole = {r.table.base_token: r.table for r in requests if is_small(r.table)}
         by_key = [r for r in requests if not is_small(r.table)]
-        columns = {id: _columns(requests, id) for id in whole}
-        lookups = [self.small_relations.lookup(r.table, columns[id]) for id, r in whole.items()]
-        lookups += [
-            BaseLookup(r.table.base or "", r.lookup.columns, r.lookup.column, r.keys, r.lookup.nulls) for r in by_key
-        ]
+        lookups = [self.small_relations.lookup(table, _columns(requests, table)) for table in whole.values()]
+        lookups += map(_base_lookup, by_key)
         if not lookups:
             return
         results = self.storage.backend.look_up(lookups)
-        for request, rows in zip(whole.values(), results, strict=False):
-            self.small_relations.add(request.table, rows)
+        for table, rows in zip(whole.values(), results, strict=False):
+            self.small_relations.add(table, rows)
         for request in (r for r in requests if is_small(r.table)):
-            rows = self.small_relations.rows(request.table, request.lookup.columns)
-            assert rows is not None, "it was read just now"
-            self._take(request, rows)
+            small = self.small_relations.rows(request.table, request.lookup.columns)
+            assert small is not None, "it was read just now"
+            self._take(request, small)
         for request, rows in zip(by_key, results[len(whole) :], strict=True):
             self._take(request, rows)
 
@@ -132,6 +129,6 @@ def _base_lookup(request: _Request) -> BaseLookup:
     return BaseLookup(request.table.base or "", lookup.columns, lookup.column, request.keys, lookup.nulls)
 
 
-def _columns(requests: list[_Request], table: int) -> tuple[Column, ...]:
+def _columns(requests: list[_Request], table: Table) -> tuple[Column, ...]:
     """The columns that some requests ask for of a table."""
-    return tuple(dict.fromkeys(c for r in requests if r.table.id == table for c in r.lookup.columns))
+    return tuple(dict.fromkeys(c for r in requests if r.table is table for c in r.lookup.columns))

@@ -25,8 +25,8 @@ CACHED_RELATIONS = 50
 class SmallRelations:
     """The base rows of small relations, as far as they were read."""
 
-    _rows: dict[int, tuple[str, pa.Table]] = field(init=False, default_factory=dict)
-    """By table: the base that the rows are of, and the rows; the one used last stands last."""
+    _rows: dict[object, pa.Table] = field(init=False, default_factory=dict)
+    """By the tokens of bases; the one used last stands last."""
 
     def forget(self) -> None:
         """Drop all rows."""
@@ -34,26 +34,23 @@ class SmallRelations:
 
     def rows(self, table: Table, columns: tuple[Column, ...]) -> pa.Table | None:
         """The base rows of a table, if all these columns of them are cached."""
-        base, rows = self._rows.get(table.id, ("", None))
-        if rows is None or base != table.base or not {c.name for c in columns}.issubset(rows.column_names):
+        rows = self._rows.get(table.base_token)
+        if rows is None or not {c.name for c in columns}.issubset(rows.column_names):
             return None
-        self._rows[table.id] = self._rows.pop(table.id)
+        self._rows[table.base_token] = self._rows.pop(table.base_token)
         return rows
 
     def lookup(self, table: Table, columns: tuple[Column, ...]) -> BaseLookup:
         """The lookup that fetches what is asked for of a table now, and what is cached of it already."""
-        base, rows = self._rows.get(table.id, ("", None))
-        names = {c.name for c in columns}
-        if rows is not None and base == table.base:
-            names.update(rows.column_names)
         assert table.base is not None
+        cached = self._rows.get(table.base_token)
+        names = {c.name for c in columns}.union([] if cached is None else cached.column_names)
         return BaseLookup(table.base, tuple(c for c in table.columns if c.name in names), None, pa.nulls(0), False)
 
     def add(self, table: Table, rows: pa.Table) -> None:
         """Cache the base rows of a table."""
-        assert table.base is not None
-        self._rows.pop(table.id, None)
-        self._rows[table.id] = table.base, rows
+        self._rows.pop(table.base_token, None)
+        self._rows[table.base_token] = rows
         while len(self._rows) > CACHED_RELATIONS:
             del self._rows[next(iter(self._rows))]
 
