@@ -6,7 +6,7 @@ All lookups that can be made are one round, and one query.  Small relations are 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -54,7 +54,9 @@ class LookupRounds:
 
         Raises :class:`LookupTooLarge` where that would read too much.
         """
-        waiting = list(map(_by_known_keys, lookups))
+        if whole := [lookup.relation for lookup in lookups if not lookup.keys]:
+            raise LookupTooLarge(f"{whole[0]} is read whole")
+        waiting = list(lookups)
         while waiting:
             names = {lookup.name for lookup in waiting}
             ready = [lookup for lookup in waiting if not names & {relation for relation, _ in lookup.keys}]
@@ -82,10 +84,9 @@ class LookupRounds:
     def _require_few(self, request: _Request) -> None:
         """Refuse a lookup that would fetch too many rows."""
         lookup, keys, table = request
-        if lookup.column is None:
-            raise LookupTooLarge(f"{lookup.relation} is read whole")
         if len(keys) > KEYS_LIMIT:
             raise LookupTooLarge(f"{len(keys):,} keys are looked up in {lookup.relation}")
+        assert lookup.column is not None, "its keys are compared with one"
         self._expected += len(keys) * (self.storage.fanout(table, lookup.column.name) or FANOUT)
         if self._expected > ROWS_LIMIT:
             raise LookupTooLarge(f"about {self._expected:,.0f} rows are looked up, of {lookup.relation} and others")
@@ -117,11 +118,6 @@ class LookupRounds:
             rows = rows.filter(pc.or_(matches, pc.is_null(values)) if lookup.nulls else matches)
         self.rows_read += rows.num_rows
         self.inputs.add(lookup, keys, rows)
-
-
-def _by_known_keys(lookup: Lookup) -> Lookup:
-    """A lookup by keys that stand in deltas or in rows looked up before; one by computed keys reads all rows."""
-    return lookup if lookup.keys else replace(lookup, column=None, plan=None)
 
 
 def _base_lookup(request: _Request) -> BaseLookup:
