@@ -121,7 +121,7 @@ def test_a_state_is_prepared_once(engine: Spark, monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_a_state_is_made_of_goes_with_it(engine: Spark) -> None:
-    size = 20_000
+    size = 60_000
     keys = pa.array(range(size), pa.int64())
     rows = pa.table({"k": keys}, schema=arrow_schema([Column("k", "bigint")]))
     columns = (Column("k", "bigint"),)
