@@ -53,14 +53,19 @@ class StepInputs:
     def add(self, lookup: Lookup, keys: pa.Array, rows: pa.Table) -> Source:
         """Let the base rows of a lookup be read under its name, with what the log adds to them."""
         base = as_changes(lookup.columns, rows.select([c.name for c in lookup.columns]))
-        log = self.log(lookup).select(base.column_names)
-        if lookup.column is not None and log.num_rows:
-            values = log.column(lookup.column.name)
-            matches = pc.is_in(values, value_set=keys.drop_null())
-            log = log.filter(pc.or_(matches, pc.is_null(values)) if lookup.nulls else matches)
+        log = having_keys(self.log(lookup).select(base.column_names), lookup, keys)
         source = Source(lookup.columns, None, pa.concat_tables([base, log]))
         self.looked_up[lookup.name] = source
         return source
+
+
+def having_keys(rows: pa.Table, lookup: Lookup, keys: pa.Array) -> pa.Table:
+    """Those of some rows that a lookup asks for."""
+    if lookup.column is None or not rows.num_rows:
+        return rows
+    values = rows.column(lookup.column.name)
+    matches = pc.is_in(values, value_set=keys.drop_null())
+    return rows.filter(pc.or_(matches, pc.is_null(values)) if lookup.nulls else matches)
 
 
 def key_values(lookup: Lookup, inputs: StepInputs) -> pa.Array:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tidings.delta.cost import FANOUT
 from tidings.delta.lookups import Lookup
@@ -21,7 +20,7 @@ from tidings.store.relation.table import Table
 from tidings.store.storage import Storage
 from tidings.waves.in_process.snapshot_reader import table_of
 from tidings.waves.on_engine.small_relations import SmallRelations, is_small
-from tidings.waves.step_inputs import LookupTooLarge, StepInputs, key_values
+from tidings.waves.step_inputs import LookupTooLarge, StepInputs, having_keys, key_values
 
 KEYS_LIMIT = 500_000
 """Up to so many keys are looked up at once."""
@@ -112,10 +111,8 @@ class LookupRounds:
     def _take(self, request: _Request, rows: pa.Table) -> None:
         """Let the rows of a lookup be read under its name."""
         lookup, keys, _ = request
-        if lookup.column is not None and is_small(request.table):
-            values = rows.column(lookup.column.name)
-            matches = pc.is_in(values, value_set=keys.drop_null())
-            rows = rows.filter(pc.or_(matches, pc.is_null(values)) if lookup.nulls else matches)
+        if is_small(request.table):
+            rows = having_keys(rows, lookup, keys)
         self.rows_read += rows.num_rows
         self.inputs.add(lookup, keys, rows)
 
