@@ -75,7 +75,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         _, case, mood = self.path.split("/")
-        body = self.rfile.read(int(self.headers["Content-Length"]))
+        length = int(self.headers["Content-Length"])
+        body = self.rfile.read(length)
+        if len(body) < length:  # the sender was killed: what it sent is no request
+            self.close_connection = True
+            return
         request = REQUESTS.enter(case, mood, {k.lower(): v for k, v in self.headers.items()}, body)
         if request.status is None:
             self.close_connection = True
