@@ -90,7 +90,7 @@ def delta(
         new = [changes[relation]] if relation in changes else []
         match version:
             case Version.DELTA:
-                return Source(committed.columns, None, pa.concat_tables(new))
+                return Source(committed.columns, None, changes[relation])
             case Version.OLD:
                 return replace(committed, changes=pa.concat_tables(old))
             case Version.NEW | Version.CURRENT:

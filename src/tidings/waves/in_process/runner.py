@@ -21,6 +21,7 @@ import pyarrow as pa
 from tidings.compiled import CompiledPlans, Identity
 from tidings.delta.lookups import Lookup, looked_up
 from tidings.delta.plan import Program, Step
+from tidings.delta.relevance import Relevance, relevance
 from tidings.engine.agreed.plan import Disagreement, agreed_plan
 from tidings.engine.changes import no_changes
 from tidings.engine.run import Runner
@@ -29,6 +30,7 @@ from tidings.store.relation.table import Table
 from tidings.store.storage import Storage
 from tidings.waves.in_process.lookup_cache import LookupCache
 from tidings.waves.in_process.lookups import StepLookups
+from tidings.waves.in_process.relevance_check import RelevanceCheck
 from tidings.waves.in_process.small_steps import SmallSteps
 from tidings.waves.in_process.snapshot_cache import SnapshotCache
 from tidings.waves.in_process.snapshot_reader import SCAN_LIMIT, WHOLE_LIMIT, SnapshotReader, table_of
@@ -58,6 +60,8 @@ class _PreparedStep(NamedTuple):
     """What is looked up for it; nothing for a step of the database's engine."""
     disagreement: str | None
     """What the engines may not agree on in it."""
+    relevance: Relevance | None
+    """Which changes matter to it, if that can be told."""
 
 
 def _agreed(step: Step, own_words: bool) -> Step | Disagreement:
@@ -70,9 +74,9 @@ def _prepared(step: Step, own_words: bool) -> _PreparedStep:
     """A step as it is run."""
     agreed = _agreed(step, own_words)
     if isinstance(agreed, Disagreement):
-        return _PreparedStep(step, (), agreed.what)
+        return _PreparedStep(step, (), agreed.what, None)
     over_lookups = looked_up(agreed)
-    return _PreparedStep(over_lookups.step, over_lookups.lookups, None)
+    return _PreparedStep(over_lookups.step, over_lookups.lookups, None, relevance(agreed.plan))
 
 
 @dataclass(slots=True)
@@ -94,6 +98,7 @@ class InProcessRunner:
     _snapshot_cache: SnapshotCache = field(init=False)
     _snapshots: SnapshotReader = field(init=False)
     _small_steps: SmallSteps = field(init=False)
+    _relevance_check: RelevanceCheck = field(init=False)
 
     def __post_init__(self) -> None:
         self.second_runner = Runner(self.second, self.compiled)
@@ -103,6 +108,7 @@ class InProcessRunner:
         self.compiled.on_forget(self._snapshot_cache.forget)
         self._snapshots = SnapshotReader(self.storage, self.second_runner, self._snapshot_cache, self._lookup_cache)
         self._small_steps = SmallSteps(self.second, self.compiled)
+        self._relevance_check = RelevanceCheck(self._small_steps, self.compiled)
 
     def close(self) -> None:
         """Close the second engine."""
@@ -159,22 +165,30 @@ class InProcessRunner:
         if self._batch != (since, until):
             self._batch = since, until
             self._lookup_cache.begin_batch()
+            self._relevance_check.begin_batch()
         step_deltas: dict[str, Source] = {}
         deltas: dict[str, pa.Table] = {}
         rows, seconds = 0, 0.0
-        for step, lookups, disagreed in self._prepare(program):
-            if self.second_runner.is_still(program, step, sources, step_deltas):
+        for prepared in self._prepare(program):
+            step, inputs = prepared.step, StepInputs(sources, step_deltas, since, until)
+            is_still = self.second_runner.is_still(program, step, sources, step_deltas)
+            if is_still or not self._is_relevant(prepared, inputs):
                 delta = no_changes(step.columns)
             else:
-                inputs = StepInputs(sources, step_deltas, since, until)
                 begun = perf_counter()
-                rows += self._look_up(lookups, inputs)
+                rows += self._look_up(prepared.lookups, inputs)
                 seconds += perf_counter() - begun
-                delta = self._finish(step, inputs, agreed=disagreed is None)
+                delta = self._finish(step, inputs, agreed=prepared.disagreement is None)
             step_deltas[step.name] = Source(step.columns, None, delta)
             if step.name in outputs or step.name == program.view:
                 deltas[step.name] = delta
         return InProcessDeltas(deltas, rows, seconds)
+
+    def _is_relevant(self, prepared: _PreparedStep, inputs: StepInputs) -> bool:
+        """Whether some change of the batch may matter to a step."""
+        if prepared.relevance is None:
+            return True
+        return self._relevance_check.is_relevant(prepared.relevance, inputs, alone=bool(prepared.lookups))
 
     def _finish(self, step: Step, inputs: StepInputs, *, agreed: bool) -> pa.Table:
         """The delta of a step over its inputs."""
@@ -209,6 +223,8 @@ class InProcessRunner:
             steps = [_prepared(step, self._own_words) for step in program.steps]
             self._prepared[key] = steps
             self._lookup_cache.add(program, tuple(lookup for step in steps for lookup in step.lookups))
+            for step in steps:
+                self._relevance_check.add(step.relevance or ())
         return self._prepared[key]
 
 
