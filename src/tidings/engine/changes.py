@@ -100,6 +100,32 @@ def consolidated(columns: Sequence[Column], rows: pa.Table, weights: Numbers, ti
     return as_changes(columns, rows.take(places), totals, time)
 
 
+def summed(changes: pa.Table) -> pa.Table:
+    """Changes with each row once per instant: weights added up, and what cancels gone.
+
+    >>> twice = pa.table({"a": [1, 1, 2, 2], "__t": [7, 7, 7, 7], "__w": [1, 2, 1, -1]})
+    >>> summed(twice).to_pylist()
+    [{'a': 1, '__t': 7, '__w': 3}]
+    """
+    if not changes.num_rows:
+        return changes
+    rows = changes.drop_columns([WEIGHT])
+    places, totals = added_up(_comparable(rows), changes.column(WEIGHT))
+    if len(places) == changes.num_rows:
+        return changes
+    return rows.take(places).append_column(changes.schema.field(WEIGHT), totals)
+
+
+def _comparable(rows: pa.Table) -> pa.Table:
+    """Rows with numbers for dates and timestamps, which Python does not have of all years."""
+    numbers = {pa.types.is_date32: pa.int32(), pa.types.is_timestamp: pa.int64()}
+    columns = []
+    for column in rows.columns:
+        number = next((type for is_type, type in numbers.items() if is_type(column.type)), None)
+        columns.append(column if number is None else column.cast(number))
+    return pa.Table.from_arrays(columns, names=rows.column_names)
+
+
 def came(changes: pa.Table) -> pa.Table:
     """The changes in which rows came."""
     return changes.filter(pc.greater(changes.column(WEIGHT), 0))

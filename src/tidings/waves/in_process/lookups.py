@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from tidings.analysis.influents import CLOCK, reads
 from tidings.delta.lookups import Lookup
 from tidings.engine.arrow import arrow_schema
 from tidings.engine.base_lookup import BaseLookup
@@ -88,9 +89,11 @@ class StepLookups:
 
         None if its keys come from a delta of its own program.
         """
-        if lookup.plan is not None or any(relation in self.inputs.step_deltas for relation, _ in lookup.keys):
+        plan, inputs = lookup.plan, self.inputs
+        relations = [relation for relation, _ in lookup.keys] if plan is None else sorted(reads(plan))
+        if any(relation == CLOCK or relation in inputs.step_deltas for relation in relations):
             return None
-        return [*(self.inputs.delta(relation) for relation, _ in lookup.keys), self.inputs.log(lookup)]
+        return [*map(inputs.delta, relations), inputs.log(lookup)]
 
     def _keys(self, lookup: Lookup) -> pa.Array:
         """The keys of a lookup, each once and in the type of the column."""
