@@ -22,6 +22,7 @@ from tidings.compiled import Identity
 from tidings.delta import keyed, merge
 from tidings.delta.differentiate import differentiate, state
 from tidings.delta.differentiate.lift import keyed_operator, lift, without_key
+from tidings.delta.differentiate.two_sided import is_linear
 from tidings.delta.restrict import restrict
 from tidings.delta.running_aggregates import running_aggregates
 from tidings.delta.shared_views import shared_views
@@ -178,7 +179,8 @@ class _Compiler:
         if name in self.merged | self._running and isinstance(plan, Aggregate):
             (source,) = (n for n in children(plan) if isinstance(n, Scan))
             return (Term(source.relation, source.alias, self._finished(merge.delta(name, plan), moving)),)
-        if keyed_operator(plan) is not None:
+        keyed_node = keyed_operator(plan)
+        if keyed_node is not None and not is_linear(keyed_node, moving):
             operator = lift(plan)
             sources = [i.scan for i in operator.inputs if i.scan.relation in moving]
             rows = self._finished(keyed.delta(name, operator, moving), moving)

@@ -75,8 +75,11 @@ def stacked(
     return Versioned(plan, by_name.get(TIME), by_name.get(WEIGHT))
 
 
-def plain(node: Relation, rows: Versioned) -> Relation:
-    """The rows of an old state as a plain bag, under the columns of ``node``: weights summed, each row so often."""
+def plain(node: Relation, rows: Versioned, *, distinct: bool = False) -> Relation:
+    """The rows of an old state as a plain bag, under the columns of ``node``: weights summed, each row so often.
+
+    With ``distinct`` each row is there once.
+    """
     if rows.weight is None:
         return rows.plan
     alias = node.fields[0].alias
@@ -84,5 +87,5 @@ def plain(node: Relation, rows: Versioned) -> Relation:
     total = Item(WEIGHT, "bigint", cast(exp.Sum(this=rows.weight.copy()), "bigint"))
     summed = Aggregate(rows.plan, f"{alias}_sum", keys, (total,))
     present = Filter(summed, (exp.GT(this=column(summed.alias, WEIGHT), expression=literal(0)),))
-    repeated = Repeat(present, column(summed.alias, WEIGHT))
-    return Project(repeated, alias, tuple(Item(i.name, i.type, column(summed.alias, i.name)) for i in keys))
+    bag = present if distinct else Repeat(present, column(summed.alias, WEIGHT))
+    return Project(bag, alias, tuple(Item(i.name, i.type, column(summed.alias, i.name)) for i in keys))

@@ -23,7 +23,6 @@ from tidings.engine.source import Source
 from tidings.ir.relation import Column, Relation, Scan, Version
 from tidings.ir.traverse import walk
 from tidings.rewrite.pipeline import normalise
-from tidings.store.relation.relations import Relations
 from tidings.waves.engines import ProgramRun
 from tidings.waves.scheduler import Scheduler
 
@@ -41,9 +40,9 @@ def answer(
 
     ``replaced`` has, in the same form, all rows of some tables that matter to the plan; nothing else of these is read.
     """
-    relations, sources = scheduler.relations, scheduler.executor.sources(0, at)
+    sources = scheduler.executor.sources(0, at)
     scheduler.catch_up(plan, at)
-    definitions = relations.definitions(at, at) | _touched_views(relations, changes)
+    definitions = _definitions(scheduler, plan, at, changes)
 
     def source(relation: str, version: Version) -> Source:
         if relation in replaced:
@@ -73,7 +72,7 @@ def delta(
     relations, sources = scheduler.relations, scheduler.executor.sources(0, at)
     scheduler.catch_up(plan, at)
     touched = before.keys() | changes.keys()
-    definitions = relations.definitions(at, at) | _touched_views(relations, touched)
+    definitions = _definitions(scheduler, plan, at, touched)
     changed = influents(plan, definitions).intersection(changes)
     program = scheduler.planner.differential(name, plan, changed, definitions)
 
@@ -103,12 +102,14 @@ def delta(
     return scheduler.engines.run(run).deltas[program.view]
 
 
-def _touched_views(relations: Relations, tables: Collection[str]) -> dict[str, Relation]:
-    """The queries of the stored views that depend on some tables."""
-    if not tables:
-        return {}
-    definitions = relations.definitions()
-    return {v.name: v.plan for v in relations.stored() if influents(v.plan, definitions).intersection(tables)}
+def _definitions(scheduler: Scheduler, plan: Relation, at: int, touched: Collection[str]) -> dict[str, Relation]:
+    """The views below a plan whose rows are not stored at an instant, and those that depend on touched tables."""
+    planner = scheduler.planner
+    definitions = planner.definitions([plan], at, at)
+    if touched:
+        below = scheduler.relations.definitions(names=planner.below(plan))
+        definitions |= {name: query for name, query in below.items() if planner.below(query).intersection(touched)}
+    return definitions
 
 
 def _columns(plan: Relation, relation: str) -> tuple[Column, ...]:

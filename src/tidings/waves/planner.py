@@ -5,7 +5,7 @@ Programs are compiled once and remembered, by what changed and by what is stored
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
 
@@ -31,6 +31,9 @@ from tidings.waves.wave import Wave, WaveRequest
 
 _GROWING = (Scan, Values, Filter, Project, Join, Union, Unnest)
 """Operators over which more rows below mean more rows above."""
+
+PLANS = 10_000
+"""Of so many plans it is remembered what they read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +65,12 @@ class Planner:
     """For each query and each kind of batch, the differential and the recompute."""
     _differentials: dict[tuple[object, ...], Program] = field(init=False)
     """Differentials that are asked for by what changed alone."""
+    _below: dict[Identity[Relation], frozenset[str]] = field(init=False)
+    """What plans read, directly or through views."""
 
     def __post_init__(self) -> None:
-        self._programs, self._differentials = self.compiled.section(), self.compiled.section()
+        section = self.compiled.section
+        self._programs, self._differentials, self._below = section(), section(), section()
 
     @property
     def relations(self) -> Relations:
@@ -126,6 +132,19 @@ class Planner:
             self._differentials[key] = compile_program(name, plan, changed, definitions)
         return self._differentials[key]
 
+    def below(self, plan: Relation) -> frozenset[str]:
+        """The tables and views that a plan reads, directly or through others; found out once."""
+        key = Identity(plan)
+        if key not in self._below:
+            if len(self._below) >= PLANS:
+                self._below.clear()
+            self._below[key] = frozenset(self.relations.below(plan))
+        return self._below[key]
+
+    def definitions(self, plans: Iterable[Relation], since: int, until: int = 0) -> dict[str, Relation]:
+        """The views below some plans whose rows are not stored from one instant to another."""
+        return self.relations.definitions(since, until, sorted(frozenset().union(*map(self.below, plans))))
+
     def changed(self, relations: frozenset[str], since: int, until: int) -> frozenset[str]:
         """Those of some relations that changed in a batch; the clock always does."""
         if since >= until:
@@ -135,7 +154,7 @@ class Planner:
     def _batch_changes(self, request: WaveRequest) -> _BatchChanges:
         since, until, precomputed = request.since, request.until, request.precomputed
         groupings = request.groupings or {}
-        definitions = self.relations.definitions(since, until) | dict(groupings)
+        definitions = self.definitions((request.plan, *groupings.values()), since, until) | dict(groupings)
         tables = self.changed(influents(request.plan, definitions), since, until)
         below = influents(request.plan, {n: d for n, d in definitions.items() if n not in precomputed})
         inputs = (tables & below) | frozenset(r for r in below if r in precomputed and _size(precomputed[r]))

@@ -8,7 +8,7 @@ marked as failed.  A strict one always stays.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tidings.analysis.influents import influents
@@ -80,8 +80,8 @@ class Upkeep:
         """Bring the stored views that a plan reads up to an instant; ``groupings`` are definitions it uses too."""
         self._catch_up([plan], until, groupings or {})
 
-    def _catch_up(self, plans: Iterable[Relation], until: int, groupings: Mapping[str, Relation]) -> None:
-        definitions = self.relations.definitions(until) | dict(groupings)
+    def _catch_up(self, plans: list[Relation], until: int, groupings: Mapping[str, Relation]) -> None:
+        definitions = self.planner.definitions((*plans, *groupings.values()), until) | dict(groupings)
         names = frozenset().union(*(influents(plan, definitions) for plan in plans))
         views = [v for v in self.relations.stored() if v.name in names and v.refresh is not Refresh.MANUAL]
         self.require_advanced(views, min(until, self.timeline.settled()))

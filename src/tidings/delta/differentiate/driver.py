@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from tidings.analysis.influents import CLOCK
-from tidings.delta.differentiate import during, join, project, scan, select, union, unnest, values
+from tidings.delta.differentiate import during, join, project, scan, select, two_sided, union, unnest, values
 from tidings.delta.versioned import Versioned, plain
 from tidings.ir.relation import (
     Aggregate,
@@ -76,6 +76,8 @@ def differentiate(node: Relation, changed: frozenset[str]) -> list[Differential]
                     after = [state(i, changed, Version.NEW) for i in node.inputs[place + 1 :]]
                     terms.append(term.over(join.apply(node, [*before, term.rows, *after])))
             return terms
+        case OuterJoin() | SemiJoin() if two_sided.is_linear(node, changed):
+            return [t.over(two_sided.apply(node, t.rows)) for t in differentiate(node.left, changed)]
         case Aggregate() | Window() | OuterJoin() | SemiJoin() | SetOperation():
             raise ValueError("a keyed operator is a step of its own")
         case Repeat() | Restrict() | Consolidate():

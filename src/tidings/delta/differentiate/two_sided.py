@@ -2,6 +2,12 @@
 
 The key are the columns the condition sets equal; other conditions are judged among the rows with the same key.  Without
 an equality every row may concern every other, and there is no key.  See :mod:`tidings.delta.keyed`.
+
+Where only A changes, the rows of B that a row of A matches stay what they are, and each row of A is judged by itself:
+
+    Δ(A ⟕ B) = ΔA ⟕ B,   Δ(A ⋉ B) = ΔA ⋉ B,   Δ(A ▷ B) = ΔA ▷ B        if ΔB is empty
+
+No state of A is read then, and of B the rows with the keys of ΔA.
 """
 
 from __future__ import annotations
@@ -10,10 +16,11 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from tidings.delta.keyed import SINCE, KeyedInput, Lifted
+from tidings.delta.keyed import SINCE, KeyedInput, Lifted, touched
+from tidings.delta.versioned import Versioned, plain
 from tidings.ir import types
-from tidings.ir.expression import Expression, cast, column, equality, ref
-from tidings.ir.relation import Column, OuterJoin, Relation, Scan, SemiJoin
+from tidings.ir.expression import WEIGHT, Expression, cast, column, equality, ref
+from tidings.ir.relation import Column, OuterJoin, Relation, Restrict, Scan, SemiJoin, Version
 
 
 def lift(node: OuterJoin | SemiJoin) -> Lifted:
@@ -29,6 +36,27 @@ def lift(node: OuterJoin | SemiJoin) -> Lifted:
 
     sides = (KeyedInput(left, tuple(p[0] for p in pairs)), KeyedInput(right, tuple(p[1] for p in pairs)))
     return Lifted(sides, tuple(p[2] for p in pairs), columns, left.alias, apply, first_leads=True)
+
+
+def is_linear(node: Relation, changed: frozenset[str]) -> bool:
+    """Whether only the left side of an outer or semi join changes."""
+    return (
+        isinstance(node, OuterJoin | SemiJoin) and isinstance(node.right, Scan) and node.right.relation not in changed
+    )
+
+
+def apply(node: OuterJoin | SemiJoin, delta: Versioned) -> Versioned:
+    """The delta of the left side, joined with a right side that does not change."""
+    left, right = node.left, node.right
+    assert isinstance(left, Scan)
+    assert isinstance(right, Scan)
+    changes = replace(left, version=Version.DELTA)
+    old: Relation = replace(right, version=Version.OLD)
+    for left_side, right_side, type in _pairs(node, left, right):
+        old = Restrict(old, right_side, touched(type, [(changes, left_side)]), null_safe=True)
+    rows = Versioned(old, None, column(right.alias, WEIGHT))
+    unchanged = plain(right, rows, distinct=isinstance(node, SemiJoin))
+    return delta.over(replace(node, left=delta.plan, right=unchanged))
 
 
 def _pairs(node: OuterJoin | SemiJoin, left: Scan, right: Scan) -> list[tuple[Expression, Expression, str]]:

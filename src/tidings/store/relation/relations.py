@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tidings.analysis.influents import reads
 from tidings.errors import DependentObjects, DuplicateRelation, UnknownRelation, closest
 from tidings.ir.relation import Column, Relation
 from tidings.store.relation.table import Table
-from tidings.store.relation.view import StoredView, View
+from tidings.store.relation.view import GROUPS, StoredView, View
 
 
 @dataclass(slots=True)
@@ -47,6 +47,9 @@ class Relations:
             return table
         if isinstance(view, StoredView):
             return view.rows
+        owner = self._views.get(name.lower().rpartition(GROUPS)[0])
+        if isinstance(owner, StoredView) and name in owner.tables:
+            return owner.tables[name]
         grouping = next((v.tables[name] for v in self.stored() if name in v.tables), None)
         return self.table(name) if grouping is None else grouping
 
@@ -54,9 +57,16 @@ class Relations:
         """The stored views, each after those it reads."""
         return [v for v in self._views.values() if isinstance(v, StoredView)]
 
-    def definitions(self, since: int | None = None, until: int = 0) -> dict[str, Relation]:
-        """The plans of all views by name; stored ones only if their rows do not reach from one instant to another."""
-        views = self._views.values()
+    def definitions(
+        self, since: int | None = None, until: int = 0, names: Collection[str] | None = None
+    ) -> dict[str, Relation]:
+        """The plans of all views by name; stored ones only if their rows do not reach from one instant to another.
+
+        With ``names`` those of some relations only.
+        """
+        views: Iterable[View | StoredView] = self._views.values()
+        if names is not None:
+            views = [view for name in names if (view := self._views.get(name.lower())) is not None]
         if since is None:
             return {v.name: v.plan for v in views}
         return {v.name: v.plan for v in views if not (isinstance(v, StoredView) and v.reaches(since, until))}

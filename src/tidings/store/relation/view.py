@@ -18,6 +18,9 @@ from tidings.rewrite.accumulate import accumulate
 from tidings.store.records import Cursor
 from tidings.store.relation.table import Table
 
+GROUPS = "#groups"
+"""Between the name of a stored view and the number of one of its groupings."""
+
 
 class Refresh(StrEnum):
     """When a stored view is brought up to date."""
@@ -164,6 +167,6 @@ def _table(name: str, groups: Aggregate) -> Table:
 
 def _free(view: str, taken: set[str]) -> str:
     number = 1
-    while f"{view}#groups{number}" in taken:
+    while f"{view}{GROUPS}{number}" in taken:
         number += 1
-    return f"{view}#groups{number}"
+    return f"{view}{GROUPS}{number}"

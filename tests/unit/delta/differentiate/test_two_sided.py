@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.schema import plan
-from tidings.delta.differentiate.two_sided import lift
+from tests.unit.schema import plan, program
+from tidings.delta.differentiate.two_sided import is_linear, lift
 from tidings.ir.expression import show
-from tidings.ir.relation import OuterJoin, SemiJoin
+from tidings.ir.relation import OuterJoin, Scan, SemiJoin, Version
+from tidings.ir.traverse import walk
 
 
 def joined(kind: str, conditions: str) -> OuterJoin | SemiJoin:
@@ -73,3 +74,28 @@ def test_all_conditions_stay() -> None:
     assert isinstance(applied, SemiJoin)
     assert applied.anti
     assert applied.conditions[1:] == node.conditions
+
+
+@pytest.mark.parametrize("kind", ["outer_join", "semi_join", "anti_join"])
+def test_linear_in_the_left_side_alone(kind: str) -> None:
+    node = joined(kind, "u.c = w.c")
+    assert is_linear(node, frozenset({"u"}))
+    assert not is_linear(node, frozenset({"w"}))
+    assert not is_linear(node, frozenset({"u", "w"}))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT u.a, w.e FROM u LEFT JOIN w ON w.c = u.c",
+        "SELECT a FROM u WHERE EXISTS (SELECT 1 FROM w WHERE w.c = u.c)",
+        "SELECT a FROM u WHERE NOT EXISTS (SELECT 1 FROM w WHERE w.c = u.c)",
+    ],
+)
+def test_the_state_of_the_left_side_is_read_only_if_the_right_one_changes(query: str) -> None:
+    def states(*changed: str) -> set[str]:
+        scans = (n for step in program(query, *changed).steps for n in walk(step.plan) if isinstance(n, Scan))
+        return {scan.relation for scan in scans if scan.version is not Version.DELTA}
+
+    assert states("u") == {"w"}
+    assert states("w") == states("u", "w") == {"u", "w"}
