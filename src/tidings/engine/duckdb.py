@@ -146,13 +146,14 @@ class PreparedQueries:
         """Let queries read some rows under a name, unless these are there already."""
         present = self._inputs.pop(name, None)
         if present is not rows:
+            whole = rows.combine_chunks()  # one chunk is read in half the time of many
             if present is None or present.schema != rows.schema:
-                self._connection.take(f'CREATE OR REPLACE TABLE "{name}" AS FROM stream', rows)
+                self._connection.take(f'CREATE OR REPLACE TABLE "{name}" AS FROM stream', whole)
             else:
                 if present.num_rows:
                     self._connection.execute(f'TRUNCATE "{name}"')
                 if rows.num_rows:
-                    self._connection.take(f'INSERT INTO "{name}" FROM stream', rows)
+                    self._connection.take(f'INSERT INTO "{name}" FROM stream', whole)
         self._inputs[name] = rows
 
     def fetch(self, text: str, arguments: Mapping[str, str]) -> pa.Table:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Condition
 
-from tidings.analysis.influents import CLOCK, influents
+from tidings.analysis.influents import CLOCK
 from tidings.clock import Clock
 from tidings.ir.relation import Relation
 from tidings.store.storage import Storage
@@ -99,4 +99,4 @@ class Timeline:
 
     def reads_clock(self, plan: Relation) -> bool:
         """Whether the answer of a plan changes when time passes."""
-        return CLOCK in influents(plan, self.storage.relations.definitions())
+        return CLOCK in self.storage.relations.below(plan)

@@ -122,7 +122,7 @@ class Relations:
         return list(readers.values())
 
     def below(self, plan: Relation) -> set[str]:
-        """The tables and views a plan reads, directly or through others."""
+        """The tables and views a plan reads, directly or through others, and the clock if it reads that."""
         names: set[str] = set()
         unvisited = list(reads(plan))
         while unvisited:
