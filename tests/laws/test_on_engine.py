@@ -5,10 +5,15 @@ DuckDB stands in for Spark here, which looks rows up first by itself; the laws o
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from tests.laws import oracle
+from tests.laws.grouped_views import grouped_case
 from tests.laws.replay import replayed
 from tests.laws.seeds import chunks
+from tests.laws.test_history import live
 from tests.laws.test_keyed_operators import check, recomputed
 from tests.laws.test_rules import life
 from tidings.engine import run
@@ -43,6 +48,19 @@ def test_waves_over_rows_looked_up_are_right(seeds: range, way: str, monkeypatch
                 check(it, db, view.name, answers[view.name])
             looked_up += sum("look up" in wave.seconds for wave in db.waves())
     assert looked_up
+
+
+@pytest.mark.parametrize("limit", [0, 20_000])
+@pytest.mark.parametrize("seeds", chunks(40, quick=10, size=10))
+def test_groups_by_computed_keys_are_right(
+    seeds: range, limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stored groups are looked up by keys such as ``COALESCE(s, 'none')``, as a query of their own or among all."""
+    monkeypatch.setattr(small_relations, "SMALL_RELATION", limit)
+    for seed in seeds:
+        it = grouped_case(seed)
+        answers = oracle.recompute_on_duckdb(it)[it.view]
+        live(it, answers, tmp_path / f"{seed}.tidings", engine="duckdb", execution="spark", strategy="differential")
 
 
 @pytest.mark.parametrize("seeds", chunks(20, quick=5, size=5))

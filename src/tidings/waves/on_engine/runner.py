@@ -96,7 +96,7 @@ class EngineRunner:
         if key not in self._looked_up:
             self._looked_up[key] = looked_up(step)
         over_lookups = self._looked_up[key]
-        rounds = LookupRounds(self.storage, self._small_relations, inputs)
+        rounds = LookupRounds(self.storage, self.runner, self._small_relations, inputs)
         try:
             rounds.fetch(over_lookups.lookups)
         except LookupTooLarge:
