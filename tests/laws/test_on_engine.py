@@ -5,7 +5,9 @@ DuckDB stands in for Spark here, which looks rows up first by itself; the laws o
 
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,11 +20,18 @@ from tests.laws.test_keyed_operators import check, recomputed
 from tests.laws.test_rules import life
 from tidings.engine import run
 from tidings.engine.duckdb import DuckDB
+from tidings.store.storage import Storage
 from tidings.waves.on_engine import lookup_rounds, small_relations
 
-WAYS = {
+
+def _any_fanout(_storage: Storage, relation: str, column: str) -> float:
+    return float(zlib.crc32(f"{relation}.{column}".encode()))
+
+
+WAYS: dict[str, dict[tuple[Any, str], object]] = {
     "by keys": {(small_relations, "SMALL_RELATION"): 0},
     "small relations whole": {},
+    "by other columns": {(small_relations, "SMALL_RELATION"): 0, (Storage, "fanout_of"): _any_fanout},
     "too large": {(small_relations, "SMALL_RELATION"): 0, (lookup_rounds, "ROWS_LIMIT"): 8},
 }
 """Ways to look rows up, and the limits at which each is the only one; what is too large is read as it is."""

@@ -94,7 +94,7 @@ class EngineRunner:
             return _ReadyStep(step, 0, is_ready=False)
         key = Identity(step)
         if key not in self._looked_up:
-            self._looked_up[key] = looked_up(step)
+            self._looked_up[key] = looked_up(step, self.storage.fanout_of)
         over_lookups = self._looked_up[key]
         rounds = LookupRounds(self.storage, self.runner, self._small_relations, inputs)
         try:
