@@ -20,6 +20,7 @@ from tests.laws.test_keyed_operators import check, recomputed
 from tests.laws.test_rules import life
 from tidings.engine import run
 from tidings.engine.duckdb import DuckDB
+from tidings.front.choices import StrategyChoice
 from tidings.store.storage import Storage
 from tidings.waves.on_engine import lookup_rounds, small_relations
 
@@ -59,17 +60,18 @@ def test_waves_over_rows_looked_up_are_right(seeds: range, way: str, monkeypatch
     assert looked_up
 
 
+@pytest.mark.parametrize("strategy", ["differential", "recompute"])
 @pytest.mark.parametrize("limit", [0, 20_000])
-@pytest.mark.parametrize("seeds", chunks(40, quick=10, size=10))
-def test_groups_by_computed_keys_are_right(
-    seeds: range, limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("seeds", chunks(30, quick=5, size=10))
+def test_stored_groups_are_right(
+    seeds: range, limit: int, strategy: StrategyChoice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Stored groups are looked up by keys such as ``COALESCE(s, 'none')``, as a query of their own or among all."""
+    """Groups are looked up by keys such as ``COALESCE(s, 'none')``, too; small ones are compared in this process."""
     monkeypatch.setattr(small_relations, "SMALL_RELATION", limit)
     for seed in seeds:
         it = grouped_case(seed)
         answers = oracle.recompute_on_duckdb(it)[it.view]
-        live(it, answers, tmp_path / f"{seed}.tidings", engine="duckdb", execution="spark", strategy="differential")
+        live(it, answers, tmp_path / f"{seed}.tidings", engine="duckdb", execution="spark", strategy=strategy)
 
 
 @pytest.mark.parametrize("seeds", chunks(20, quick=5, size=5))

@@ -25,6 +25,7 @@ from tidings.engine.run import Runner
 from tidings.engine.source import Source, Sources
 from tidings.store.storage import Storage
 from tidings.waves.on_engine.lookup_rounds import LookupRounds
+from tidings.waves.on_engine.recompute import EngineRecompute
 from tidings.waves.on_engine.small_relations import SmallRelations
 from tidings.waves.step_inputs import LookupTooLarge, StepInputs
 
@@ -80,6 +81,12 @@ class EngineRunner:
             if step.name in outputs or step.name == program.view:
                 deltas[step.name] = delta
         return EngineDeltas(deltas, rows, seconds)
+
+    def recompute(self, program: Program, sources: Sources, since: int, until: int) -> pa.Table:
+        """The delta of a step of a recompute."""
+        if not self.runner.backend.looks_up_first:
+            return self.runner.run(program, sources, since, until)
+        return EngineRecompute(self.storage, self.runner, self._small_relations).run(program, sources, since, until)
 
     def step(self, step: Step, sources: Sources, since: int, until: int) -> pa.Table:
         """The delta of one step over deltas and states; rows are looked up first if that is faster."""
