@@ -93,16 +93,8 @@ def looked_up(step: Step, fanouts: Fanouts = unknown_fanouts) -> LookedUp:
         return replace(scan, relation=lookups[key].name)
 
     def restricted(node: Restrict, scan: Scan) -> Scan:
-        def rank(restriction: Restrict) -> tuple[bool, float]:
-            fanout = fanouts(scan.relation, _column(restriction, scan).name)
-            return key_columns(restriction) is None, inf if fanout is None else fanout
-
-        possible = [*_restrictions(node), *more.get(id(node), ())]
-        usable = [r for r in possible if ref(r.expression) and r.keys.fields[0].type in LISTABLE]
-        if not usable:
-            return stand_in(scan)
-        best = min(usable, key=rank)
-        return stand_in(scan, _column(best, scan), *_keys(best, go), best.null_safe)
+        best = _best([*_restrictions(node), *more.get(id(node), ())], scan, fanouts)
+        return stand_in(scan) if best is None else stand_in(scan, _column(best, scan), *_keys(best, go), best.null_safe)
 
     def under(node: Relation, conditions: tuple[Expression, ...]) -> Relation:
         """A relation right below some conditions; of a state only those rows are read that meet those on it alone."""
@@ -156,6 +148,17 @@ def _alternatives(plan: Relation) -> dict[int, list[Restrict]]:
                 here = alternatives(node, child) if isinstance(node, Join) else []
                 allowed[id(child)] = here if id(child) not in allowed else [r for r in allowed[id(child)] if r in here]
     return allowed
+
+
+def _best(restrictions: list[Restrict], scan: Scan, fanouts: Fanouts) -> Restrict | None:
+    """The restriction of a scan by which rows are looked up: by known keys if there are any, with few rows per key."""
+
+    def rank(restriction: Restrict) -> tuple[bool, float]:
+        fanout = fanouts(scan.relation, _column(restriction, scan).name)
+        return key_columns(restriction) is None, inf if fanout is None else fanout
+
+    usable = [r for r in restrictions if ref(r.expression) and r.keys.fields[0].type in LISTABLE]
+    return min(usable, key=rank, default=None)
 
 
 def _column(restriction: Restrict, scan: Scan) -> Column:

@@ -120,12 +120,11 @@ class LookupRounds:
         if not lookups:
             return
         results = self.storage.backend.look_up(lookups)
-        for table, rows in zip(whole.values(), results, strict=False):
-            self.small_relations.add(table, rows)
+        small = dict(zip(whole, results, strict=False))
+        for token, rows in small.items():
+            self.small_relations.add(whole[token], rows)
         for request in (r for r in requests if is_small(r.table)):
-            small = self.small_relations.rows(request.table, request.lookup.columns)
-            assert small is not None, "it was read just now"
-            self._take(request, small)
+            self._take(request, small[request.table.base_token])
         for request, rows in zip(by_key, results[len(whole) :], strict=True):
             self._take(request, rows)
 

@@ -7,6 +7,7 @@ rows in memory.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -45,11 +46,11 @@ class EngineRecompute:
         computed = new_rows(step)
         read = {node.relation for node in walk(computed) if isinstance(node, Scan)}
         tables = {name: table for name in {step.name, *read} if (table := self._small(name)) is not None}
-        self._fetch(list(tables.values()))
+        bases = self._bases(tables)
 
         def in_memory(relation: str, version: Version) -> Source:
             source = sources(relation, version)
-            return source if relation not in tables else self._in_memory(tables[relation], source)
+            return source if relation not in bases else _with_base(source, bases[relation])
 
         after = self.runner.rows(computed, in_memory, since, until, in_memory=read <= tables.keys())
         before = in_memory(step.name, Version.OLD).changes
@@ -62,19 +63,22 @@ class EngineRecompute:
         table = table_of(self.storage, relation)
         return table if table is not None and is_small(table) else None
 
-    def _fetch(self, tables: list[Table]) -> None:
-        """Read the base rows of small tables, all that are not cached in one query."""
-        missing = [t for t in tables if t.base is not None and self.small_relations.rows(t, t.columns) is None]
+    def _bases(self, tables: Mapping[str, Table]) -> dict[str, pa.Table]:
+        """The base rows of small tables; those that are not cached are read in one query."""
+        based = {name: table for name, table in tables.items() if table.base is not None}
+        bases = {name: self.small_relations.rows(table, table.columns) for name, table in based.items()}
+        missing = [name for name, rows in bases.items() if rows is None]
         if missing:
-            lookups = [self.small_relations.lookup(table, table.columns) for table in missing]
-            for table, rows in zip(missing, self.storage.backend.look_up(lookups), strict=True):
-                self.small_relations.add(table, rows)
+            lookups = [self.small_relations.lookup(tables[name], tables[name].columns) for name in missing]
+            for name, rows in zip(missing, self.storage.backend.look_up(lookups), strict=True):
+                bases[name] = rows
+                self.small_relations.add(tables[name], rows)
+        return {name: rows for name, rows in bases.items() if rows is not None}
 
-    def _in_memory(self, table: Table, source: Source) -> Source:
-        """A version of a small relation without its base, whose rows are among its changes."""
-        if source.base is None or not isinstance(source.changes, pa.Table):
-            return source
-        rows = self.small_relations.rows(table, source.columns)
-        assert rows is not None, "it was read just now"
-        base = as_changes(source.columns, rows.select([c.name for c in source.columns]))
-        return Source(source.columns, None, pa.concat_tables([base, source.changes]))
+
+def _with_base(source: Source, rows: pa.Table) -> Source:
+    """A version of a relation with its base rows among its changes."""
+    if not isinstance(source.changes, pa.Table):
+        return source
+    base = as_changes(source.columns, rows.select([c.name for c in source.columns]))
+    return Source(source.columns, None, pa.concat_tables([base, source.changes]))

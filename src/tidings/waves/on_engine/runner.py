@@ -21,6 +21,7 @@ from tidings.compiled import CompiledPlans, Identity
 from tidings.delta.lookups import LookedUp, looked_up
 from tidings.delta.plan import Program, Step
 from tidings.engine.changes import no_changes
+from tidings.engine.memory import MemoryBudget
 from tidings.engine.run import Runner
 from tidings.engine.source import Source, Sources
 from tidings.store.storage import Storage
@@ -48,12 +49,14 @@ class EngineRunner:
     storage: Storage
     runner: Runner
     compiled: CompiledPlans
+    memory: MemoryBudget = field(default_factory=MemoryBudget)
     _looked_up: dict[Identity[Step], LookedUp] = field(init=False)
     """Steps over lookups."""
-    _small_relations: SmallRelations = field(init=False, default_factory=SmallRelations)
+    _small_relations: SmallRelations = field(init=False)
 
     def __post_init__(self) -> None:
         self._looked_up = self.compiled.section()
+        self._small_relations = SmallRelations(self.memory.small_relations)
         self.compiled.on_forget(self._small_relations.forget)
 
     def obstacle(self, changes: int) -> str | None:

@@ -25,6 +25,8 @@ from tidings.waves.on_engine.lookup_rounds import LookupRounds
 from tidings.waves.on_engine.small_relations import SmallRelations
 from tidings.waves.step_inputs import LookupTooLarge, StepInputs
 
+ENOUGH = 1 << 20
+"""Bytes for small relations."""
 SALE, PART = Column("sale", "bigint"), Column("part", "bigint")
 
 
@@ -62,7 +64,9 @@ def rounds(db: Database, keys: list[int], relations: SmallRelations | None = Non
 
     inputs = StepInputs(sources, {}, db.time, db.time + 1)
     storage = scheduler_of(db).storage
-    return LookupRounds(storage, Runner(storage.backend), relations or SmallRelations(), inputs)
+    return LookupRounds(
+        storage, Runner(storage.backend), SmallRelations(ENOUGH) if relations is None else relations, inputs
+    )
 
 
 def sales(made: LookupRounds, name: str) -> list[int]:
@@ -87,13 +91,16 @@ def test_a_lookup_waits_for_the_one_whose_rows_have_its_keys(
     assert len(queries) == (1 if limit else 2)
 
 
-def test_small_relations_are_read_once(db: Database, queries: list[list[BaseLookup]]) -> None:
-    relations = SmallRelations()
+@pytest.mark.parametrize(("limit", "read"), [(ENOUGH, 1), (0, 2)])
+def test_small_relations_are_read_once_if_they_fit(
+    db: Database, queries: list[list[BaseLookup]], limit: int, read: int
+) -> None:
+    relations = SmallRelations(limit)
     for key in (3, 4):
         made = rounds(db, [key], relations)
         made.fetch((BY_SALE,))
         assert sales(made, "sales?1") == [key]
-    assert len(queries) == 1
+    assert len(queries) == read
 
 
 def test_without_keys_nothing_is_asked(db: Database, queries: list[list[BaseLookup]]) -> None:
