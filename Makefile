@@ -4,6 +4,8 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Pathway wants an older pyarrow than Tidings, so it has an environment of its own.
+PATHWAY := .venv-pathway
 
 # Modules of benchmarks/ that have a main; page writes docs/performance.md. One of them: make bench BENCHMARKS=kernel
 BENCHMARKS ?= kernel operators store states large inventory tapestry tpch views rules latency commits page
@@ -16,7 +18,7 @@ export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv java demo test quick check bench coverage lines goldens clean
+.PHONY: help venv java demo test quick check bench peers coverage lines goldens clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -66,6 +68,11 @@ check: venv ## lint, formatting, types and layers
 
 bench: venv java ## run the benchmarks; one with BENCHMARKS=name
 	@set -e; for name in $(BENCHMARKS); do $(BIN)/python -m benchmarks.$$name; done
+
+peers: venv ## install what the inventory is measured beside: PostgreSQL, and Pathway in .venv-pathway
+	@scripts/install-for-tests
+	@$(BIN)/python -m venv $(PATHWAY)
+	@$(PATHWAY)/bin/python -m pip install --quiet pathway==0.33.0
 
 coverage: venv ## measure TPC-H and TPC-DS and write docs/coverage.md (half an hour)
 	@$(BIN)/python scripts/coverage

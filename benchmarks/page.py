@@ -41,6 +41,13 @@ WORKLOADS = {
 The condition of the AMOS paper, "quantity below threshold", over five tables. A batch is a number of transactions that
 each update one item by its key. The changes of each are told apart, however many there are in the batch. The *trivial
 query* fetches one row by key from the same cached table, in one Spark job: nothing on Spark can be faster.
+
+At the smaller size two other systems watch the same condition, in turns with the waves of `execution="auto"`. pg_ivm
+brings a view in PostgreSQL up to date inside each transaction. Its *overhead* is how much longer a transaction takes
+than the same update of a table that no view reads. Pathway keeps the joins in memory. It is given a batch as one
+commit, so it does not tell the transactions apart, and nothing it has is durable. `make peers` installs PostgreSQL and
+Pathway; pg_ivm is built from its release with the headers of the server (Debian: `postgresql-server-dev-15`). What is
+not installed is left out, and named below.
 """,
     ),
     "tapestry": (

@@ -20,6 +20,7 @@ def server() -> Iterator[str]:
     folder = Path(tempfile.mkdtemp(prefix="tidings-pg-"))
     folder.chmod(0o777)
     data, programs = folder / "data", _programs()
+    assert programs is not None
     try:
         _run(programs / "initdb", "-D", data, "-U", "tidings", "--auth=trust", "--no-sync", "-E", "UTF8")
         settings = f"-c listen_addresses='' -c unix_socket_directories='{folder}' -c fsync=off"
@@ -32,12 +33,17 @@ def server() -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _programs() -> Path:
+def installed() -> bool:
+    """Whether there is a server to start."""
+    return _programs() is not None
+
+
+def _programs() -> Path | None:
     """Where the server's programs are: in the path, or where Debian puts them."""
     found = shutil.which("pg_ctl")
     if found is not None:
         return Path(found).resolve().parent
-    return max(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda p: int(p.parent.name))
+    return max(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda p: int(p.parent.name), default=None)
 
 
 def _run(program: Path, *arguments: object) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 
 from tidings.analysis.influents import CLOCK, reads
-from tidings.delta.lookups import LookedUp, Lookup, looked_up
+from tidings.delta.lookups import Fanouts, LookedUp, Lookup, looked_up, unknown_fanouts
 from tidings.delta.plan import Program, Step
 from tidings.ir.relation import Relation, Scan, Version
 from tidings.ir.traverse import walk
@@ -72,8 +72,7 @@ class Sizes:
     rows: Callable[[str], int]
     changes: Callable[[str], int]
     instants: int
-    fanout: Callable[[str, str], float | None] = lambda relation, column: None
-    """Rows per key of a relation by a column; None if not known."""
+    fanout: Fanouts = unknown_fanouts
     order: Callable[[str], str] = lambda relation: ""
     """The column in whose order a relation is."""
 
@@ -135,9 +134,9 @@ class Speeds:
         return Speeds(0.0, 0.0, self.scanned, self.found, self.whole)
 
 
-def differential_shape(program: Program) -> Shape:
+def differential_shape(program: Program, fanouts: Fanouts = unknown_fanouts) -> Shape:
     """The shape of a differential, over lookups."""
-    steps = [looked_up(step) for step in program.steps]
+    steps = [looked_up(step, fanouts) for step in program.steps]
     lookups = [lookup for over in steps for lookup in over.lookups]
     return Shape(
         readings=tuple(_reading(over.step, lookup) for over in steps for lookup in over.lookups),

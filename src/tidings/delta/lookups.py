@@ -10,19 +10,29 @@ that meet the conditions right above.  What is looked up need not be exact: rows
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import inf
+from typing import TypeAlias
 
 from sqlglot import exp
 
 from tidings.delta.key_columns import LISTABLE, KeyColumn, key_columns, scanned_columns
 from tidings.delta.plan import Step
+from tidings.delta.restrict import alternatives
 from tidings.ir.expression import Expression, aliases, column, ref
 from tidings.ir.relation import Column, Filter, Item, Join, Project, Relation, Restrict, Scan, Version
-from tidings.ir.traverse import children, with_children
+from tidings.ir.traverse import children, walk, with_children
+
+Fanouts: TypeAlias = Callable[[str, str], float | None]
+"""About how many rows a relation has per value of a column; None where that is not known."""
 
 KEYS, KEY = "?keys", "key"
 """Where the plan of :func:`lookup_plan` reads the keys."""
+
+
+def unknown_fanouts(relation: str, column: str) -> None:
+    """Where no table is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +79,11 @@ class LookedUp:
     lookups: tuple[Lookup, ...]
 
 
-def looked_up(step: Step) -> LookedUp:
-    """The step over lookups."""
+def looked_up(step: Step, fanouts: Fanouts = unknown_fanouts) -> LookedUp:
+    """The step over lookups; of the columns that a relation can be looked up by, that with the fewest rows per key."""
     lookups: dict[tuple[object, ...], Lookup] = {}
     done: dict[int, Relation] = {}
+    more = _alternatives(step.plan)
 
     def stand_in(scan: Scan, *by: object) -> Scan:
         """A scan of the rows of a lookup; equal lookups are one."""
@@ -82,13 +93,8 @@ def looked_up(step: Step) -> LookedUp:
         return replace(scan, relation=lookups[key].name)
 
     def restricted(node: Restrict, scan: Scan) -> Scan:
-        for restriction in _restrictions(node):
-            restricted_column, (key,) = ref(restriction.expression), restriction.keys.fields
-            if restricted_column is None or key.type not in LISTABLE:
-                continue
-            by = next(c for c in scan.columns if c.name == restricted_column[1])
-            return stand_in(scan, by, *_keys(restriction, go), restriction.null_safe)
-        return stand_in(scan)
+        best = _best([*_restrictions(node), *more.get(id(node), ())], scan, fanouts)
+        return stand_in(scan) if best is None else stand_in(scan, _column(best, scan), *_keys(best, go), best.null_safe)
 
     def under(node: Relation, conditions: tuple[Expression, ...]) -> Relation:
         """A relation right below some conditions; of a state only those rows are read that meet those on it alone."""
@@ -131,18 +137,45 @@ def _mark(key: tuple[object, ...]) -> str:
     return f"{zlib.crc32(repr(key).encode()):08x}"
 
 
-def _restrictions(node: Relation) -> Iterator[Restrict]:
-    """A restriction and those right below it.
+def _alternatives(plan: Relation) -> dict[int, list[Restrict]]:
+    """Other restrictions that could stand where one stands, by the identity of that: all joins it is in allow them."""
+    nodes = list(walk(plan))
+    keys = {id(node.keys) for node in nodes if isinstance(node, Restrict)}
+    allowed: dict[int, list[Restrict]] = {}
+    for node in nodes:
+        for child in children(node) if id(node) not in keys else ():
+            if isinstance(child, Restrict):
+                here = alternatives(node, child) if isinstance(node, Join) else []
+                allowed[id(child)] = here if id(child) not in allowed else [r for r in allowed[id(child)] if r in here]
+    return allowed
 
-    Those by columns of deltas come first, for these are known; but for what is restricted twice in the same way, the
-    second time by fewer keys.
-    """
+
+def _best(restrictions: list[Restrict], scan: Scan, fanouts: Fanouts) -> Restrict | None:
+    """The restriction of a scan by which rows are looked up: by known keys if there are any, with few rows per key."""
+
+    def rank(restriction: Restrict) -> tuple[bool, float]:
+        fanout = fanouts(scan.relation, _column(restriction, scan).name)
+        return key_columns(restriction) is None, inf if fanout is None else fanout
+
+    usable = [r for r in restrictions if ref(r.expression) and r.keys.fields[0].type in LISTABLE]
+    return min(usable, key=rank, default=None)
+
+
+def _column(restriction: Restrict, scan: Scan) -> Column:
+    """The column of a scan that is compared with the keys of a restriction."""
+    restricted = ref(restriction.expression)
+    assert restricted is not None, "other expressions are not looked up by"
+    return next(c for c in scan.columns if c.name == restricted[1])
+
+
+def _restrictions(node: Relation) -> list[Restrict]:
+    """A restriction and those right below it; of what is restricted twice in the same way only the first."""
     chain: list[Restrict] = []
     while isinstance(node, Restrict):
         if not (chain and chain[-1].expression == node.expression):
             chain.append(node)
         node = node.input
-    yield from sorted(chain, key=lambda r: key_columns(r) is None)
+    return chain
 
 
 def _scanned(node: Relation) -> Scan | None:

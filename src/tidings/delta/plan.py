@@ -89,6 +89,8 @@ class Program:
     changed: frozenset[str]
     columns: tuple[Column, ...]
     steps: tuple[Step, ...]
+    compares_stored: bool = False
+    """Whether each step computes all new rows and compares them with those stored under its name, from before."""
 
 
 def compile_program(

@@ -43,7 +43,14 @@ def recompute_program(
     known = unstored | dict(groupings)
     moving = {name: plan for name, plan in groupings.items() if influents(plan, known) & changed}
     steps = (_step(name, plan, unstored, stored=True) for name, plan in (moving | {view: query}).items())
-    return Program(view, changed, columns, tuple(steps))
+    return Program(view, changed, columns, tuple(steps), compares_stored=True)
+
+
+def new_rows(step: Step) -> Relation:
+    """What a step of a recompute computes of the state after the batch, as changes."""
+    assert isinstance(step.plan, Consolidate)
+    assert isinstance(step.plan.input, Union)
+    return step.plan.input.inputs[0]
 
 
 def _step(name: str, query: Relation, definitions: Mapping[str, Relation], *, stored: bool) -> Step:

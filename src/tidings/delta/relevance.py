@@ -11,12 +11,15 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from tidings.ir.expression import WEIGHT, Expression, Ref, aliases, column, refs, substitute
+from sqlglot import exp
+
+from tidings.ir.expression import WEIGHT, Expression, Ref, aliases, column, conjunction, refs, substitute
 from tidings.ir.relation import (
     Aggregate,
     Column,
     Consolidate,
     Filter,
+    Item,
     Join,
     Project,
     Relation,
@@ -53,6 +56,17 @@ def relevance(plan: Relation) -> Relevance | None:
     It must not depend on what the states are: they may have changed.
     """
     return _relevance(plan, ())
+
+
+def check_plan(relation: str, conditions: list[DeltaCondition]) -> Relation:
+    """One row that says of each of some conditions on a relation whether a change of it meets them."""
+    columns = {c.name: c for condition in conditions for c in condition.columns}
+    scan = Scan(relation, DELTA, tuple(columns.values()), Version.DELTA)
+    items = (
+        Item(f"condition{n}", "boolean", exp.LogicalOr(this=conjunction(condition.conditions)))
+        for n, condition in enumerate(conditions)
+    )
+    return Aggregate(scan, "checked", (), tuple(items))
 
 
 def _relevance(node: Relation, above: tuple[Expression, ...]) -> Relevance | None:

@@ -97,6 +97,21 @@ def _restrict_join(join: Join, active: int) -> Join:
     return Join(tuple(inputs), join.conditions)
 
 
+def alternatives(join: Join, restricted: Restrict) -> list[Restrict]:
+    """An input of a join restricted by other columns: those it too has in common with the input that has the keys."""
+    source = next((i for i in join.inputs if isinstance(restricted.keys, Project) and i is restricted.keys.input), None)
+    if source is None:
+        return []
+    types = {f.ref: f.type for f in join.fields}
+    restrictions = []
+    for group in equality_classes(join.conditions, types):
+        key, expression = _member(group, source), _member(group, restricted)
+        if key is not None and expression is not None and expression != restricted.expression:
+            keys = _keys(source, key, types)
+            restrictions.append(Restrict(restricted.input, expression, keys, group.null_safe))
+    return restrictions
+
+
 def _next_step(
     inputs: list[Relation], reached: list[int], classes: list[EqualityClass]
 ) -> tuple[int, Expression, int, Expression, bool] | None:

@@ -61,3 +61,8 @@ def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """The table with exactly these names and types."""
     table = table.rename_columns(schema.names)
     return table if table.schema.equals(schema) else table.cast(schema)
+
+
+def without_empty_chunks(table: pa.Table) -> pa.Table:
+    """The rows of a table for Spark, which takes an empty chunk for the end of the table."""
+    return table.combine_chunks()

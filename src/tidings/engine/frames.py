@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tidings.engine.arrow import without_empty_chunks
 from tidings.engine.backend import Backend
 from tidings.errors import MissingPackage, SessionNeeded
 
@@ -32,7 +33,7 @@ def to_spark(rows: pa.Table, backend: Backend | None, session: Any = None) -> An
         session = backend.user_session
     if session is None:
         raise SessionNeeded(engine="not known" if backend is None else backend.name)
-    return session.createDataFrame(rows)
+    return session.createDataFrame(without_empty_chunks(rows))
 
 
 def _required(package: str) -> ModuleType:

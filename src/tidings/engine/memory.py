@@ -1,7 +1,8 @@
 """The memory that a database may hold in this process, and how it is shared out.
 
 Three quarters are DuckDB's, for what it computes and for the columns it holds; what does not fit there is written to a
-temporary folder.  An eighth is for decoded columns and the rows of small tables.  The rest is for changes on their way.
+temporary folder.  An eighth is for decoded columns and the rows of small tables.  The rest is for changes on their way,
+and a quarter of it for small relations that waves on the database's engine have read.
 Spark's memory is its own: see :mod:`tidings.engine.spark.cache`.
 """
 
@@ -49,6 +50,11 @@ class MemoryBudget:
     def decoded(self) -> int:
         """What columns and small tables that were read from files may take."""
         return self.bytes // 8
+
+    @property
+    def small_relations(self) -> int:
+        """What small relations that waves on the database's engine have read may take."""
+        return self.bytes // 32
 
 
 def _bytes(text: str) -> int | None:

@@ -200,8 +200,8 @@ class Runner:
                 needed.setdefault(relation, set()).update(names)
         return needed
 
-    def rows(self, plan: Relation, sources: Sources, since: int, until: int) -> pa.Table:
-        """The rows of any plan over versions of relations, as they are."""
+    def rows(self, plan: Relation, sources: Sources, since: int, until: int, *, in_memory: bool = False) -> pa.Table:
+        """The rows of any plan over versions of relations, as they are; is all it reads in memory?"""
         key = Identity(plan)
         if key not in self._steps:
             columns = tuple(Column(f.name, f.type) for f in plan.fields)
@@ -209,7 +209,8 @@ class Runner:
         step = self._steps[key]
         batch = _instant(since), _instant(until)
         text, _, small = self._prepare(step, sources, {}, {}, batch, self._needed([step]))
-        return conform(self.backend.fetch(text, step.columns, small=small), arrow_schema(step.columns))
+        rows = self.backend.fetch(text, step.columns, small=small or in_memory)
+        return conform(rows, arrow_schema(step.columns))
 
     def statement(self, step: Step, listed: frozenset[str], ranged: frozenset[str] = frozenset()) -> PreparedStatement:
         """The SQL of a step, printed once per choice of listed keys."""

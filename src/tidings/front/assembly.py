@@ -210,7 +210,8 @@ def _folding(storage: Storage, settings: Settings) -> Folding:
 
 def _scheduler(storage: Storage, settings: Settings, timeline: Timeline, compiled: CompiledPlans) -> Scheduler:
     """What plans and runs waves: on the engine, and in this process if that is wanted."""
-    on_engine, in_process = EngineRunner(storage, Runner(storage.backend, compiled), compiled), None
+    on_engine = EngineRunner(storage, Runner(storage.backend, compiled), compiled, settings.memory)
+    in_process = None
     if settings.in_process:
         second = in_process_duckdb(settings.memory.engine(2 if storage.backend.name == "duckdb" else 1))
         in_process = InProcessRunner(storage, on_engine, second, compiled)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from tidings.engine.backend import Backend
-from tidings.errors import ReadOnly
+from tidings.errors import ReadOnly, UnknownRelation
 from tidings.store.catalog.journal import Journal, NameChange
 from tidings.store.catalog.pending import Pending
 from tidings.store.catalog.relation_ids import RelationIds
@@ -79,6 +79,13 @@ class Storage:
         """About how many rows a table has per value of a column; None where that is not known."""
         snapshot = self.snapshots.files.get(table.id)
         return None if snapshot is None else snapshot.fanout(column)
+
+    def fanout_of(self, relation: str, column: str) -> float | None:
+        """The same for the rows of a relation; None too if all there is of it are changes of a transaction."""
+        try:
+            return self.fanout(self.relations.rows(relation), column)
+        except UnknownRelation:
+            return None
 
     def close(self) -> None:
         """Let another writer come."""

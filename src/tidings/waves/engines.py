@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -57,8 +57,11 @@ class ProgramRun:
         starts = (self.since, *self.recompute_at[:-1])
         for since, until in zip(starts, self.recompute_at, strict=True):
             for step in self.program.steps:
-                alone = Program(step.name, self.program.changed, step.columns, (step,))
-                states.add(step.name, run(alone, states.over(self.sources(since, until)), since, until))
+                alone = replace(self.program, view=step.name, columns=step.columns, steps=(step,))
+                sources = self.sources(since, until)
+                if self.program.compares_stored:
+                    sources = states.over(sources)
+                states.add(step.name, run(alone, sources, since, until))
         return states.results()
 
 
@@ -114,7 +117,7 @@ class Engines:
                     raise
                 choice = EngineChoice(self.runner.backend.name, str(failure).splitlines()[0])
         if run.recompute_at:
-            return ProgramResult(run.recomputed(self.runner.run), choice)
+            return ProgramResult(run.recomputed(self.on_engine.recompute), choice)
         batch = run.program, run.sources(run.since, run.until), run.since, run.until, run.outputs
         if self.on_engine.obstacle(run.changes) is not None:
             return ProgramResult(self.runner.deltas(*batch), choice)

@@ -53,7 +53,8 @@ class Estimator:
     def _shape(self, program: Program, *, recompute: bool = False) -> Shape:
         key = Identity(program)
         if key not in self._shapes:
-            self._shapes[key] = recompute_shape(program) if recompute else differential_shape(program)
+            fanouts = self.engines.on_engine.storage.fanout_of
+            self._shapes[key] = recompute_shape(program) if recompute else differential_shape(program, fanouts)
         return self._shapes[key]
 
     def _estimate(self, view: str, way: Way, todo: Cost) -> Estimate:

@@ -5,12 +5,16 @@ What it says about time is not looked at here.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks import commits, inventory, latency, rules, tapestry, tpch, views
 from benchmarks.data.rulebook import SHAPES, rule
+from benchmarks.peers import pathway
+from benchmarks.peers.peer import LeftOut
+from benchmarks.peers.pg_ivm import OVERHEAD
 from tidings.waves.strategy import Strategy
 
 
@@ -18,6 +22,23 @@ def test_inventory() -> None:
     found = inventory.measured(200, "spark", engine="duckdb", batches=(1, 3, 20), runs=1, warm=1, few=1)
     assert set(found.figures) == {"wave of 1", "wave of 3", inventory.DUCKDB}
     assert "wave of 20 *" in inventory.report([found]).text()
+
+
+def test_inventory_beside_its_peers() -> None:
+    """Those that are installed are measured, and the others named."""
+    sizes: dict[str, Any] = {"batches": (1, 3, 20), "runs": 1, "warm": 0, "few": 1}
+    found = inventory.measured(200, "auto", engine="duckdb", peers=True, **sizes)
+    text = inventory.report([found]).text()
+    for name, figure in (("pg_ivm", OVERHEAD), ("Pathway", pathway.batch_of(20))):
+        measured = any(figure in figures for figures in found.peers.values())
+        assert measured != any(name in note for note in found.left_out)
+        assert (figure if measured else f"{name} is") in text
+
+
+def test_a_peer_that_is_not_installed_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pathway, "PYTHON", tmp_path / "python")
+    with pytest.raises(LeftOut, match="make peers"), pathway.pathway({}):
+        raise AssertionError("it was started")
 
 
 @pytest.mark.spark

@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.schema import bound
-from tidings.delta.lookups import Lookup, looked_up, lookup_plan
+from tidings.delta.lookups import Fanouts, Lookup, looked_up, lookup_plan, unknown_fanouts
 from tidings.delta.plan import compile_program
 from tidings.ir.expression import show
 from tidings.ir.relation import Filter, Restrict, Scan, Version
 from tidings.ir.traverse import walk
 
 
-def lookups(query: str, changed: str) -> list[Lookup]:
+def lookups(query: str, changed: str, fanouts: Fanouts = unknown_fanouts) -> list[Lookup]:
     """The lookups of a query's steps, which then read nothing else of any state."""
     found: list[Lookup] = []
     for step in compile_program("v", bound(query), frozenset({changed}), {}).steps:
-        made = looked_up(step)
+        made = looked_up(step, fanouts)
         names = {one.name for one in made.lookups}
         scans = [n for n in walk(made.step.plan) if isinstance(n, Scan)]
         assert all(n.version is Version.DELTA or n.relation in names for n in scans)
@@ -29,6 +29,15 @@ def test_by_a_column_of_the_delta() -> None:
     (found,) = lookups("SELECT t.a, u.c FROM t JOIN u ON u.a = t.a", "t")
     assert (found.relation, found.column and found.column.name, found.keys) == ("u", "a", (("t", "a"),))
     assert not found.nulls
+
+
+@pytest.mark.parametrize("fewest", ["a", "c"])
+def test_by_the_column_with_the_fewest_rows_per_key(fewest: str) -> None:
+    def fanouts(relation: str, column: str) -> float | None:
+        return 4.0 if (relation, column) == ("u", fewest) else 80.0
+
+    found = lookups("SELECT x.d FROM u JOIN u AS x ON x.a = u.a AND x.c = u.c", "u", fanouts)
+    assert [one.column and one.column.name for one in found] == [fewest, fewest]
 
 
 def test_by_what_was_looked_up_before() -> None:

@@ -59,3 +59,14 @@ def test_the_session_of_the_database(spark: Any) -> None:
         frame = db.query("t").to_spark()
         assert [row.a for row in frame.collect()] == [1]
         assert frame.sparkSession is spark
+
+
+@pytest.mark.spark
+def test_empty_chunks_are_not_the_end_of_a_table(spark: Any) -> None:
+    chunked = pa.concat_tables([ROWS, ROWS.slice(0, 0), ROWS])
+    assert [row.a for row in frames.to_spark(chunked, None, spark).collect()] == [1, 2, 1, 2]
+    with tidings.open(engine="spark", spark=spark) as db:
+        db.sql("CREATE TABLE t (a BIGINT)")
+        db.load("t", chunked)
+        db.sql("INSERT INTO t VALUES (3)")
+        assert sorted(row["a"] for row in db.query("t").rows()) == [1, 1, 2, 2, 3]

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 from pyspark.sql.utils import is_remote
 
+from tidings.engine.arrow import without_empty_chunks
 from tidings.engine.location import Location
 from tidings.engine.scratch import Scratch
 from tidings.engine.spark.java import require_java
@@ -87,7 +88,7 @@ def arrow_frame(session: SparkSession, rows: pa.Table) -> DataFrame:
     Spark Connect makes no frame of an empty table: it is given a row, which is dropped.
     """
     if rows.num_rows or not is_remote():
-        return session.createDataFrame(rows)
+        return session.createDataFrame(without_empty_chunks(rows))
     dropped = pa.table({field.name: pa.nulls(1, field.type) for field in rows.schema})
     return session.createDataFrame(dropped).where(F.lit(False))
 

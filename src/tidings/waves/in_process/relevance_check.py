@@ -9,13 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import pyarrow as pa
-from sqlglot import exp
 
 from tidings.compiled import CompiledPlans, Identity
-from tidings.delta.relevance import DELTA, DeltaCondition, Relevance
+from tidings.delta.relevance import DeltaCondition, Relevance, check_plan
 from tidings.errors import EngineFailed
-from tidings.ir.expression import conjunction
-from tidings.ir.relation import Aggregate, Column, Item, Relation, Scan, Version
+from tidings.ir.relation import Relation
 from tidings.waves.in_process.small_steps import SmallSteps
 from tidings.waves.step_inputs import StepInputs
 
@@ -45,7 +43,7 @@ class RelevanceCheck:
         self._answers.clear()
         for relation, conditions in self._conditions.items():
             if relation not in self._plans or self._plans[relation][0] < len(conditions):
-                self._plans[relation] = len(conditions), _plan(relation, list(conditions))
+                self._plans[relation] = len(conditions), check_plan(relation, list(conditions))
 
     def add(self, relevance: Relevance) -> None:
         """Check the conditions of one more step, from the next batch on."""
@@ -78,14 +76,3 @@ class RelevanceCheck:
         except EngineFailed:
             return []  # the step itself may not come to what failed
         return [] if rows is None else [column[0].as_py() is True for column in rows.columns]
-
-
-def _plan(relation: str, conditions: list[DeltaCondition]) -> Relation:
-    """One row that says of each condition whether some change meets it."""
-    columns: dict[str, Column] = {c.name: c for condition in conditions for c in condition.columns}
-    scan = Scan(relation, DELTA, tuple(columns.values()), Version.DELTA)
-    items = (
-        Item(f"condition{n}", "boolean", exp.LogicalOr(this=conjunction(condition.conditions)))
-        for n, condition in enumerate(conditions)
-    )
-    return Aggregate(scan, "checked", (), tuple(items))

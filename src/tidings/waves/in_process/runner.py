@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from tidings.compiled import CompiledPlans, Identity
-from tidings.delta.lookups import Lookup, looked_up
+from tidings.delta.lookups import Fanouts, Lookup, looked_up
 from tidings.delta.plan import Program, Step
 from tidings.delta.relevance import Relevance, relevance
 from tidings.engine.agreed.plan import Disagreement, agreed_plan
@@ -70,12 +70,12 @@ def _agreed(step: Step, own_words: bool) -> Step | Disagreement:
     return plan if isinstance(plan, Disagreement) else step if own_words else replace(step, plan=plan)
 
 
-def _prepared(step: Step, own_words: bool) -> _PreparedStep:
+def _prepared(step: Step, own_words: bool, fanouts: Fanouts) -> _PreparedStep:
     """A step as it is run."""
     agreed = _agreed(step, own_words)
     if isinstance(agreed, Disagreement):
         return _PreparedStep(step, (), agreed.what, None)
-    over_lookups = looked_up(agreed)
+    over_lookups = looked_up(agreed, fanouts)
     return _PreparedStep(over_lookups.step, over_lookups.lookups, None, relevance(agreed.plan))
 
 
@@ -220,7 +220,7 @@ class InProcessRunner:
         """The steps of a program with their lookups, prepared once."""
         key = Identity(program)
         if key not in self._prepared:
-            steps = [_prepared(step, self._own_words) for step in program.steps]
+            steps = [_prepared(step, self._own_words, self.storage.fanout_of) for step in program.steps]
             self._prepared[key] = steps
             self._lookup_cache.add(program, tuple(lookup for step in steps for lookup in step.lookups))
             for step in steps:

@@ -1,12 +1,13 @@
 """Fetches the rows that a step needs of each state from the database's engine, in as few queries as there are rounds.
 
 A lookup whose keys are in deltas can be made at once; one whose keys are in the rows of another has to wait for it.
-All lookups that can be made are one round, and one query.  Small relations are read whole and stay in memory.
+All lookups that can be made are one round, and one query.  Small relations are read whole and stay in memory.  Keys
+that are computed, such as ``COALESCE(city, 'none')``, are a small query of their own, except for a small relation.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -15,12 +16,14 @@ from tidings.delta.cost import FANOUT
 from tidings.delta.lookups import Lookup
 from tidings.engine.arrow import arrow_schema
 from tidings.engine.base_lookup import BaseLookup
-from tidings.ir.relation import Column
+from tidings.engine.run import Runner
+from tidings.ir.relation import Column, Scan
+from tidings.ir.traverse import walk
 from tidings.store.relation.table import Table
 from tidings.store.storage import Storage
 from tidings.waves.in_process.snapshot_reader import table_of
 from tidings.waves.on_engine.small_relations import SmallRelations, is_small
-from tidings.waves.step_inputs import LookupTooLarge, StepInputs, having_keys, key_values
+from tidings.waves.step_inputs import LookupTooLarge, StepInputs, distinct_keys, having_keys, key_values
 
 KEYS_LIMIT = 500_000
 """Up to so many keys are looked up at once."""
@@ -42,6 +45,7 @@ class LookupRounds:
     """Makes the lookups of one step."""
 
     storage: Storage
+    runner: Runner
     small_relations: SmallRelations
     inputs: StepInputs
     rows_read: int = field(init=False, default=0)
@@ -53,19 +57,28 @@ class LookupRounds:
 
         Raises :class:`LookupTooLarge` where that would read too much.
         """
-        if whole := [lookup.relation for lookup in lookups if not lookup.keys]:
-            raise LookupTooLarge(f"{whole[0]} is read whole")
-        waiting = list(lookups)
+        waiting = [self._simplified(lookup) for lookup in lookups]
         while waiting:
             names = {lookup.name for lookup in waiting}
-            ready = [lookup for lookup in waiting if not names & {relation for relation, _ in lookup.keys}]
+            ready = [lookup for lookup in waiting if not names & _read_by_keys(lookup)]
             self._make([request for lookup in ready if (request := self._request(lookup)) is not None])
             waiting = [lookup for lookup in waiting if lookup not in ready]
+
+    def _simplified(self, lookup: Lookup) -> Lookup:
+        """A lookup that is made: of a small relation, all rows instead of those with keys that are computed."""
+        table = table_of(self.storage, lookup.relation)
+        if lookup.keys or table is None or table.base is None:
+            return lookup
+        if is_small(table):
+            return replace(lookup, column=None, plan=None, nulls=False)
+        if lookup.plan is None:
+            raise LookupTooLarge(f"{lookup.relation} is read whole")
+        return lookup
 
     def _request(self, lookup: Lookup) -> _Request | None:
         """What a lookup asks of the engine; None if it has its rows already, or there are none."""
         table = table_of(self.storage, lookup.relation)
-        keys = key_values(lookup, self.inputs)
+        keys = self._keys(lookup)
         without_keys = lookup.column is not None and not lookup.nulls and len(keys) == keys.null_count
         if table is None or table.base is None or without_keys:
             self.inputs.add(lookup, keys, arrow_schema(lookup.columns).empty_table())
@@ -79,6 +92,14 @@ class LookupRounds:
             return request
         self._require_few(request)
         return request
+
+    def _keys(self, lookup: Lookup) -> pa.Array:
+        """The keys of a lookup, each once."""
+        if lookup.keys or lookup.plan is None or lookup.column is None:
+            return key_values(lookup, self.inputs)
+        inputs = self.inputs
+        rows = self.runner.rows(lookup.plan, inputs.source, inputs.since, inputs.until, in_memory=True)
+        return distinct_keys(rows.column(0).chunks, lookup.column.type)
 
     def _require_few(self, request: _Request) -> None:
         """Refuse a lookup that would fetch too many rows."""
@@ -99,12 +120,11 @@ class LookupRounds:
         if not lookups:
             return
         results = self.storage.backend.look_up(lookups)
-        for table, rows in zip(whole.values(), results, strict=False):
-            self.small_relations.add(table, rows)
+        small = dict(zip(whole, results, strict=False))
+        for token, rows in small.items():
+            self.small_relations.add(whole[token], rows)
         for request in (r for r in requests if is_small(r.table)):
-            small = self.small_relations.rows(request.table, request.lookup.columns)
-            assert small is not None, "it was read just now"
-            self._take(request, small)
+            self._take(request, small[request.table.base_token])
         for request, rows in zip(by_key, results[len(whole) :], strict=True):
             self._take(request, rows)
 
@@ -115,6 +135,13 @@ class LookupRounds:
             rows = having_keys(rows, lookup, keys)
         self.rows_read += rows.num_rows
         self.inputs.add(lookup, keys, rows)
+
+
+def _read_by_keys(lookup: Lookup) -> set[str]:
+    """The relations that the keys of a lookup are read from."""
+    if lookup.keys or lookup.plan is None:
+        return {relation for relation, _ in lookup.keys}
+    return {node.relation for node in walk(lookup.plan) if isinstance(node, Scan)}
 
 
 def _base_lookup(request: _Request) -> BaseLookup:

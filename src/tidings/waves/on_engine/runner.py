@@ -21,10 +21,12 @@ from tidings.compiled import CompiledPlans, Identity
 from tidings.delta.lookups import LookedUp, looked_up
 from tidings.delta.plan import Program, Step
 from tidings.engine.changes import no_changes
+from tidings.engine.memory import MemoryBudget
 from tidings.engine.run import Runner
 from tidings.engine.source import Source, Sources
 from tidings.store.storage import Storage
 from tidings.waves.on_engine.lookup_rounds import LookupRounds
+from tidings.waves.on_engine.recompute import EngineRecompute
 from tidings.waves.on_engine.small_relations import SmallRelations
 from tidings.waves.step_inputs import LookupTooLarge, StepInputs
 
@@ -47,12 +49,14 @@ class EngineRunner:
     storage: Storage
     runner: Runner
     compiled: CompiledPlans
+    memory: MemoryBudget = field(default_factory=MemoryBudget)
     _looked_up: dict[Identity[Step], LookedUp] = field(init=False)
     """Steps over lookups."""
-    _small_relations: SmallRelations = field(init=False, default_factory=SmallRelations)
+    _small_relations: SmallRelations = field(init=False)
 
     def __post_init__(self) -> None:
         self._looked_up = self.compiled.section()
+        self._small_relations = SmallRelations(self.memory.small_relations)
         self.compiled.on_forget(self._small_relations.forget)
 
     def obstacle(self, changes: int) -> str | None:
@@ -81,6 +85,12 @@ class EngineRunner:
                 deltas[step.name] = delta
         return EngineDeltas(deltas, rows, seconds)
 
+    def recompute(self, program: Program, sources: Sources, since: int, until: int) -> pa.Table:
+        """The delta of a step of a recompute."""
+        if not self.runner.backend.looks_up_first:
+            return self.runner.run(program, sources, since, until)
+        return EngineRecompute(self.storage, self.runner, self._small_relations).run(program, sources, since, until)
+
     def step(self, step: Step, sources: Sources, since: int, until: int) -> pa.Table:
         """The delta of one step over deltas and states; rows are looked up first if that is faster."""
         if self.obstacle(0) is not None:
@@ -94,9 +104,9 @@ class EngineRunner:
             return _ReadyStep(step, 0, is_ready=False)
         key = Identity(step)
         if key not in self._looked_up:
-            self._looked_up[key] = looked_up(step)
+            self._looked_up[key] = looked_up(step, self.storage.fanout_of)
         over_lookups = self._looked_up[key]
-        rounds = LookupRounds(self.storage, self._small_relations, inputs)
+        rounds = LookupRounds(self.storage, self.runner, self._small_relations, inputs)
         try:
             rounds.fetch(over_lookups.lookups)
         except LookupTooLarge:

@@ -17,14 +17,13 @@ from tidings.store.relation.table import Table
 SMALL_RELATION = 20_000
 """A relation of up to so many rows is read whole."""
 
-CACHED_RELATIONS = 50
-"""So many small relations are cached; the one used longest ago gives way."""
-
 
 @dataclass(slots=True)
 class SmallRelations:
-    """The base rows of small relations, as far as they were read."""
+    """The base rows of small relations, as far as they were read and fit."""
 
+    limit: int
+    """So many bytes are cached; what was used longest ago gives way."""
     _rows: dict[object, pa.Table] = field(init=False, default_factory=dict)
     """By the tokens of bases; the one used last stands last."""
 
@@ -51,7 +50,7 @@ class SmallRelations:
         """Cache the base rows of a table."""
         self._rows.pop(table.base_token, None)
         self._rows[table.base_token] = rows
-        while len(self._rows) > CACHED_RELATIONS:
+        while sum(cached.nbytes for cached in self._rows.values()) > self.limit:
             del self._rows[next(iter(self._rows))]
 
 

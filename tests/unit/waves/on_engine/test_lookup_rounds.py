@@ -16,13 +16,17 @@ from tidings.delta.lookups import Lookup
 from tidings.engine.base_lookup import BaseLookup
 from tidings.engine.changes import versioned
 from tidings.engine.duckdb import DuckDB
+from tidings.engine.run import Runner
 from tidings.engine.source import Source
-from tidings.ir.relation import Column, Version
+from tidings.ir.expression import read
+from tidings.ir.relation import Column, Item, Project, Scan, Version
 from tidings.waves.on_engine import lookup_rounds, small_relations
 from tidings.waves.on_engine.lookup_rounds import LookupRounds
 from tidings.waves.on_engine.small_relations import SmallRelations
 from tidings.waves.step_inputs import LookupTooLarge, StepInputs
 
+ENOUGH = 1 << 20
+"""Bytes for small relations."""
 SALE, PART = Column("sale", "bigint"), Column("part", "bigint")
 
 
@@ -59,7 +63,10 @@ def rounds(db: Database, keys: list[int], relations: SmallRelations | None = Non
         return delta if relation == "changed" else committed(relation, version)
 
     inputs = StepInputs(sources, {}, db.time, db.time + 1)
-    return LookupRounds(scheduler_of(db).storage, relations or SmallRelations(), inputs)
+    storage = scheduler_of(db).storage
+    return LookupRounds(
+        storage, Runner(storage.backend), SmallRelations(ENOUGH) if relations is None else relations, inputs
+    )
 
 
 def sales(made: LookupRounds, name: str) -> list[int]:
@@ -84,13 +91,16 @@ def test_a_lookup_waits_for_the_one_whose_rows_have_its_keys(
     assert len(queries) == (1 if limit else 2)
 
 
-def test_small_relations_are_read_once(db: Database, queries: list[list[BaseLookup]]) -> None:
-    relations = SmallRelations()
+@pytest.mark.parametrize(("limit", "read"), [(ENOUGH, 1), (0, 2)])
+def test_small_relations_are_read_once_if_they_fit(
+    db: Database, queries: list[list[BaseLookup]], limit: int, read: int
+) -> None:
+    relations = SmallRelations(limit)
     for key in (3, 4):
         made = rounds(db, [key], relations)
         made.fetch((BY_SALE,))
         assert sales(made, "sales?1") == [key]
-    assert len(queries) == 1
+    assert len(queries) == read
 
 
 def test_without_keys_nothing_is_asked(db: Database, queries: list[list[BaseLookup]]) -> None:
@@ -100,9 +110,29 @@ def test_without_keys_nothing_is_asked(db: Database, queries: list[list[BaseLook
     assert not queries
 
 
-def test_computed_keys_would_take_all_rows(db: Database) -> None:
+def test_computed_keys_are_a_query_of_their_own(
+    db: Database, queries: list[list[BaseLookup]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(small_relations, "SMALL_RELATION", 0)
+    delta = Scan("changed", "changed", (SALE,), Version.DELTA)
+    plan = Project(delta, "keys", (Item("key", "bigint", read("COALESCE(changed.sale, 7) + 1")),))
+    made = rounds(db, [3, 5])
+    made.fetch((replace(BY_SALE, keys=(), plan=plan),))
+    assert sales(made, "sales?1") == [4, 6]
+    assert len(queries) == 1
+
+
+def test_of_a_small_relation_computed_keys_take_all_rows(db: Database, queries: list[list[BaseLookup]]) -> None:
+    made = rounds(db, [3])
+    made.fetch((replace(BY_SALE, keys=(), plan=Scan("changed", "changed", (SALE,), Version.DELTA)),))
+    assert sales(made, "sales?1") == list(range(1000))
+    assert len(queries) == 1
+
+
+def test_a_large_relation_is_not_read_whole(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(small_relations, "SMALL_RELATION", 0)
     with pytest.raises(LookupTooLarge, match="sales is read whole"):
-        rounds(db, [3]).fetch((replace(BY_SALE, keys=()),))
+        rounds(db, [3]).fetch((replace(BY_SALE, keys=(), column=None),))
 
 
 @pytest.mark.parametrize(

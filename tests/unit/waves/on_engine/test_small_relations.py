@@ -13,6 +13,8 @@ from tidings.store.relation.table import Table
 from tidings.waves.on_engine import small_relations
 from tidings.waves.on_engine.small_relations import SmallRelations, is_small
 
+ENOUGH = 1 << 20
+
 
 def sales(db: Database) -> Table:
     return scheduler_of(db).relations.table("sales")
@@ -28,7 +30,7 @@ def read(db: Database, relations: SmallRelations, *names: str) -> None:
 
 def test_what_was_read_is_there(tmp_path: Path) -> None:
     with shop(tmp_path / "shop") as db:
-        relations, table = SmallRelations(), sales(db)
+        relations, table = SmallRelations(ENOUGH), sales(db)
         assert relations.rows(table, table.columns[:1]) is None
         read(db, relations, "sale")
         rows = relations.rows(table, table.columns[:1])
@@ -38,7 +40,7 @@ def test_what_was_read_is_there(tmp_path: Path) -> None:
 
 def test_more_columns_are_read_with_those_that_are_there(tmp_path: Path) -> None:
     with shop(tmp_path / "shop") as db:
-        relations, table = SmallRelations(), sales(db)
+        relations, table = SmallRelations(ENOUGH), sales(db)
         read(db, relations, "sale")
         assert relations.rows(table, table.columns[:2]) is None
         read(db, relations, "part")
@@ -47,17 +49,16 @@ def test_more_columns_are_read_with_those_that_are_there(tmp_path: Path) -> None
 
 def test_another_base_is_read_anew(tmp_path: Path) -> None:
     with shop(tmp_path / "shop") as db:
-        relations = SmallRelations()
+        relations = SmallRelations(ENOUGH)
         read(db, relations, "sale")
         db.sql("DELETE FROM sales WHERE sale < 10")
         db.fold()
         assert relations.rows(sales(db), sales(db).columns[:1]) is None
 
 
-def test_what_was_used_longest_ago_gives_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(small_relations, "CACHED_RELATIONS", 0)
+def test_what_was_used_longest_ago_gives_way(tmp_path: Path) -> None:
     with shop(tmp_path / "shop") as db:
-        relations = SmallRelations()
+        relations = SmallRelations(limit=8 * ROWS - 1)
         read(db, relations, "sale")
         assert relations.rows(sales(db), sales(db).columns[:1]) is None
 
