@@ -29,6 +29,11 @@ def test_lookup_ignores_case(catalog: Relations) -> None:
     assert list(catalog.definitions()) == ["V"]
 
 
+def test_the_definitions_of_some_names(catalog: Relations) -> None:
+    catalog.add(View("W", "SELECT a FROM t", bound("SELECT a FROM t")))
+    assert list(catalog.definitions(names={"w", "T", "x"})) == ["W"]
+
+
 @pytest.mark.parametrize("name", ["T", "t", "v"])
 def test_duplicate(catalog: Relations, name: str) -> None:
     with pytest.raises(DuplicateRelation) as refused:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from tests.unit.inside import in_process_of, scheduler_of
+from tests.unit.schema import plan
 from tests.unit.waves.in_process.snapshots import shop
 from tidings import Database
 from tidings.delta.lookups import Lookup
@@ -123,3 +125,23 @@ def test_keys_from_a_lower_step(db: Database) -> None:
     work.fetch((lookup(db),))
     assert fetched(work) == [(8, 1)]
     assert not work.cache._rows
+
+
+def test_keys_that_a_plan_finds(db: Database) -> None:
+    """The rows are shared by programs whose plans read the same changes, unless these are of a lower step."""
+    keys = plan("""
+        project keys [sale bigint := changed.sale + 1]
+          scan delta changed changed [sale bigint]
+        """)
+    wanted = replace(lookup(db), keys=(), plan=keys)
+    work = lookups(db, [3])
+    work.fetch((wanted,))
+    again = lookups(db, [3])
+    again.inputs.sources = work.inputs.sources
+    again.fetch((wanted,))
+    assert fetched(work) == fetched(again) == [(4, 1)]
+    assert (work.rows_read, again.rows_read) == (1, 0)
+    delta = work.inputs.source("changed", Version.DELTA)
+    own = lookups(db, [], {"changed": delta})
+    own.fetch((wanted,))
+    assert (fetched(own), own.rows_read) == ([(4, 1)], 1)
