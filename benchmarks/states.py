@@ -16,9 +16,10 @@ from functools import partial
 import tidings
 from benchmarks.data.orders import TABLES, Orders
 from benchmarks.measure import Figure, measure_in_turns, nothing, progress
+from benchmarks.peers.duckdb import PlainTpch
 from benchmarks.report import Bar, Report, Table, finished, ms, times
 from benchmarks.setting import PlainSpark, database, never_fold, stop_spark
-from tests.tpc.benchmark import connect, queries
+from tests.tpc.benchmark import queries
 
 SHARES = (0.001, 0.1)
 LIMIT = 1.5
@@ -54,9 +55,9 @@ def main(scale: float = 1.0, *shares: float) -> None:
 def measured(scale: float, shares: tuple[float, ...] = SHARES, *, only: tuple[int, ...] = (), runs: int = 3) -> Found:
     """Change more and more rows, and ask all queries in between."""
     progress(f"states: generating scale {scale:g} …")
-    plain = connect("tpch", scale)
+    plain = PlainTpch(scale)
     orders, found = Orders(plain), Found(scale)
-    asked = [q for q in queries(plain, "tpch") if not only or q.number in only]
+    asked = [q for q in queries(plain.connection, "tpch") if not only or q.number in only]
     with database(clock=tidings.ManualClock(1)) as db:
         progress("states: loading …")
         orders.load(db)

@@ -5,12 +5,15 @@ The rows are those of DuckDB's own generator; a plain DuckDB keeps the present s
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 
-import duckdb
 import pyarrow as pa
 
 import tidings
+from benchmarks.peers.duckdb import PlainTpch
+from tidings.engine.spark import Spark
 
 SCHEMA = """
 CREATE TABLE region (r_regionkey INT PRIMARY KEY, r_name STRING, r_comment STRING);
@@ -70,14 +73,21 @@ class Change:
 class Orders:
     """The present state in a plain DuckDB, and changes to it."""
 
-    plain: duckdb.DuckDBPyConnection
+    plain: PlainTpch
     _round: int = 0
 
     def load(self, db: tidings.Database) -> None:
-        """Create the tables and fill them, each sorted by its key."""
+        """Create the tables and fill them, each sorted by its key; Spark reads them from files."""
         db.sql(SCHEMA)
-        for table in TABLES:
-            db.load(table, self._rows(f"SELECT * FROM {table}"))
+        backend = db._parts.backend
+        with tempfile.TemporaryDirectory(prefix="tidings-tpch-") as folder:
+            for table in TABLES:
+                path = Path(folder, f"{table}.parquet")
+                if isinstance(backend, Spark):
+                    self.plain.write(table, path)
+                    db.load(table, backend.session.read.parquet(str(path)))
+                else:
+                    db.load(table, self.plain.run(f"FROM {table}"))
 
     def change(self, db: tidings.Database, share: float) -> int:
         """Change a share of the rows in one transaction, on both sides; how many rows went or came.
@@ -97,15 +107,15 @@ class Orders:
 
     def _orders(self, share: float) -> list[Change]:
         count = self._share("orders", share / 2)
-        self.plain.execute(
+        self.plain.run(
             "CREATE OR REPLACE TEMP TABLE chosen AS SELECT o_orderkey AS key, row_number() OVER (ORDER BY o_orderkey)"
             f" AS n FROM (FROM orders ORDER BY hash(o_orderkey, {self._round}) LIMIT {2 * count})"
         )
-        (last,) = self.plain.execute("SELECT max(o_orderkey) FROM orders").fetchone() or (0,)
+        last = self._number("SELECT max(o_orderkey) FROM orders")
         out = []
         for table, key in (("orders", "o_orderkey"), ("lineitem", "l_orderkey")):
-            went = self._rows(f"SELECT t.* FROM {table} t JOIN chosen ON {key} = key WHERE n % 2 = 0")
-            came = self._rows(
+            went = self.plain.run(f"SELECT t.* FROM {table} t JOIN chosen ON {key} = key WHERE n % 2 = 0")
+            came = self.plain.run(
                 f"SELECT t.* REPLACE (CAST({last} + n AS BIGINT) AS {key})"
                 f" FROM {table} t JOIN chosen ON {key} = key WHERE n % 2 = 1"
             )
@@ -116,25 +126,18 @@ class Orders:
         out = []
         for table, key, other in (("customer", "c_custkey", _OTHER_CUSTOMER), ("part", "p_partkey", _OTHER_PART)):
             count = self._share(table, share)
-            went = self._rows(f"SELECT * FROM {table} ORDER BY hash({key}, {self._round}) LIMIT {count}")
-            self.plain.register("went", went)
-            out.append(Change(table, went, self._rows(other)))
-            self.plain.unregister("went")
+            went = self.plain.run(f"SELECT * FROM {table} ORDER BY hash({key}, {self._round}) LIMIT {count}")
+            out.append(Change(table, went, self.plain.run(other, went=went)))
         return out
 
     def _share(self, table: str, share: float) -> int:
-        (count,) = self.plain.execute(f"SELECT count(*) FROM {table}").fetchone() or (0,)
-        return max(1, round(int(count) * share))
+        return max(1, round(self._number(f"SELECT count(*) FROM {table}") * share))
 
-    def _rows(self, text: str) -> pa.Table:
-        return self.plain.execute(text).to_arrow_table()
+    def _number(self, text: str) -> int:
+        return int(self.plain.run(text).column(0)[0].as_py())
 
     def _apply(self, change: Change) -> None:
         keys = {"lineitem": "l_orderkey", "orders": "o_orderkey", "customer": "c_custkey", "part": "p_partkey"}
         key = keys[change.table]
-        self.plain.register("went", change.went)
-        self.plain.register("came", change.came)
-        self.plain.execute(f"DELETE FROM {change.table} WHERE {key} IN (SELECT {key} FROM went)")
-        self.plain.execute(f"INSERT INTO {change.table} SELECT * FROM came")
-        self.plain.unregister("went")
-        self.plain.unregister("came")
+        self.plain.run(f"DELETE FROM {change.table} WHERE {key} IN (SELECT {key} FROM went)", went=change.went)
+        self.plain.run(f"INSERT INTO {change.table} FROM came", came=change.came)

@@ -12,8 +12,8 @@ from benchmarks.data import inventory
 from benchmarks.data.messages import QUERIES, SCHEMA, YEAR, messages, newsgroups
 from benchmarks.data.orders import TABLES, Orders
 from benchmarks.data.watchers import FAMILIES, view
+from benchmarks.peers.duckdb import PlainTpch
 from benchmarks.tapestry import at_present
-from tests.tpc.benchmark import connect
 
 
 def test_one_item_in_twenty_is_low() -> None:
@@ -75,13 +75,13 @@ def test_every_query_over_messages_has_an_answer(name: str) -> None:
 
 
 def test_both_sides_see_the_same_orders() -> None:
-    plain = connect("tpch", 0.01)
+    plain = PlainTpch(0.01)
     orders = Orders(plain)
     with tidings.open(engine="duckdb", clock=tidings.ManualClock(1)) as db:
         orders.load(db)
         assert orders.change(db, 0.01) > 500
         for table in TABLES:
-            held, wanted = db.query(table).to_arrow(), plain.execute(f"SELECT * FROM {table}").to_arrow_table()
+            held, wanted = db.query(table).to_arrow(), plain.run(f"SELECT * FROM {table}")
             columns = [(name, "ascending") for name in wanted.column_names[:4]]
             assert held.sort_by(columns).cast(wanted.schema).equals(wanted.sort_by(columns)), table
         prices = db.query("SELECT p_size FROM part").to_arrow().column("p_size")

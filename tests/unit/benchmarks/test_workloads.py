@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import commits, inventory, latency, rules, tapestry, tpch, views
+from benchmarks import commits, inventory, latency, rules, tapestry, tpch, tpch_report, views
 from benchmarks.data.rulebook import SHAPES, rule
 from benchmarks.peers import pathway
 from benchmarks.peers.peer import LeftOut
@@ -66,15 +66,24 @@ def test_tpch() -> None:
     assert found.changes[0.01] > found.changes[0.001]
     assert found.seen[0.001][6].chosen is Strategy.MERGE
     assert found.seen[0.001][11].chosen is Strategy.NOTHING
-    report = tpch.report(found)
-    assert len(report.bars) == 3
+    report = tpch_report.report(found)
+    assert len(report.bars) == 4
+    assert all(len(view.in_duckdb) == 1 for view in found.seen[0.01].values())
     assert "break-even" in report.text()
 
 
+@pytest.mark.spark
+def test_tpch_on_spark_alone(spark: Any) -> None:
+    found = tpch.measured(0.01, {0.001: 1}, only=(6, 11), warm=False)
+    assert all(len(view.plain) == 2 for view in found.seen[0.001].values())
+    bars = tpch_report.report(found).bars
+    assert [bar.limit for bar in bars if "Spark alone" in bar.claim] == [1.5, 1.3]
+
+
 def test_break_even_is_between_what_was_measured() -> None:
-    found = tpch.Found(1.0)
+    found = tpch_report.Found(1.0)
     for share, took in ((0.001, 1.0), (0.1, 100.0)):
-        found.seen[share] = {1: tpch.Seen(Strategy.DIFFERENTIAL, 0, [took], [50.0], [10.0])}
+        found.seen[share] = {1: tpch_report.Seen(Strategy.DIFFERENTIAL, 0, [took], [50.0], [10.0])}
     assert found.break_even(1) == pytest.approx(0.01)
     assert (found.right(0.001), found.right(0.1)) == (1, 0)
 
