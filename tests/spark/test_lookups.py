@@ -51,7 +51,8 @@ def lookups() -> list[BaseLookup]:
         values = VALUES[column.type]
         for keys, nulls in (values[:2], False), (values[2:5], True), ([], True):
             typed = pa.array(keys, arrow_schema((column,)).field(0).type)
-            every.append(BaseLookup("values", (NUMBERED, column), column, typed, nulls))
+            for in_order in False, True:
+                every.append(BaseLookup("values", (NUMBERED, column), column, typed, nulls, in_order))
     return every
 
 
@@ -69,6 +70,7 @@ def expected(lookup: BaseLookup) -> list[int]:
 def test_rows_of_keys(engine: Spark, listed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """By lists, by hashes, and by both in one query."""
     monkeypatch.setattr(hashed_lookups, "LISTED", listed)
+    monkeypatch.setattr(hashed_lookups, "LISTED_IN_ORDER", listed)
     assert numbers(engine.look_up(lookups())) == [expected(lookup) for lookup in lookups()]
 
 
@@ -83,7 +85,9 @@ def test_keys_of_all_lookups_are_broadcast_once(engine: Spark, monkeypatch: pyte
 
 @pytest.mark.parametrize("seeds", chunks(30, quick=4, size=10))
 def test_waves_over_rows_looked_up_are_right(seeds: range, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module, name in (run, "LIST_LIMIT"), (hashed_lookups, "LISTED"), (small_relations, "SMALL_RELATION"):
-        monkeypatch.setattr(module, name, 0)
+    monkeypatch.setattr(run, "LIST_LIMIT", 0)
+    monkeypatch.setattr(small_relations, "SMALL_RELATION", 0)
+    for name in "LISTED", "LISTED_IN_ORDER":
+        monkeypatch.setattr(hashed_lookups, name, 0)
     for seed in seeds:
         check(seed, spark)

@@ -47,10 +47,12 @@ def recompute_program(
 
 
 def new_rows(step: Step) -> Relation:
-    """What a step of a recompute computes of the state after the batch, as changes."""
+    """The rows that a step of a recompute computes, of the state after the batch."""
     assert isinstance(step.plan, Consolidate)
     assert isinstance(step.plan.input, Union)
-    return step.plan.input.inputs[0]
+    after = step.plan.input.inputs[0]
+    assert isinstance(after, Project)
+    return after.input
 
 
 def _step(name: str, query: Relation, definitions: Mapping[str, Relation], *, stored: bool) -> Step:

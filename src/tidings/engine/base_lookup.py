@@ -23,6 +23,8 @@ class BaseLookup:
     keys: pa.Array
     nulls: bool
     """Whether rows with NULL in the column are looked up too."""
+    in_order: bool = False
+    """Whether the base is in the order of the column: rows with near keys stand together."""
 
     def condition(self, language: str) -> str:
         """The condition its rows meet, as SQL."""

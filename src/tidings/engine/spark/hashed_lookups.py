@@ -7,8 +7,11 @@ the lookup's number and of its key is among the hashes of these rows:
     base ⋉ keys  on  xxhash64(number, key of the base) = xxhash64(number, key, key, …)
 
 Since this relation is the same for all lookups, Spark broadcasts it once.  Two keys may have the same hash, so that
-rows come along that nobody asked for; they meet nothing.  Ranges around the keys let Spark pass over parts of files
-and of cached rows.
+rows come along that nobody asked for; they meet nothing.
+
+Where a base is in the order of the keys, ranges around them let Spark pass over parts of files and of cached rows.
+Elsewhere the query has no literals that differ from wave to wave: Spark compiles it to the same code each time, which
+runs hot from the second time on.
 """
 
 from __future__ import annotations
@@ -23,8 +26,11 @@ from tidings.engine.sql.literals import within
 from tidings.engine.sql.scalar import quoted
 from tidings.ir import types
 
-LISTED = 400
-"""Up to so many keys of a lookup are literals; a longer list takes Spark longer to read than a broadcast."""
+LISTED_IN_ORDER = 400
+"""Up to so many keys of a base in their order are literals; a longer list takes Spark longer than a broadcast."""
+
+LISTED = 20
+"""The same for a base in any order, all of which is gone through."""
 
 KEYS = "__lookup_keys"
 """The name under which the keys can be read."""
@@ -37,7 +43,7 @@ _RANGED = 100_000
 
 def is_hashed(lookup: BaseLookup) -> bool:
     """Whether the keys of a lookup are too many for a list."""
-    return lookup.column is not None and len(lookup.keys) > LISTED
+    return lookup.column is not None and len(lookup.keys) > (LISTED_IN_ORDER if lookup.in_order else LISTED)
 
 
 def key_rows(lookups: list[BaseLookup]) -> pa.Table:
@@ -85,14 +91,22 @@ def _range(lookup: BaseLookup, key: str) -> str:
     """A condition that all looked-up rows meet, and rows whose keys are far from theirs do not."""
     assert lookup.column is not None
     type, keys = lookup.column.type, lookup.keys.drop_null()
-    if type == "boolean":
+    if not lookup.in_order or type == "boolean":
         return "TRUE"
     ends = pc.min_max(keys)
     values = pa.array([ends["min"].as_py(), ends["max"].as_py()], keys.type)
-    if type in types.INTEGRAL and len(keys) <= _RANGED and _has_gaps(keys):
-        values = keys
+    if type in types.INTEGRAL and len(keys):
+        values = keys if len(keys) <= _RANGED and _has_gaps(keys) else _rounded(values)
     test = within(key, values, type, "spark")
     return f"({test} OR {key} IS NULL)" if lookup.nulls else test
+
+
+def _rounded(ends: pa.Array) -> pa.Array:
+    """The ends of a range, moved apart to numbers that are the same for ranges about as long and as far."""
+    low, high = ends.to_pylist()
+    grain, bits = 1 << max((high - low).bit_length() - 3, 0), ends.type.bit_width - 1
+    outer = (max(low // grain * grain, -(1 << bits)), min((high // grain + 1) * grain, (1 << bits) - 1))
+    return pa.array(outer, ends.type)
 
 
 def _has_gaps(keys: pa.Array) -> bool:

@@ -145,8 +145,9 @@ def _read_by_keys(lookup: Lookup) -> set[str]:
 
 
 def _base_lookup(request: _Request) -> BaseLookup:
-    lookup = request.lookup
-    return BaseLookup(request.table.base or "", lookup.columns, lookup.column, request.keys, lookup.nulls)
+    lookup, keys, table = request
+    in_order = lookup.column is not None and lookup.column.name == table.sort_column
+    return BaseLookup(table.base or "", lookup.columns, lookup.column, keys, lookup.nulls, in_order)
 
 
 def _columns(requests: list[_Request], table: Table) -> tuple[Column, ...]:

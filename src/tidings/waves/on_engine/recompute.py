@@ -53,9 +53,10 @@ class EngineRecompute:
             return source if relation not in bases else _with_base(source, bases[relation])
 
         after = self.runner.rows(computed, in_memory, since, until, in_memory=read <= tables.keys())
+        came = as_changes(step.columns, after, time=until)
         before = in_memory(step.name, Version.OLD).changes
         assert isinstance(before, pa.Table)
-        both = pa.concat_tables([after, inverted(before, until)])
+        both = pa.concat_tables([came, inverted(before, until)])
         return consolidated(step.columns, without_version(both), both.column(WEIGHT), until)
 
     def _small(self, relation: str) -> Table | None:
