@@ -43,8 +43,8 @@ def in_process_duckdb(memory: int) -> DuckDB:
     return DuckDB(threads=os.cpu_count() or 1, memory=memory)
 
 
-def prepared_queries(*, crossed: bool) -> PreparedQueries:
-    """A DuckDB for queries over a few rows, each planned once."""
+def prepared_queries(memory: int, *, crossed: bool) -> PreparedQueries:
+    """A DuckDB for queries over a few rows, each planned once; it takes up to so many bytes."""
     from tidings.engine.duckdb import PreparedQueries
 
-    return PreparedQueries(crossed=crossed)
+    return PreparedQueries(crossed=crossed, memory=memory)

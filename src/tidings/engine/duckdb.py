@@ -115,8 +115,8 @@ tables and filters would be missing.  The last would order joins by the numbers 
 """
 
 
-PREPARED_MEMORY = 64 << 20
-"""So many bytes may prepared queries over a few rows take, and their inputs."""
+COLUMN_MEMORY = 64 << 10
+"""A column of a table takes DuckDB up to so many bytes, however few rows it has."""
 
 
 class PreparedQueries:
@@ -129,20 +129,31 @@ class PreparedQueries:
 
     With ``crossed`` inner joins are filters over cross products.  For a few rows that takes a fifth of the time of
     making hash tables.
+
+    It takes up to ``memory`` bytes.  What no longer fits begins anew: all tables and plans are dropped.
     """
 
-    def __init__(self, *, crossed: bool = False) -> None:
+    def __init__(self, *, crossed: bool = False, memory: int = 64 << 20) -> None:
+        self._memory = memory
         self._passes_off = ",".join((*DATA_BOUND_PASSES, "filter_pushdown") if crossed else DATA_BOUND_PASSES)
         self._inputs: dict[str, pa.Table] = {}
         self._names: dict[str, str] = {}
         self._connection = self._connected()
 
     def _connected(self) -> _DuckDBConnection:
-        connection = _DuckDBConnection(threads=1, memory=PREPARED_MEMORY)
+        connection = _DuckDBConnection(threads=1, memory=self._memory)
         connection.execute(f"SET disabled_optimizers = '{self._passes_off}'")
         return connection
 
-    def fill(self, name: str, rows: pa.Table) -> None:
+    def fill(self, inputs: Mapping[str, pa.Table]) -> None:
+        """Let queries read the rows of some inputs by their names."""
+        tables = {**self._inputs, **inputs}
+        if sum(rows.num_columns for rows in tables.values()) * COLUMN_MEMORY > self._memory:
+            self.forget()
+        for name, rows in inputs.items():
+            self._fill(name, rows)
+
+    def _fill(self, name: str, rows: pa.Table) -> None:
         """Let queries read some rows under a name, unless these are there already."""
         present = self._inputs.pop(name, None)
         if present is not rows:

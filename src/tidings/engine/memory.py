@@ -1,8 +1,8 @@
 """The memory that a database may hold in this process, and how it is shared out.
 
 Three quarters are DuckDB's, for what it computes and for the columns it holds; what does not fit there is written to a
-temporary folder.  An eighth is for decoded columns and the rows of small tables.  The rest is for changes on their way,
-and a quarter of it for small relations that waves on the database's engine have read.
+temporary folder.  An eighth is for decoded columns and the rows of small tables.  The rest is for changes on their way;
+of it a quarter is for small relations that waves on the database's engine have read, and half for prepared queries.
 Spark's memory is its own: see :mod:`tidings.engine.spark.cache`.
 """
 
@@ -55,6 +55,11 @@ class MemoryBudget:
     def small_relations(self) -> int:
         """What small relations that waves on the database's engine have read may take."""
         return self.bytes // 32
+
+    @property
+    def prepared(self) -> int:
+        """What each of the two DuckDBs for prepared queries may take; one works with no less than 32 MiB."""
+        return max(self.bytes // 32, 32 << 20)
 
 
 def _bytes(text: str) -> int | None:

@@ -70,27 +70,36 @@ def test_other_rows_each_time(queries: PreparedQueries, text: str) -> None:
     rng = random.Random(QUERIES.index(text))
     for _ in range(25):
         tables, until = {"a": random_rows(rng), "b": random_rows(rng)}, rng.choice([1, 7, 10**12])
-        for name, rows in tables.items():
-            queries.fill(name, rows)
+        queries.fill(tables)
         delta = queries.fetch(text, {"until": f"CAST({until} AS BIGINT)"})
         assert bag(delta) == answer(text, tables, until)
 
 
 def test_columns_may_become_others(queries: PreparedQueries) -> None:
-    queries.fill("a", pa.table({"x": [1, 2]}))
+    queries.fill({"a": pa.table({"x": [1, 2]})})
     assert queries.fetch("SELECT x FROM a", {}).column("x").to_pylist() == [1, 2]
-    queries.fill("a", pa.table({"y": [0], "x": ["three"]}))
+    queries.fill({"a": pa.table({"y": [0], "x": ["three"]})})
     assert queries.fetch("SELECT x FROM a", {}).column("x").to_pylist() == ["three"]
     queries.forget()
     with pytest.raises(EngineFailed, match="a does not exist"):
         queries.fetch("SELECT x FROM a", {})
-    queries.fill("a", pa.table({"x": [5]}))
+    queries.fill({"a": pa.table({"x": [5]})})
     assert queries.fetch("SELECT x FROM a", {}).column("x").to_pylist() == [5]
 
 
 def test_a_failure_leaves_nothing_behind(queries: PreparedQueries) -> None:
-    queries.fill("a", pa.table({"x": pa.array([1, 2**62], pa.int64())}))
+    queries.fill({"a": pa.table({"x": pa.array([1, 2**62], pa.int64())})})
     with pytest.raises(EngineFailed, match="Overflow"):
         queries.fetch("SELECT x * 4 AS x FROM a", {})
-    queries.fill("a", pa.table({"x": pa.array([3], pa.int64())}))
+    queries.fill({"a": pa.table({"x": pa.array([3], pa.int64())})})
     assert queries.fetch("SELECT x * 4 AS x FROM a", {}).column("x").to_pylist() == [12]
+
+
+def test_what_does_not_fit_begins_anew() -> None:
+    """There are more tables than memory, and each query is still answered; its tables are filled together."""
+    prepared = PreparedQueries(memory=32 << 20)
+    wide = pa.table({f"c{n}": [n] for n in range(100)})
+    for n in range(40):
+        prepared.fill({f"a{n}": wide, "b": wide})
+        assert prepared.fetch(f"SELECT a{n}.c7 + b.c1 AS x FROM a{n}, b", {}).column("x").to_pylist() == [8]
+    prepared.close()

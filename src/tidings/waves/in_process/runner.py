@@ -107,7 +107,7 @@ class InProcessRunner:
         self._snapshot_cache = SnapshotCache(self.second)
         self.compiled.on_forget(self._snapshot_cache.forget)
         self._snapshots = SnapshotReader(self.storage, self.second_runner, self._snapshot_cache, self._lookup_cache)
-        self._small_steps = SmallSteps(self.second, self.compiled)
+        self._small_steps = SmallSteps(self.second, self.compiled, self.on_engine.memory.prepared)
         self._relevance_check = RelevanceCheck(self._small_steps, self.compiled)
 
     def close(self) -> None:

@@ -69,6 +69,8 @@ class SmallSteps:
     second: Backend
     """For whose dialect queries are written."""
     compiled: CompiledPlans
+    memory: int
+    """So many bytes may each of its engines take."""
     _steps: dict[Identity[Relation], _SmallStep | None] = field(init=False)
     """The queries of plans; None where one has an input that is not a table of changes."""
     _over_lists: PreparedQueries = field(init=False)
@@ -76,7 +78,8 @@ class SmallSteps:
 
     def __post_init__(self) -> None:
         self._steps = self.compiled.section()
-        self._over_lists, self._over_tables = prepared_queries(crossed=True), prepared_queries(crossed=False)
+        self._over_lists = prepared_queries(self.memory, crossed=True)
+        self._over_tables = prepared_queries(self.memory, crossed=False)
         self.compiled.on_forget(self._over_lists.forget)
         self.compiled.on_forget(self._over_tables.forget)
 
@@ -115,8 +118,7 @@ class SmallSteps:
         if small.over_lists is not None and sum(sizes) <= LISTED_LIMIT and prod(n or 1 for n in sizes) <= CROSS_LIMIT:
             delta = self._over_lists.fetch(small.over_lists, ends | _lists(small.inputs, rows))
         else:
-            for wanted, changes in zip(small.inputs, rows, strict=True):
-                self._over_tables.fill(wanted.table, changes)
+            self._over_tables.fill({wanted.table: changes for wanted, changes in zip(small.inputs, rows, strict=True)})
             delta = self._over_tables.fetch(small.over_tables, ends)
         answer = conform(delta, small.schema)
         return summed(answer) if small.is_delta else answer
