@@ -53,8 +53,13 @@ def arrow_type(type: str) -> pa.DataType:
 
 def arrow_schema(columns: Iterable[Column], *, versioned: bool = False) -> pa.Schema:
     """The Arrow schema of a relation; with ``versioned`` also ``__t`` and ``__w``."""
-    more = VERSION_COLUMNS if versioned else ()
-    return pa.schema([pa.field(c.name, arrow_type(c.type)) for c in (*columns, *more)])
+    return _schema((*columns, *VERSION_COLUMNS) if versioned else tuple(columns))
+
+
+@lru_cache(maxsize=4096)
+def _schema(columns: tuple[Column, ...]) -> pa.Schema:
+    """The same, made once: every wave asks."""
+    return pa.schema([pa.field(c.name, arrow_type(c.type)) for c in columns])
 
 
 def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:

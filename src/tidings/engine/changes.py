@@ -9,6 +9,7 @@ answer, and what Arrow cannot group, the values of nested columns.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -46,6 +47,12 @@ def as_changes(columns: Sequence[Column], rows: pa.Table, weights: Numbers = 1, 
 
 def no_changes(columns: Sequence[Column]) -> pa.Table:
     """The changes of a relation that has none."""
+    return _no_changes(tuple(columns))
+
+
+@lru_cache(maxsize=4096)
+def _no_changes(columns: tuple[Column, ...]) -> pa.Table:
+    """The same, made once: most waves have none."""
     return arrow_schema(columns, versioned=True).empty_table()
 
 

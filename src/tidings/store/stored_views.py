@@ -22,7 +22,7 @@ def advance(storage: Storage, view: StoredView, deltas: dict[str, pa.Table], unt
     """Log what a wave made of a stored view, and how far it has come."""
     with storage.together() as pending:
         pending.undo.append(view.undo())
-        for name, delta in deltas.items():
+        for name, delta in ((name, delta) for name, delta in deltas.items() if delta.num_rows):
             storage.log(view.tables[name], view.tables[name].spanning(delta))
         pending.batch.cursors[view.rows.id] = until
         pending.batch.failed.pop(view.rows.id, None)

@@ -69,7 +69,7 @@ class Executor:
         estimate, other = wave.choice.estimate, wave.choice.other
         if estimate is None:
             sources = self.sources(wave.since, wave.until, wave.precomputed)
-            return self.runner.deltas(wave.program, sources, wave.since, wave.until)
+            return wave.by_query(self.runner.deltas(wave.program, sources, wave.since, wave.until))
         if wave.other is None or other is None or other.estimate is None:
             return self._run(wave, outputs)
         begun = perf_counter()
@@ -111,8 +111,9 @@ class Executor:
             seconds["look up"], stage = result.lookup_seconds, "finish"
         seconds[stage] = taken - (result.lookup_seconds or 0.0)
         rows_read = wave.choice.rows if result.rows_read is None else result.rows_read
-        self._record(wave, result.choice, rows_read, result.deltas, jobs.number, seconds, stopped=stopped)
-        return result.deltas
+        deltas = wave.by_query(result.deltas)
+        self._record(wave, result.choice, rows_read, deltas, jobs.number, seconds, stopped=stopped)
+        return deltas
 
     def _learn(self, wave: Wave, execution: str, seconds: float) -> None:
         """Take in what a wave took that ran where it was estimated."""
@@ -150,11 +151,13 @@ class Executor:
         begun = perf_counter()
         with self.runner.backend.counted() as jobs:
             programs = [(wave.program, outputs) for wave, outputs in waves]
-            results = self.runner.together(programs, sources, first.since, first.until)
-        each = (perf_counter() - begun) / len(waves)
+            together = self.runner.together(programs, sources, first.since, first.until)
+        number = sum(len(wave.queries) for wave, _ in waves)
+        each = (perf_counter() - begun) / number
+        results = [wave.by_query(deltas) for (wave, _), deltas in zip(waves, together, strict=True)]
         for (wave, _), deltas in zip(waves, results, strict=True):
-            seconds = {"plan": wave.seconds, "run": each}
-            self._record(wave, self.choice(wave), wave.choice.rows, deltas, jobs.number, seconds, together=len(waves))
+            seconds = {"plan": wave.seconds, "run": each * len(wave.queries)}
+            self._record(wave, self.choice(wave), wave.choice.rows, deltas, jobs.number, seconds, together=number)
         return results
 
     def _record(
@@ -165,27 +168,28 @@ class Executor:
         deltas: Mapping[str, pa.Table],
         jobs: int | None,
         seconds: Mapping[str, float],
-        together: int = 1,
+        together: int | None = None,
         stopped: StoppedWave | None = None,
     ) -> None:
-        view = wave.program.view
-        self.records.append(
-            WaveRecord(
-                view=view,
-                since=wave.since,
-                until=wave.until,
-                strategy=wave.choice.strategy.value,
-                reason=wave.choice.reason,
-                execution=engine.execution,
-                why=engine.why,
-                changes=wave.changes,
-                rows_read=rows_read,
-                rows=deltas[view].num_rows,
-                jobs=jobs,
-                seconds=seconds,
-                together=together,
-                differential=wave.choice.differential,
-                recompute=wave.choice.recompute,
-                stopped=stopped,
+        shares = {stage: taken / len(wave.queries) for stage, taken in seconds.items()}
+        for query in wave.queries:
+            self.records.append(
+                WaveRecord(
+                    view=query,
+                    since=wave.since,
+                    until=wave.until,
+                    strategy=wave.choice.strategy.value,
+                    reason=wave.choice.reason,
+                    execution=engine.execution,
+                    why=engine.why,
+                    changes=wave.changes,
+                    rows_read=rows_read,
+                    rows=deltas[query].num_rows,
+                    jobs=jobs,
+                    seconds=shares,
+                    together=together or len(wave.queries),
+                    differential=wave.choice.differential,
+                    recompute=wave.choice.recompute,
+                    stopped=stopped,
+                )
             )
-        )

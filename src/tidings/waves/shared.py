@@ -2,7 +2,8 @@
 
 A view that is not stored is part of every query that reads it.  Where several queries of a batch read it, its delta is
 computed once and handed to their waves, like the delta of a table; where it is empty, nothing that rests on it changes.
-A stored view whose groupings lie inside such a view keeps its own query.
+A stored view whose groupings lie inside such a view keeps its own query.  Views that differ only in constants are
+computed by one query.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from tidings.analysis.influents import influents, reads
+from tidings.ir.expression import Expression
 from tidings.ir.relation import Aggregate, Relation
 from tidings.rewrite.pipeline import normalise
+from tidings.rewrite.shapes import QueryShape, in_one, shape
 from tidings.store.relation.view import StoredView, stored
 
 
@@ -23,6 +26,29 @@ class SharedQuery:
 
     over: Relation
     groupings: Mapping[str, Aggregate]
+
+
+@dataclass(frozen=True, slots=True)
+class OneShape:
+    """Several views that differ only in constants, and the query that computes all of them."""
+
+    views: tuple[str, ...]
+    plan: Relation
+
+    @property
+    def name(self) -> str:
+        return f"{self.views[0]} and {len(self.views) - 1} more"
+
+
+def of_one_shape(queries: Mapping[str, Relation]) -> list[OneShape]:
+    """The groups of views that differ only in constants, two or more each."""
+    shapes: dict[QueryShape, dict[str, tuple[Expression, ...]]] = {}
+    for name, query in queries.items():
+        taken = shape(query)
+        if taken is not None:
+            shapes.setdefault(taken[0], {})[name] = taken[1]
+    groups = [(common, members) for common, members in shapes.items() if len(members) > 1]
+    return [OneShape(tuple(members), in_one(common, list(members.values()))) for common, members in groups]
 
 
 def groups(views: list[StoredView], definitions: Mapping[str, Relation]) -> list[list[StoredView]]:

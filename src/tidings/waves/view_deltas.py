@@ -1,19 +1,23 @@
 """Computes the deltas of stored views and of their groupings over a batch, for one view or for several at once.
 
 Several views that stand at the same instant share work (:mod:`tidings.waves.shared`): the delta of a view that more
-than one of them reads is computed once and handed to their waves, and small waves run in common jobs.
+than one of them reads is computed once and handed to their waves, those that differ only in constants have one wave
+(:mod:`tidings.rewrite.shapes`), and small waves run in common jobs.
 
 Whoever asks has brought the stored views up to date that these read.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from tidings.compiled import Identity
+from tidings.engine.run import LIST_LIMIT
 from tidings.engine.source import Source
+from tidings.ir.relation import Relation
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.view import StoredView
 from tidings.waves import shared
@@ -21,6 +25,9 @@ from tidings.waves.executor import Executor
 from tidings.waves.planner import Planner
 from tidings.waves.strategy import Strategy
 from tidings.waves.wave import PrecomputedDeltas, Wave, WaveRequest
+
+ViewQuery: TypeAlias = tuple[StoredView, shared.SharedQuery]
+"""A stored view and its query in a batch."""
 
 
 @dataclass(slots=True)
@@ -31,9 +38,11 @@ class ViewDeltas:
     executor: Executor
     _queries: dict[tuple[object, ...], shared.SharedQuery] = field(init=False)
     """The queries of stored views over views whose deltas are precomputed."""
+    _shapes: dict[tuple[tuple[str, Identity[Relation]], ...], list[shared.OneShape]] = field(init=False)
+    """The groups of one shape among some views."""
 
     def __post_init__(self) -> None:
-        self._queries = self.planner.compiled.section()
+        self._queries, self._shapes = self.planner.compiled.section(), self.planner.compiled.section()
 
     @property
     def _relations(self) -> Relations:
@@ -50,14 +59,40 @@ class ViewDeltas:
         """The deltas of views that stand at one instant, by view; a strict one that would be recomputed is left out."""
         since = views[0].until
         precomputed = self._shared_deltas(views, since, until)
-        waves: list[tuple[StoredView, Wave]] = []
-        for view in views:
-            query = self._query(view, frozenset(precomputed))
-            wave = self._plan(view, query, since, until, precomputed if query.over is not view.over else {})
-            if not (view.strict and wave.choice.strategy is Strategy.RECOMPUTE):
-                waves.append((view, wave))
-        results = self.executor.run_all([(wave, frozenset(view.groupings)) for view, wave in waves])
-        return {view.name: deltas for (view, _), deltas in zip(waves, results, strict=True)}
+        queries = [(view, self._query(view, frozenset(precomputed))) for view in views]
+        waves = self._waves_of_shapes(queries, since, until, precomputed)
+        done = {name for wave in waves for name in wave.of_one_shape}
+        deltas: dict[str, dict[str, pa.Table]] = {}
+        alone: list[tuple[StoredView, Wave]] = []
+        for view, query in queries:
+            if view.name not in done:
+                wave = self._plan(view, query, since, until, precomputed if query.over is not view.over else {})
+                if not (view.strict and wave.choice.strategy is Strategy.RECOMPUTE):
+                    alone.append((view, wave))
+        requests = [(wave, frozenset(view.groupings)) for view, wave in alone]
+        results = self.executor.run_all([(wave, frozenset[str]()) for wave in waves] + requests)
+        for result in results[: len(waves)]:
+            deltas |= {name: {name: delta} for name, delta in result.items()}
+        return deltas | {view.name: result for (view, _), result in zip(alone, results[len(waves) :], strict=True)}
+
+    def _waves_of_shapes(
+        self, queries: list[ViewQuery], since: int, until: int, precomputed: PrecomputedDeltas
+    ) -> list[Wave]:
+        """Waves for several views each: those of one shape, where their changes are few and not recomputed."""
+        waves: list[Wave] = []
+        for group in self._of_one_shape([(view, query) for view, query in queries if not query.groupings]):
+            request = WaveRequest(group.name, group.plan, since, until, precomputed=precomputed)
+            wave = self.planner.plan(request)
+            if wave.choice.strategy is not Strategy.RECOMPUTE and wave.changes <= LIST_LIMIT:
+                waves.append(replace(wave, other=None, of_one_shape=group.views))
+        return waves
+
+    def _of_one_shape(self, queries: list[ViewQuery]) -> list[shared.OneShape]:
+        """The groups of views of one shape; found out once."""
+        key = tuple((view.name, Identity(query.over)) for view, query in queries)
+        if key not in self._shapes:
+            self._shapes[key] = shared.of_one_shape({view.name: query.over for view, query in queries})
+        return self._shapes[key]
 
     def _plan(
         self, view: StoredView, query: shared.SharedQuery, since: int, until: int, precomputed: PrecomputedDeltas

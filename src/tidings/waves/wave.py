@@ -6,9 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from tidings.delta.plan import Program
 from tidings.engine.source import Source
 from tidings.ir.relation import Aggregate, Relation
+from tidings.rewrite.shapes import QUERY
 from tidings.waves.strategy import Choice
 
 PrecomputedDeltas: TypeAlias = Mapping[str, Source]
@@ -51,3 +55,21 @@ class Wave:
     """Deltas of views below, computed already."""
     other: Callable[[], Wave] | None = None
     """The same batch processed the other way; None if it must be this one."""
+    of_one_shape: tuple[str, ...] = ()
+    """The queries of one shape that the program is for, in the order of their numbers; none if it is for one query."""
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """The names of the queries it is for."""
+        return self.of_one_shape or (self.program.view,)
+
+    def by_query(self, deltas: dict[str, pa.Table]) -> dict[str, pa.Table]:
+        """The deltas of the program, apart for each of the queries of one shape."""
+        if not self.of_one_shape:
+            return deltas
+        delta = deltas[self.program.view]
+        rows, numbers = delta.drop_columns([QUERY]), delta.column(QUERY)
+        parts = dict.fromkeys(self.of_one_shape, rows.slice(0, 0))
+        for number in pc.unique(numbers).to_pylist():
+            parts[self.of_one_shape[number]] = rows.filter(pc.equal(numbers, number))
+        return parts

@@ -38,6 +38,13 @@ def test_a_view_may_be_in_common_through_another() -> None:
     assert common("SELECT a FROM lower", "SELECT a FROM low", "SELECT c FROM lower") == ["low", "lower"]
 
 
+def test_views_of_one_shape_are_grouped_where_there_are_two() -> None:
+    queries = {"a": "c < 1", "b": "c > 1", "c": "c < 2", "d": "c < 3", "e": "a = c"}
+    plans = {name: bound(f"SELECT a FROM u WHERE {condition}") for name, condition in queries.items()}
+    (group,) = shared.of_one_shape(plans)
+    assert (group.views, group.name) == (("a", "c", "d"), "a and 2 more")
+
+
 @pytest.fixture
 def stored() -> Iterator[Database]:
     with tidings.open(engine="duckdb", clock=tidings.ManualClock(1)) as db:

@@ -82,3 +82,34 @@ def test_a_strict_view_is_not_recomputed(db: Database) -> None:
     assert view_deltas(db).of_views(views(db), db.time).keys() == {"a", "b"}
     with pytest.raises(errors.RecomputeRefused):
         view_deltas(db).of_view(stored_view(db, "c"), db.time)
+
+
+ONE_SHAPE = {
+    "few": "SELECT k FROM positive WHERE x < 2",
+    "some": "SELECT k FROM positive WHERE x < 3",
+    "lonely": "SELECT k FROM positive WHERE NOT EXISTS (SELECT 1 FROM t WHERE t.k = positive.k AND t.x > 1)",
+    "lonelier": "SELECT k FROM positive WHERE NOT EXISTS (SELECT 1 FROM t WHERE t.k = positive.k AND t.x > 4)",
+    "other": "SELECT k FROM positive WHERE x > 3",
+}
+
+
+def test_views_of_one_shape_are_as_alone(db: Database) -> None:
+    for name, query in ONE_SHAPE.items():
+        db.sql(f"CREATE MATERIALIZED VIEW {name} AS {query}")
+    db.sql("INSERT INTO t VALUES (4, 2), (4, 5), (5, 9); DELETE FROM t WHERE k = 1")
+    shaped = [stored_view(db, name) for name in ONE_SHAPE]
+    at_once = view_deltas(db).of_views(shaped, db.time)
+    assert {wave.view: wave.together for wave in db.waves() if wave.view in ONE_SHAPE} == dict.fromkeys(ONE_SHAPE, 5)
+    assert [wave.rows for wave in db.waves() if wave.view == "some"] == [at_once["some"]["some"].num_rows] == [2]
+    assert {n: shown(d) for n, d in at_once.items()} == {
+        v.name: shown(view_deltas(db).of_view(v, db.time)) for v in shaped
+    }
+
+
+def test_views_of_one_shape_are_recomputed_alone(db: Database) -> None:
+    for name, query in ONE_SHAPE.items():
+        db.sql(f"CREATE MATERIALIZED VIEW {name} AS {query}")
+    db.sql("INSERT INTO t VALUES (4, 2)")
+    scheduler_of(db).planner.only = Strategy.RECOMPUTE
+    view_deltas(db).of_views([stored_view(db, name) for name in ONE_SHAPE], db.time)
+    assert {wave.together for wave in db.waves()} == {1}

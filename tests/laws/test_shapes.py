@@ -1,0 +1,88 @@
+"""The law of shapes: stored views that differ only in constants, and are computed by one query, say what each is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import sqlglot
+from sqlglot import exp
+
+import tidings
+from tests.laws import oracle
+from tests.laws.generate import Case, case, instant
+from tests.laws.keyed_views import keyed_case
+from tests.laws.schema import arrow
+from tests.laws.seeds import chunks
+from tidings import errors
+
+VARIANTS = 3
+
+
+@pytest.mark.parametrize("execution", ["spark", "auto"])
+@pytest.mark.parametrize("seeds", chunks(48, quick=12, size=12))
+def test_views_of_one_shape(seeds: range, execution: str) -> None:
+    shared = sum(
+        check(case(seed), execution=execution) + check(keyed_case(seed), execution=execution) for seed in seeds
+    )
+    assert shared >= len(seeds), "hardly any views were computed by one query"
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("seeds", chunks(6, quick=2, size=2))
+def test_views_of_one_shape_on_spark(seeds: range, spark: Any) -> None:
+    for seed in seeds:
+        check(case(seed), engine="spark", spark=spark, execution="spark")
+
+
+def check(it: Case, **options: Any) -> int:
+    """Compare stored views with their queries after every commit; how many of their waves were in common."""
+    clock = tidings.ManualClock()
+    settings: dict[str, Any] = {"engine": "duckdb", "strategy": "differential", **options}
+    queries = {f"variant {n}": varied(it.views[-1].query, n) for n in range(VARIANTS)}
+    with tidings.open(clock=clock, **settings) as db:
+        for table in it.tables:
+            db.sql(table.definition)
+            if table.name in it.base:
+                db.load(table.name, arrow(table, it.base[table.name]))
+        for view in it.views[:-1]:
+            db.sql(view.definition)
+        try:
+            for name, query in queries.items():
+                db.sql(f"CREATE MATERIALIZED VIEW `{name}` AS {query}")
+        except errors.TidingsError:
+            return 0  # a query that has no answer with other constants
+        for number, transaction in enumerate(it.history, 1):
+            clock.set(instant(number))
+            with db.transaction() as tx:
+                for change in transaction:
+                    if change.removed:
+                        tx.delete(change.table, change.removed)
+                    if change.added:
+                        tx.insert(change.table, change.added)
+            if number % 3 == 2 and number < len(it.history):
+                continue
+            try:
+                answers = {name: oracle.bag(db.query(query).to_arrow()) for name, query in queries.items()}
+            except errors.EngineFailed:
+                return 0
+            db.advance()
+            for name, rows in answers.items():
+                assert oracle.bag(db.query(f"SELECT * FROM `{name}`").to_arrow()) == rows, (
+                    name,
+                    queries[name],
+                    str(it),
+                )
+        return sum(1 for wave in db.waves() if wave.together >= VARIANTS)
+
+
+def varied(query: str, number: int) -> str:
+    """A query with other constants where something is compared with one."""
+    tree = sqlglot.parse_one(query, read="spark")
+    for comparison in tree.find_all(exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between):
+        for side in comparison.iter_expressions():
+            if isinstance(side, exp.Literal) and side.is_int:
+                side.replace(exp.Literal.number(int(side.name) + number))
+            elif isinstance(side, exp.Literal) and side.is_string:
+                side.replace(exp.Literal.string(side.name[number:]))
+    return tree.sql("spark")
