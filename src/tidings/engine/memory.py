@@ -2,7 +2,8 @@
 
 Three quarters are DuckDB's, for what it computes and for the columns it holds; what does not fit there is written to a
 temporary folder.  An eighth is for decoded columns and the rows of small tables.  The rest is for changes on their way;
-of it a quarter is for small relations that waves on the database's engine have read, and half for prepared queries.
+of it a quarter is for what waves on the database's engine have read, half of that for small relations and half for rows
+that were looked up, and half is for prepared queries.
 Spark's memory is its own: see :mod:`tidings.engine.spark.cache`.
 """
 
@@ -54,7 +55,12 @@ class MemoryBudget:
     @property
     def small_relations(self) -> int:
         """What small relations that waves on the database's engine have read may take."""
-        return self.bytes // 32
+        return self.bytes // 64
+
+    @property
+    def recent_lookups(self) -> int:
+        """What rows that waves on the database's engine have looked up may take."""
+        return self.bytes // 64
 
     @property
     def prepared(self) -> int:

@@ -1,8 +1,9 @@
 """Fetches the rows that a step needs of each state from the database's engine, in as few queries as there are rounds.
 
 A lookup whose keys are in deltas can be made at once; one whose keys are in the rows of another has to wait for it.
-All lookups that can be made are one round, and one query.  Small relations are read whole and stay in memory.  Keys
-that are computed, such as ``COALESCE(city, 'none')``, are a small query of their own, except for a small relation.
+All lookups that can be made are one round, and one query.  Small relations are read whole and stay in memory, and what
+was looked up a short while ago is not looked up again.  Keys that are computed, such as ``COALESCE(city, 'none')``, are
+a small query of their own, except for a small relation.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ import pyarrow as pa
 from tidings.delta.cost import FANOUT
 from tidings.delta.lookups import Lookup
 from tidings.engine.arrow import arrow_schema
-from tidings.engine.base_lookup import BaseLookup
 from tidings.engine.run import Runner
 from tidings.ir.relation import Column, Scan
 from tidings.ir.traverse import walk
 from tidings.store.relation.table import Table
 from tidings.store.storage import Storage
 from tidings.waves.in_process.snapshot_reader import table_of
+from tidings.waves.on_engine.recent_lookups import RecentLookups
 from tidings.waves.on_engine.small_relations import SmallRelations, is_small
 from tidings.waves.step_inputs import LookupTooLarge, StepInputs, distinct_keys, having_keys, key_values
 
@@ -47,6 +48,7 @@ class LookupRounds:
     storage: Storage
     runner: Runner
     small_relations: SmallRelations
+    recent: RecentLookups
     inputs: StepInputs
     rows_read: int = field(init=False, default=0)
     _expected: float = field(init=False, default=0.0)
@@ -91,6 +93,10 @@ class LookupRounds:
                 return None
             return request
         self._require_few(request)
+        rows = self.recent.rows(table, lookup, keys)
+        if rows is not None:
+            self._take(request, rows)
+            return None
         return request
 
     def _keys(self, lookup: Lookup) -> pa.Array:
@@ -116,7 +122,7 @@ class LookupRounds:
         whole = {r.table.base_token: r.table for r in requests if is_small(r.table)}
         by_key = [r for r in requests if not is_small(r.table)]
         lookups = [self.small_relations.lookup(table, _columns(requests, table)) for table in whole.values()]
-        lookups += map(_base_lookup, by_key)
+        lookups += [self.recent.lookup(r.table, r.lookup, r.keys) for r in by_key]
         if not lookups:
             return
         results = self.storage.backend.look_up(lookups)
@@ -126,6 +132,7 @@ class LookupRounds:
         for request in (r for r in requests if is_small(r.table)):
             self._take(request, small[request.table.base_token])
         for request, rows in zip(by_key, results[len(whole) :], strict=True):
+            self.recent.add(request.table, request.lookup, request.keys, rows)
             self._take(request, rows)
 
     def _take(self, request: _Request, rows: pa.Table) -> None:
@@ -142,12 +149,6 @@ def _read_by_keys(lookup: Lookup) -> set[str]:
     if lookup.keys or lookup.plan is None:
         return {relation for relation, _ in lookup.keys}
     return {node.relation for node in walk(lookup.plan) if isinstance(node, Scan)}
-
-
-def _base_lookup(request: _Request) -> BaseLookup:
-    lookup, keys, table = request
-    in_order = lookup.column is not None and lookup.column.name == table.sort_column
-    return BaseLookup(table.base or "", lookup.columns, lookup.column, keys, lookup.nulls, in_order)
 
 
 def _columns(requests: list[_Request], table: Table) -> tuple[Column, ...]:

@@ -26,6 +26,7 @@ from tidings.engine.run import Runner
 from tidings.engine.source import Source, Sources
 from tidings.store.storage import Storage
 from tidings.waves.on_engine.lookup_rounds import LookupRounds
+from tidings.waves.on_engine.recent_lookups import RecentLookups
 from tidings.waves.on_engine.recompute import EngineRecompute
 from tidings.waves.on_engine.small_relations import SmallRelations
 from tidings.waves.step_inputs import LookupTooLarge, StepInputs
@@ -53,11 +54,14 @@ class EngineRunner:
     _looked_up: dict[Identity[Step], LookedUp] = field(init=False)
     """Steps over lookups."""
     _small_relations: SmallRelations = field(init=False)
+    _recent: RecentLookups = field(init=False)
 
     def __post_init__(self) -> None:
         self._looked_up = self.compiled.section()
         self._small_relations = SmallRelations(self.memory.small_relations)
+        self._recent = RecentLookups(self.memory.recent_lookups)
         self.compiled.on_forget(self._small_relations.forget)
+        self.compiled.on_forget(self._recent.forget)
 
     def obstacle(self, changes: int) -> str | None:
         """What speaks against looking rows up first; None if nothing does."""
@@ -106,7 +110,7 @@ class EngineRunner:
         if key not in self._looked_up:
             self._looked_up[key] = looked_up(step, self.storage.fanout_of)
         over_lookups = self._looked_up[key]
-        rounds = LookupRounds(self.storage, self.runner, self._small_relations, inputs)
+        rounds = LookupRounds(self.storage, self.runner, self._small_relations, self._recent, inputs)
         try:
             rounds.fetch(over_lookups.lookups)
         except LookupTooLarge:

@@ -22,6 +22,7 @@ from tidings.ir.expression import read
 from tidings.ir.relation import Column, Item, Project, Scan, Version
 from tidings.waves.on_engine import lookup_rounds, small_relations
 from tidings.waves.on_engine.lookup_rounds import LookupRounds
+from tidings.waves.on_engine.recent_lookups import RecentLookups
 from tidings.waves.on_engine.small_relations import SmallRelations
 from tidings.waves.step_inputs import LookupTooLarge, StepInputs
 
@@ -54,7 +55,9 @@ def lookup(name: str, by: Column, keys: tuple[tuple[str, str], ...]) -> Lookup:
     return Lookup(name, "sales", Version.OLD, (SALE, PART), by, keys)
 
 
-def rounds(db: Database, keys: list[int], relations: SmallRelations | None = None) -> LookupRounds:
+def rounds(
+    db: Database, keys: list[int], relations: SmallRelations | None = None, recent: RecentLookups | None = None
+) -> LookupRounds:
     """The lookups of a step that reads the delta of ``changed``, which has some keys."""
     delta = Source((SALE,), None, versioned(pa.table({"sale": pa.array(keys, pa.int64())}), db.time))
     committed = scheduler_of(db).executor.sources(db.time, db.time + 1)
@@ -64,9 +67,8 @@ def rounds(db: Database, keys: list[int], relations: SmallRelations | None = Non
 
     inputs = StepInputs(sources, {}, db.time, db.time + 1)
     storage = scheduler_of(db).storage
-    return LookupRounds(
-        storage, Runner(storage.backend), SmallRelations(ENOUGH) if relations is None else relations, inputs
-    )
+    relations, recent = relations or SmallRelations(ENOUGH), recent or RecentLookups(ENOUGH)
+    return LookupRounds(storage, Runner(storage.backend), relations, recent, inputs)
 
 
 def sales(made: LookupRounds, name: str) -> list[int]:
@@ -101,6 +103,19 @@ def test_small_relations_are_read_once_if_they_fit(
         made.fetch((BY_SALE,))
         assert sales(made, "sales?1") == [key]
     assert len(queries) == read
+
+
+@pytest.mark.parametrize(("limit", "asked"), [(ENOUGH, 1), (0, 2)])
+def test_what_was_looked_up_is_not_looked_up_again_if_it_fits(
+    db: Database, queries: list[list[BaseLookup]], limit: int, asked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(small_relations, "SMALL_RELATION", 0)
+    recent = RecentLookups(limit)
+    for keys in ([3, 4], [4]):
+        made = rounds(db, keys, recent=recent)
+        made.fetch((BY_SALE,))
+        assert sales(made, "sales?1") == keys
+    assert len(queries) == asked
 
 
 def test_without_keys_nothing_is_asked(db: Database, queries: list[list[BaseLookup]]) -> None:
