@@ -13,7 +13,7 @@ from tests.architecture.source import PACKAGE, modules, tree
 ROOMS = {
     "sqlglot": ("algebra", "analysis", "delta", "engine", "ir", "lang", "rewrite"),
     "pyspark": ("engine/spark",),
-    "duckdb": ("engine/duckdb.py",),
+    "duckdb": ("engine/duckdb",),
 }
 """Where a library may be imported: packages or modules, below the top."""
 

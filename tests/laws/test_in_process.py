@@ -35,6 +35,7 @@ def trusting(monkeypatch: pytest.MonkeyPatch) -> None:
 FINISHES = {
     "lists": {},
     "tables": {(small_steps, "LISTED_LIMIT"): -1},
+    "large tables": {(small_steps, "LISTED_LIMIT"): -1, (small_steps, "UNORDERED_LIMIT"): -1},
     "planned each time": {(small_steps, "SMALL_LIMIT"): -1},
 }
 """Ways to finish a step, and the limits at which each is the only one."""

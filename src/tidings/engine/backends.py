@@ -10,7 +10,7 @@ from tidings.engine.location import Location
 from tidings.errors import UnknownEngine
 
 if TYPE_CHECKING:
-    from tidings.engine.duckdb import DuckDB, PreparedQueries
+    from tidings.engine.duckdb import DuckDB, JoinOrder, PreparedQueries
 
 
 def backend_named(
@@ -43,8 +43,8 @@ def in_process_duckdb(memory: int) -> DuckDB:
     return DuckDB(threads=os.cpu_count() or 1, memory=memory)
 
 
-def prepared_queries(memory: int, *, crossed: bool) -> PreparedQueries:
+def prepared_queries(memory: int, joins: JoinOrder) -> PreparedQueries:
     """A DuckDB for queries over a few rows, each planned once; it takes up to so many bytes."""
     from tidings.engine.duckdb import PreparedQueries
 
-    return PreparedQueries(crossed=crossed, memory=memory)
+    return PreparedQueries(joins=joins, memory=memory)

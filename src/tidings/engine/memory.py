@@ -64,7 +64,7 @@ class MemoryBudget:
 
     @property
     def prepared(self) -> int:
-        """What each of the two DuckDBs for prepared queries may take; one works with no less than 32 MiB."""
+        """What each of the three DuckDBs for prepared queries may take; one works with no less than 32 MiB."""
         return max(self.bytes // 32, 32 << 20)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from tidings.clock import micros
@@ -39,6 +39,12 @@ class Rule:
     """
     reads_clock: bool
     """Whether the condition reads the clock."""
+    condition_coupling: Coupling = field(init=False)
+    """When the condition is judged; one that waits for the clock is judged after commits."""
+
+    def __post_init__(self) -> None:
+        waits = self.reads_clock or self.has_lifecycle or is_temporal(self.event)
+        self.condition_coupling = "detached" if waits else self.options.condition
 
     # from the record
 
@@ -79,12 +85,6 @@ class Rule:
     def order(self) -> tuple[int, int]:
         """Rules are chosen in this order: by priority, the greatest first, then the oldest first."""
         return -self.options.priority, self.id
-
-    @property
-    def condition_coupling(self) -> Coupling:
-        """When the condition is judged; one that waits for the clock is judged after commits."""
-        waits = self.reads_clock or self.has_lifecycle or is_temporal(self.event)
-        return "detached" if waits else self.options.condition
 
     @property
     def action_coupling(self) -> Coupling:

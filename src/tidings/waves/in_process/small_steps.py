@@ -1,10 +1,11 @@
 """Runs steps over a few rows by prepared queries: planned once per step, and not once per wave.
 
-The inputs of a small step are the deltas of a batch and the rows that were looked up for it.  There are two ways to
-give them to its query (:class:`tidings.engine.duckdb.PreparedQueries`):
+The inputs of a small step are the deltas of a batch and the rows that were looked up for it.  There are three ways to
+give them to its query (:class:`tidings.engine.duckdb.prepared_queries.PreparedQueries`):
 
 1. A handful of rows are given as parameters, one list per column.  Joins are filters over cross products then.
 2. More rows are put into tables that stay; an input that several steps of a batch read is put there once.
+3. Many rows too, but there the order of joins is chosen by the numbers of rows of the first wave.
 
 The weights of its delta are added up here: for a few rows that takes a fifth of the time DuckDB would need.
 """
@@ -32,8 +33,11 @@ from tidings.ir.traverse import walk
 if TYPE_CHECKING:
     from tidings.engine.duckdb import PreparedQueries
 
-SMALL_LIMIT = 5_000
-"""So many rows may the inputs of a small step have together; with more, joins are worth planning by their sizes."""
+SMALL_LIMIT = 300_000
+"""So many rows may the inputs of a small step have together."""
+
+UNORDERED_LIMIT = 5_000
+"""Up to so many rows are joined in the order in which the step is written."""
 
 LISTED_LIMIT, CROSS_LIMIT = 16, 4_000
 """So many rows of inputs are given as lists, if their cross product has no more than so many."""
@@ -75,13 +79,19 @@ class SmallSteps:
     """The queries of plans; None where one has an input that is not a table of changes."""
     _over_lists: PreparedQueries = field(init=False)
     _over_tables: PreparedQueries = field(init=False)
+    _over_large_tables: PreparedQueries = field(init=False)
 
     def __post_init__(self) -> None:
         self._steps = self.compiled.section()
-        self._over_lists = prepared_queries(self.memory, crossed=True)
-        self._over_tables = prepared_queries(self.memory, crossed=False)
-        self.compiled.on_forget(self._over_lists.forget)
-        self.compiled.on_forget(self._over_tables.forget)
+        self._over_lists = prepared_queries(self.memory, "crossed")
+        self._over_tables = prepared_queries(self.memory, "as written")
+        self._over_large_tables = prepared_queries(self.memory, "by size")
+        for queries in self._engines:
+            self.compiled.on_forget(queries.forget)
+
+    @property
+    def _engines(self) -> tuple[PreparedQueries, ...]:
+        return self._over_lists, self._over_tables, self._over_large_tables
 
     def run(self, step: Step, sources: Sources, since: int, until: int) -> pa.Table | None:
         """The delta of a step over the batch ``(since, until]``; None if the step is not small."""
@@ -118,15 +128,16 @@ class SmallSteps:
         if small.over_lists is not None and sum(sizes) <= LISTED_LIMIT and prod(n or 1 for n in sizes) <= CROSS_LIMIT:
             delta = self._over_lists.fetch(small.over_lists, ends | _lists(small.inputs, rows))
         else:
-            self._over_tables.fill({wanted.table: changes for wanted, changes in zip(small.inputs, rows, strict=True)})
-            delta = self._over_tables.fetch(small.over_tables, ends)
+            queries = self._over_tables if sum(sizes) <= UNORDERED_LIMIT else self._over_large_tables
+            queries.fill({wanted.table: changes for wanted, changes in zip(small.inputs, rows, strict=True)})
+            delta = queries.fetch(small.over_tables, ends)
         answer = conform(delta, small.schema)
         return summed(answer) if small.is_delta else answer
 
     def close(self) -> None:
-        """Close both engines."""
-        self._over_lists.close()
-        self._over_tables.close()
+        """Close all engines."""
+        for queries in self._engines:
+            queries.close()
 
 
 def _small_step(plan: Relation, schema: pa.Schema, second: Backend, *, is_delta: bool = False) -> _SmallStep | None:

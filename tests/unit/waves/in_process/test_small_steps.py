@@ -54,9 +54,17 @@ def insert(db: tidings.Database, rows: int) -> int:
 
 @pytest.mark.parametrize(
     ("rows", "way"),
-    [(1, "lists"), (small_steps.LISTED_LIMIT, "tables"), (small_steps.SMALL_LIMIT, "planned")],
+    [
+        (1, "lists"),
+        (small_steps.LISTED_LIMIT, "tables"),
+        (small_steps.UNORDERED_LIMIT, "tables"),
+        (2 * small_steps.UNORDERED_LIMIT, "planned"),
+    ],
 )
-def test_the_number_of_rows_decides(db: tidings.Database, ways: list[str], rows: int, way: str) -> None:
+def test_the_number_of_rows_decides(
+    db: tidings.Database, ways: list[str], rows: int, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(small_steps, "SMALL_LIMIT", 2 * small_steps.UNORDERED_LIMIT)
     for _ in range(2):
         since = insert(db, rows)
         changes = db.changes("both", since=since)

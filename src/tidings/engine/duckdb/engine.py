@@ -1,9 +1,7 @@
-"""DuckDB as an engine: no JVM, milliseconds per plan; for tests and for data that fits one process."""
+"""A DuckDB in memory as an engine: analysis, sources under names, queries and files."""
 
 from __future__ import annotations
 
-import tempfile
-import uuid
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 
@@ -16,6 +14,7 @@ from sqlglot import exp
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Jobs
 from tidings.engine.base_lookup import BaseLookup, lookup_answers, lookup_query
+from tidings.engine.duckdb.connection import DuckDBConnection, sentence
 from tidings.engine.location import Location
 from tidings.engine.memory import MemoryBudget
 from tidings.engine.plain_rows import plain_rows, separating_column
@@ -34,159 +33,6 @@ _ROW_GROUP = 20_000
 """Rows per row group of a snapshot: single rows are looked up in them."""
 
 
-class _DuckDBConnection:
-    """A connection to a DuckDB in memory; what fails raises :class:`tidings.errors.EngineFailed`."""
-
-    def __init__(self, threads: int, memory: int | None) -> None:
-        folder = f"{tempfile.gettempdir()}/tidings-{uuid.uuid4().hex}"  # DuckDB makes and removes it
-        limit = {} if memory is None else {"memory_limit": f"{memory}B", "temp_directory": folder}
-        self.inner = duckdb.connect(":memory:", config={"threads": threads, **limit})
-        self.inner.execute("SET TimeZone = 'UTC'")
-        self.inner.execute("SET enable_progress_bar = false")
-        self.inner.execute("SET order_by_non_integer_literal = true")  # as in Spark
-
-    def fetch(self, text: str) -> pa.Table:
-        """The rows of a query."""
-        try:
-            return self._rows(text)
-        except duckdb.Error as error:
-            raise EngineFailed(engine="duckdb", reason=_sentence(error)) from None
-
-    def _rows(self, text: str) -> pa.Table:
-        """The rows of a query; without the pass of DuckDB's optimizer that fails on it, if one does.
-
-        DuckDB 1.5 loses columns when it reorders some joins of many restricted inputs under an OR over several of them
-        ("Failed to bind column reference").  The order of a delta plan, the delta first, is a good one already.  It
-        also loses one when it simplifies a semi join by two equalities with the same column of a window; others are
-        ten times faster for it.
-        """
-        try:
-            return self.inner.execute(text).to_arrow_table()
-        except duckdb.InternalException:
-            failing = "join_order"
-        except duckdb.Error as error:
-            if str(error) != "unordered_map::at":
-                raise
-            failing = "deliminator"
-        self.inner.execute(f"SET disabled_optimizers = '{failing}'")
-        try:
-            return self.inner.execute(text).to_arrow_table()
-        finally:
-            self.inner.execute("RESET disabled_optimizers")
-
-    def copy(self, name: str, rows: pa.Table) -> None:
-        """Keep rows as a table of DuckDB's own.
-
-        It could read Arrow in place, but pushes filters of joins into such scans, where a NaN equals nothing.
-        """
-        self.inner.register("__arrow", rows)
-        try:
-            self.execute(f'CREATE OR REPLACE TEMP TABLE "{name}" AS FROM "__arrow"')
-        finally:
-            self.inner.unregister("__arrow")
-
-    def take(self, text: str, rows: pa.Table) -> None:
-        """Run a statement that reads some rows, once, as ``stream``: a local name that DuckDB looks up.
-
-        Of a stream, unlike of a table, it reads all rows and columns; so nothing is decided by a filter of Arrow's.
-        """
-        stream = rows.__arrow_c_stream__()  # noqa: F841
-        try:
-            self.inner.execute(text)
-        except duckdb.Error as error:
-            raise EngineFailed(engine="duckdb", reason=_sentence(error)) from None
-
-    def execute(self, text: str) -> None:
-        """Run a statement that may fail for what there is: too little memory, say."""
-        try:
-            self.inner.execute(text)
-        except duckdb.Error as error:
-            raise EngineFailed(engine="duckdb", reason=_sentence(error)) from None
-
-    def view(self, name: str, rows: str) -> None:
-        self.execute(f'CREATE OR REPLACE TEMP VIEW "{name}" AS {rows}')
-
-
-DATA_BOUND_PASSES = ("statistics_propagation", "compressed_materialization", "join_filter_pushdown", "join_order")
-"""Passes of DuckDB's optimizer that conclude something from the rows a table has when a query is planned.
-
-The first takes the least and greatest values for granted: with other rows later, groups would fall outside of its
-tables and filters would be missing.  The last would order joins by the numbers of rows at that time.
-"""
-
-
-COLUMN_MEMORY = 64 << 10
-"""A column of a table takes DuckDB up to so many bytes, however few rows it has."""
-
-
-class PreparedQueries:
-    """A DuckDB for queries over a few rows that are asked again and again: each is planned once.
-
-    Planning takes DuckDB several times as long as running a query over ten rows.  So the inputs are tables that are
-    emptied and filled again, never made anew: any change of its catalog would let all queries be planned again.  A plan
-    is used for other rows than it was made for; so passes that look at rows are off.  One thread runs everything, for
-    to wake another takes longer than the work.
-
-    With ``crossed`` inner joins are filters over cross products.  For a few rows that takes a fifth of the time of
-    making hash tables.
-
-    It takes up to ``memory`` bytes.  What no longer fits begins anew: all tables and plans are dropped.
-    """
-
-    def __init__(self, *, crossed: bool = False, memory: int = 64 << 20) -> None:
-        self._memory = memory
-        self._passes_off = ",".join((*DATA_BOUND_PASSES, "filter_pushdown") if crossed else DATA_BOUND_PASSES)
-        self._inputs: dict[str, pa.Table] = {}
-        self._names: dict[str, str] = {}
-        self._connection = self._connected()
-
-    def _connected(self) -> _DuckDBConnection:
-        connection = _DuckDBConnection(threads=1, memory=self._memory)
-        connection.execute(f"SET disabled_optimizers = '{self._passes_off}'")
-        return connection
-
-    def fill(self, inputs: Mapping[str, pa.Table]) -> None:
-        """Let queries read the rows of some inputs by their names."""
-        tables = {**self._inputs, **inputs}
-        if sum(rows.num_columns for rows in tables.values()) * COLUMN_MEMORY > self._memory:
-            self.forget()
-        for name, rows in inputs.items():
-            self._fill(name, rows)
-
-    def _fill(self, name: str, rows: pa.Table) -> None:
-        """Let queries read some rows under a name, unless these are there already."""
-        present = self._inputs.pop(name, None)
-        if present is not rows:
-            whole = rows.combine_chunks()  # one chunk is read in half the time of many
-            if present is None or present.schema != rows.schema:
-                self._connection.take(f'CREATE OR REPLACE TABLE "{name}" AS FROM stream', whole)
-            else:
-                if present.num_rows:
-                    self._connection.execute(f'TRUNCATE "{name}"')
-                if rows.num_rows:
-                    self._connection.take(f'INSERT INTO "{name}" FROM stream', whole)
-        self._inputs[name] = rows
-
-    def fetch(self, text: str, arguments: Mapping[str, str]) -> pa.Table:
-        """The rows of a query; ``arguments`` are SQL for what is ``$name`` in it, of the same types each time."""
-        if text not in self._names:
-            name = f"query_{len(self._names)}"
-            self._connection.execute(f"PREPARE {name} AS {text}")
-            self._names[text] = name
-        values = ", ".join(f"{name} := {value}" for name, value in arguments.items())
-        return self._connection.fetch(f"EXECUTE {self._names[text]}" + (f"({values})" if values else ""))
-
-    def forget(self) -> None:
-        """Drop all inputs and plans."""
-        self._inputs.clear()
-        self._names.clear()
-        self._connection.inner.close()
-        self._connection = self._connected()
-
-    def close(self) -> None:
-        self._connection.inner.close()
-
-
 class DuckDB:
     """An in-process DuckDB connection; see :class:`tidings.engine.backend.Backend`."""
 
@@ -201,7 +47,7 @@ class DuckDB:
         self._memory = memory
         self._remote: set[str] = set()
         """Bases that are read through Arrow."""
-        self._connection = _DuckDBConnection(threads, memory)
+        self._connection = DuckDBConnection(threads, memory)
         self.held_limit = (MemoryBudget().engine() if memory is None else memory) * 2 // 3
         """So many bytes of columns may be held, counted before they are compressed."""
         self.scratch: Scratch | None = Scratch()
@@ -211,7 +57,7 @@ class DuckDB:
         try:
             described = self._connection.inner.execute(f"DESCRIBE {text}").fetchall()
         except duckdb.Error as error:
-            raise AnalysisFailed(_sentence(error)) from None
+            raise AnalysisFailed(sentence(error)) from None
         names = [spark_name(e) for e in query.selects]
         columns = [Column(name, spark_type(type)) for name, type, *_ in described]
         if len(names) != len(columns):
@@ -379,7 +225,3 @@ def _names(columns: tuple[Column, ...]) -> str:
 
 def _text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
-
-
-def _sentence(error: Exception) -> str:
-    return str(error).splitlines()[0].removeprefix("Binder Error: ").removeprefix("Catalog Error: ")

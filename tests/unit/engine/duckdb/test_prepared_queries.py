@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator
+from typing import get_args
 
 import duckdb
 import pyarrow as pa
 import pytest
 
-from tidings.engine.duckdb import PreparedQueries
+from tidings.engine.duckdb import JoinOrder, PreparedQueries
 from tidings.errors import EngineFailed
 
 QUERIES = (
@@ -26,9 +27,9 @@ QUERIES = (
 )
 
 
-@pytest.fixture(params=[True, False], ids=["crossed", "hashed"])
+@pytest.fixture(params=get_args(JoinOrder))
 def queries(request: pytest.FixtureRequest) -> Iterator[PreparedQueries]:
-    prepared = PreparedQueries(crossed=request.param)
+    prepared = PreparedQueries(joins=request.param)
     yield prepared
     prepared.close()
 
