@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 import tidings
-from tests.laws.generate import Case, instant
+from tests.laws.generate import Case, View, instant
+from tests.laws.history import Change
 from tests.laws.schema import arrow
 from tidings.analysis.influents import influents
 from tidings.delta.plan import Program, compile_program
@@ -43,19 +44,29 @@ def replayed(
     """A database with the case's tables and views, after its whole history; ``place`` says more of where it is."""
     clock, engines = tidings.ManualClock(), {"engine": engine, "spark": spark}
     with tidings.open(path, **engines, clock=clock, strategy=strategy, execution=execution, **place) as db:
-        for table in case.tables:
-            db.sql(table.definition)
-            if table.name in case.base:
-                db.load(table.name, arrow(table, case.base[table.name]))
-        for view in case.views if views else ():
-            db.sql(view.definition)
+        begin(db, case, case.views if views else ())
         for number, transaction in enumerate(case.history, 1):
             clock.set(instant(number))
-            with db.transaction() as tx:
-                for change in transaction:
-                    if change.removed:
-                        tx.delete(change.table, change.removed)
-                    if change.added:
-                        tx.insert(change.table, change.added)
-            assert tx.time == instant(number)
+            assert commit(db, transaction) == instant(number)
         yield db
+
+
+def begin(db: tidings.Database, case: Case, views: Sequence[View]) -> None:
+    """Create the tables of a case with the rows they begin with, and some views."""
+    for table in case.tables:
+        db.sql(table.definition)
+        if table.name in case.base:
+            db.load(table.name, arrow(table, case.base[table.name]))
+    for view in views:
+        db.sql(view.definition)
+
+
+def commit(db: tidings.Database, transaction: Sequence[Change]) -> int | None:
+    """Commit one transaction of a history; the instant it got."""
+    with db.transaction() as tx:
+        for change in transaction:
+            if change.removed:
+                tx.delete(change.table, change.removed)
+            if change.added:
+                tx.insert(change.table, change.added)
+    return tx.time

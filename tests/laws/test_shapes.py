@@ -12,7 +12,7 @@ import tidings
 from tests.laws import oracle
 from tests.laws.generate import Case, case, instant
 from tests.laws.keyed_views import keyed_case
-from tests.laws.schema import arrow
+from tests.laws.replay import begin, commit
 from tests.laws.seeds import chunks
 from tidings import errors
 
@@ -41,12 +41,7 @@ def check(it: Case, **options: Any) -> int:
     settings: dict[str, Any] = {"engine": "duckdb", "strategy": "differential", **options}
     queries = {f"variant {n}": varied(it.views[-1].query, n) for n in range(VARIANTS)}
     with tidings.open(clock=clock, **settings) as db:
-        for table in it.tables:
-            db.sql(table.definition)
-            if table.name in it.base:
-                db.load(table.name, arrow(table, it.base[table.name]))
-        for view in it.views[:-1]:
-            db.sql(view.definition)
+        begin(db, it, it.views[:-1])
         try:
             for name, query in queries.items():
                 db.sql(f"CREATE MATERIALIZED VIEW `{name}` AS {query}")
@@ -54,12 +49,7 @@ def check(it: Case, **options: Any) -> int:
             return 0  # a query that has no answer with other constants
         for number, transaction in enumerate(it.history, 1):
             clock.set(instant(number))
-            with db.transaction() as tx:
-                for change in transaction:
-                    if change.removed:
-                        tx.delete(change.table, change.removed)
-                    if change.added:
-                        tx.insert(change.table, change.added)
+            commit(db, transaction)
             if number % 3 == 2 and number < len(it.history):
                 continue
             try:

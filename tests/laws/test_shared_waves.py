@@ -13,7 +13,7 @@ import pytest
 import tidings
 from tests.laws import oracle
 from tests.laws.generate import Case, instant
-from tests.laws.schema import arrow
+from tests.laws.replay import begin, commit
 from tests.laws.seeds import chunks
 from tests.laws.test_keyed_on_spark import recomputed as recomputed_on_spark
 from tests.laws.test_keyed_operators import recomputed
@@ -46,23 +46,13 @@ def check(it: Case, answers: oracle.Answers, **options: Any) -> None:
     clock = tidings.ManualClock()
     settings: dict[str, Any] = {"engine": "duckdb", "strategy": "differential", **options}
     with tidings.open(clock=clock, **settings) as db:
-        for table in it.tables:
-            db.sql(table.definition)
-            if table.name in it.base:
-                db.load(table.name, arrow(table, it.base[table.name]))
-        for view in it.views:
-            db.sql(view.definition)
+        begin(db, it, it.views)
         for name, query in STORED.items():
             text = query.format(view=f"`{it.view}`", table=f"`{it.tables[0].name}`")
             db.sql(f"CREATE MATERIALIZED VIEW `{name}` AS {text}")
         for number, transaction in enumerate(it.history, 1):
             clock.set(instant(number))
-            with db.transaction() as tx:
-                for change in transaction:
-                    if change.removed:
-                        tx.delete(change.table, change.removed)
-                    if change.added:
-                        tx.insert(change.table, change.added)
+            commit(db, transaction)
             if number % 2 and number < len(it.history):
                 continue
             db.advance()

@@ -7,7 +7,7 @@ kept inside it are what they would be if made anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,8 +18,8 @@ import tidings
 from tests.laws import oracle
 from tests.laws.generate import Case, case, instant
 from tests.laws.grouped_views import grouped_case
-from tests.laws.history import Change
 from tests.laws.keyed_views import keyed_case
+from tests.laws.replay import begin, commit
 from tests.laws.schema import arrow, quote
 from tests.laws.seeds import chunks
 from tests.laws.timed_views import TABLES, expected, reported, timed_case
@@ -36,18 +36,13 @@ def check(it: Case, answers: oracle.Answers, path: str | Path | None = None, **o
     made = rng.randint(0, max(0, len(it.history) - 1))
     clock = tidings.ManualClock()
     with tidings.open(path, clock=clock, **options) as db:
-        for table in it.tables:
-            db.sql(table.definition)
-            if table.name in it.base:
-                db.load(table.name, arrow(table, it.base[table.name]))
-        for below in it.views[:-1]:
-            db.sql(below.definition)
+        begin(db, it, it.views[:-1])
         stored = it.views[-1].definition.replace("CREATE VIEW", "CREATE MATERIALIZED VIEW", 1)
         merged = False
         for number in range(len(it.history) + 1):
             if number:
                 clock.set(instant(number))
-                _apply(db, it.history[number - 1])
+                commit(db, it.history[number - 1])
             if number == made:
                 db.sql(stored)
             elif number > made and rng.random() < 0.5:
@@ -70,15 +65,6 @@ def check(it: Case, answers: oracle.Answers, path: str | Path | None = None, **o
             kept = db._parts.runner.query(_scan(db, name), db._parts.scheduler.executor.sources(0, db.time), db.time)
             assert oracle.bag(kept) == oracle.bag(anew), f"{it}\n{name}"
     return merged
-
-
-def _apply(db: tidings.Database, changes: Sequence[Change]) -> None:
-    with db.transaction() as tx:
-        for change in changes:
-            if change.removed:
-                tx.delete(change.table, change.removed)
-            if change.added:
-                tx.insert(change.table, change.added)
 
 
 def _merges(db: tidings.Database, name: str) -> bool:
@@ -150,7 +136,7 @@ def test_stored_views_over_stored_views(seeds: range) -> None:
             for number in range(len(it.history) + 1):
                 if number:
                     clock.set(instant(number))
-                    _apply(db, it.history[number - 1])
+                    commit(db, it.history[number - 1])
                 if number == made:
                     for view in it.views:
                         kind = rng.choice(("CREATE VIEW", "CREATE MATERIALIZED VIEW", "CREATE MATERIALIZED VIEW"))

@@ -136,3 +136,16 @@ def comparable_as_keys(left: str, right: str) -> bool:
     Withheld for unlike types: Spark casts ``'07' = 7`` to numbers, where a list of keys would compare texts.
     """
     return left == right or (left in INTEGRAL and right in INTEGRAL)
+
+
+def roomy_decimal(number: str) -> str | None:
+    """A type for a decimal number as it is written, with room for longer ones; None if it is none, or too long.
+
+    >>> roomy_decimal("2.50"), roomy_decimal("1e3"), roomy_decimal("7")
+    ('decimal(18,2)', None, None)
+    """
+    whole, point, fraction = number.partition(".")
+    if not point or not (whole + fraction).isdigit():
+        return None
+    precision = max(len((whole + fraction).lstrip("0")), len(fraction), 18)
+    return f"decimal({precision},{len(fraction)})" if precision <= 38 else None

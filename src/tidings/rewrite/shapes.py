@@ -138,16 +138,7 @@ def _type(side: Expression, *, with_string: bool) -> str | None:
     if all(number.is_int for number in numbers):
         largest = max(int(number.name) for number in numbers)
         return "int" if largest < 2**31 else "bigint" if largest < 2**63 and len(numbers) == 1 else None
-    return _decimal_type(numbers[0]) if len(numbers) == 1 else None
-
-
-def _decimal_type(number: exp.Literal) -> str | None:
-    """A type for a decimal number, with room for the longer numbers of other queries."""
-    whole, point, fraction = number.name.partition(".")
-    if number.is_string or not point or not (whole + fraction).isdigit():
-        return None
-    precision = max(len((whole + fraction).lstrip("0")), len(fraction), 18)
-    return f"decimal({precision},{len(fraction)})" if precision <= 38 else None
+    return types.roomy_decimal(numbers[0].name) if len(numbers) == 1 else None
 
 
 class _Joined(NamedTuple):

@@ -19,6 +19,7 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from tidings.errors import TidingsError
+from tidings.ir import types
 from tidings.ir.dialect import DIALECT
 from tidings.ir.expression import Expression
 from tidings.ir.relation import Column, Relation
@@ -106,13 +107,8 @@ def _typed_constant(
     if literal.is_int:
         number = sign * int(literal.name)
         return None if abs(number) >= 2**63 else (number, "int" if abs(number) < 2**31 else "bigint")
-    whole, point, fraction = literal.name.partition(".")
-    if not point or not (whole + fraction).isdigit():
-        return None
-    digits = len((whole + fraction).lstrip("0"))
-    precision = max(digits, len(fraction), 18)  # room for the longer numbers of other rules
-    exact = sign * Decimal(literal.name)
-    return (exact, f"decimal({precision},{len(fraction)})") if precision <= 38 else None
+    type = types.roomy_decimal(literal.name)
+    return None if type is None else (sign * Decimal(literal.name), type)
 
 
 def _is_string(node: Expression, tree: exp.Select, namespace: Namespace) -> bool:
