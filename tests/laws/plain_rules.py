@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, zip_longest
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import duckdb
 
@@ -18,6 +18,9 @@ from tests.laws.plain_events import KEYED, Bag, Moment, PlainEvent, State, spans
 
 TABLES = ("a", "b", KEYED)
 SIGNALS = "e"
+
+Holding: TypeAlias = dict[tuple[Any, ...], tuple[Any, ...]]
+"""Rows by the instances that they are."""
 
 
 class Refused(Exception):
@@ -71,6 +74,11 @@ class PlainRule:
             f" WITH (priority = {self.priority}, semantics = '{semantics}', condition = '{self.condition}',"
             f" action = '{self.action}'{', key = k' if self.key else ''}{', initial' if self.initial else ''})"
         )
+
+    def instance(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Which instance a row is: its key, with the parameter of its activation, or all of it."""
+        whole = row[: 3 if self.parameter else 2]
+        return (whole[0], *whole[2:]) if self.key else whole
 
     @property
     def plain(self) -> str:
@@ -177,24 +185,27 @@ class Plain:
     def instances(self, rule: PlainRule, before: State, now: State) -> Bag:
         """The instances of a rule between two states."""
         if rule.asks:
-            return self._rows(rule, now)
+            return Counter(self._holding(rule, now).values())
         if rule.parameter and not rule.initial:
             before = before | {rule.activations: now[rule.activations]}
         changes = side_by_side(before[rule.changes], now[rule.changes], rule.changes) if rule.changes else None
-        held, holds = self._rows(rule, before), self._rows(rule, now, changes)
-        came, went = holds - held, held - holds
+        held, holds = self._holding(rule, before), self._holding(rule, now, changes)
         if rule.when == "changed":
-            return by_key(came, went) if rule.key else marked(came, "came") + marked(went, "went")
-        if rule.key:
-            both = {row[0] for row in came} & {row[0] for row in went}
-            came, went = (Counter({row: n for row, n in bag.items() if row[0] not in both}) for bag in (came, went))
+            return changed(rule, held, holds)
         if rule.when == "gone":
-            return went
-        found = came
+            return Counter(held[instance] for instance in held.keys() - holds.keys())
+        touched = set[Any]()
         if rule.nervous:
-            common = {t: before[t] & now[t] for t in now}
-            found |= holds - self._rows(rule, common)
-        return found
+            without = self._holding(rule, {t: before[t] & now[t] for t in now})
+            touched = {instance for instance, row in holds.items() if without.get(instance) != row}
+        return Counter(holds[instance] for instance in (holds.keys() - held.keys()) | touched)
+
+    def _holding(self, rule: PlainRule, state: State, changes: list[tuple[Any, ...]] | None = None) -> Holding:
+        """The instances that hold, each with its row: of several with the same key the first, NULL before numbers."""
+        holding: Holding = {}
+        for row in sorted(self._rows(rule, state, changes), key=lambda row: [(v is not None, v) for v in row]):
+            holding.setdefault(rule.instance(row), row)
+        return holding
 
     # transactions
 
@@ -278,10 +289,10 @@ class Plain:
                 elif queued is not None and rule.condition == "immediate":
                     continue
                 else:
-                    rows = Bag()
+                    rows: Holding = {}
                     for since in marks.get(rule.name, (begun,)):
-                        rows |= self.triggered(rule, since)
-                    chosen = (rule, rows) if rows else None
+                        rows = {rule.instance(row): row for row in self.triggered(rule, since)} | rows
+                    chosen = (rule, Bag(rows.values())) if rows else None
                 if chosen is not None:
                     break
             if chosen is None:
@@ -344,10 +355,6 @@ def _order(rule: PlainRule) -> tuple[int, int]:
     return -rule.priority, rule.age
 
 
-def marked(rows: Bag, mark: str) -> Bag:
-    return Counter({(*row, mark): n for row, n in rows.items()})
-
-
 def pairs(went: Bag, came: Bag, by: Callable[[tuple[Any, ...]], Any]) -> list[tuple[Any, Any]]:
     """Rows that went, each paired with the row that came in its place."""
     found: list[tuple[Any, Any]] = []
@@ -364,10 +371,14 @@ def side_by_side(before: Bag, now: Bag, table: str) -> list[tuple[Any, ...]]:
     return [(*(old or nothing), *(new or nothing)) for old, new in found]
 
 
-def by_key(came: Bag, went: Bag) -> Bag:
-    """Changes by key: the values there are now, what became of them, and those that were there before."""
+def changed(rule: PlainRule, held: Holding, holds: Holding) -> Bag:
+    """What became of instances; by key with the values there are now, and those that were there before."""
     found = Bag()
-    for old, new in pairs(went, came, lambda row: row[0]):
-        there, mark = (new, "changed" if old else "came") if new else (old, "went")
-        found[(*there, mark, *(old[1:] if old and new else [None] * (len(there) - 1)))] += 1
+    for instance in held.keys() | holds.keys():
+        old, new = held.get(instance), holds.get(instance)
+        if old != new:
+            there, mark = (new, "changed" if old else "came") if new else (old, "went")
+            assert there is not None
+            before = (old[1] if old and new else None,) if rule.key else ()
+            found[(*there, mark, *before)] += 1
     return found

@@ -153,13 +153,6 @@ def rows_that_went(changes: pa.Table) -> pa.Table:
     return repeated(without_version(changes), pc.negate(changes.column(WEIGHT)))
 
 
-def larger_bag(columns: Sequence[Column], left: pa.Table, right: pa.Table) -> pa.Table:
-    """The rows of two bags, each as often as it is in the one that has it more often."""
-    weights = pa.chunked_array([_numbers(1, right.num_rows), _numbers(-1, left.num_rows)])
-    missing = consolidated(columns, pa.concat_tables([right, left]), weights)
-    return pa.concat_tables([left, rows_that_came(missing)])
-
-
 def paired(changes: pa.Table, key: Sequence[str] = (), *, per_instant: bool = False) -> list[Pairing]:
     """What went beside what came in its stead, by key, as places in the changes; without a key, by the whole row.
 

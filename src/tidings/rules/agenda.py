@@ -19,14 +19,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial, reduce
 
 import pyarrow as pa
 
-from tidings.engine.changes import larger_bag
 from tidings.errors import CascadeTooLong, RuleRaised, TidingsError
 from tidings.lang.sql.rules.constants import CONSTANTS
 from tidings.read import in_transaction
-from tidings.rules.condition.evaluate import instances
+from tidings.rules.condition.evaluate import either, instances
 from tidings.rules.condition.shape import RuleShape
 from tidings.rules.condition.transaction_slice import NetEntries, TransactionSlice
 from tidings.rules.context import RuleContext
@@ -60,8 +60,8 @@ class Agenda:
 
     def triggered(self, rule: Rule, *starts: int) -> pa.Table | None:
         """The instances of a rule since one of some places in the transaction; None if there are none."""
-        bags = [rows for start in dict.fromkeys(starts) if (rows := self._triggered_since(rule, start)) is not None]
-        return None if not bags else bags[0] if len(bags) == 1 else larger_bag(rule.columns, *bags)
+        parts = [rows for start in dict.fromkeys(starts) if (rows := self._triggered_since(rule, start)) is not None]
+        return reduce(partial(either, rule), parts) if parts else None
 
     def _triggered_since(self, rule: Rule, start: int) -> pa.Table | None:
         done = self.workspace.done
@@ -90,7 +90,7 @@ class Agenda:
                 if not happened(rule.event, present):
                     return None
             if rule.evaluates_on_event:
-                rows = self.workspace.answer(rule.condition.plan, now)
+                rows = self.workspace.answer(rule.instances, now)
             else:
                 rows = instances(scheduler, rule, tx_slice, self._condition_delta)
         except TidingsError as error:
@@ -104,7 +104,7 @@ class Agenda:
         """The changes of a condition; those of rules of one shape are computed once for all of them."""
         shape, scheduler = self._shapes.get(rule.id), self.context.scheduler
         if shape is None:
-            return in_transaction.delta(scheduler, rule.name, rule.condition.plan, tx_slice.at, before, changes)
+            return in_transaction.delta(scheduler, rule.name, rule.instances, tx_slice.at, before, changes)
         key = shape.name, tx_slice.start, tx_slice.end, tx_slice.at, only_inserted
         if key not in self._shape_deltas:
             with_constants = before | {CONSTANTS: shape.constants}

@@ -8,18 +8,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from tidings.analysis.influents import CLOCK, influents
+from tidings.analysis.influents import influents
 from tidings.errors import InvalidRule
 from tidings.lang.sql import statement as sql
 from tidings.lang.sql.context import Analyzer
 from tidings.lang.sql.rules.condition import BoundCondition, ChangeSource, bind_condition
 from tidings.lang.sql.statements.event import And, Event, Or, TableEvent, Then
 from tidings.lang.sql.statements.rule import CreateRule
+from tidings.rewrite.instances import instances
 from tidings.rules.action import check as actions
 from tidings.rules.action import message_groups
 from tidings.rules.event import occurrence
 from tidings.rules.instance import tracking
-from tidings.rules.rule import Rule, needs_order
+from tidings.rules.rule import Rule, instance_key, needs_order
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
 from tidings.store.rules.rule_store import RuleRecord
@@ -42,7 +43,6 @@ class RuleBinder:
         """Bind a rule, or refuse it."""
         relations = self.relations
         condition = bind_condition(statement, relations, self._change_source, self.analyzer)
-        dependencies = self._influents(statement, condition)
         event_tables = frozenset[str]()
         if statement.event is not None:
             occurrence.check(statement.event, relations, statement.name)
@@ -53,14 +53,15 @@ class RuleBinder:
             and not _has_tables(statement.event)
             and not event_tables & relations.below(condition.plan)
         )
+        key = instance_key(statement, condition)
         rule = Rule(
             record=record,
             statement=statement,
             condition=condition,
-            influents=dependencies - {CLOCK},
+            instances=instances(condition.plan, key, relations.primary_keys(), relations.definitions()),
+            dependencies=self._dependencies(statement, condition),
             event_tables=event_tables,
             evaluates_on_event=evaluates_on_event,
-            reads_clock=CLOCK in dependencies,
         )
         check_rule(rule, relations)
         return rule
@@ -72,7 +73,7 @@ class RuleBinder:
         key = relation.constraints.key if isinstance(relation, Table) else ()
         return ChangeSource(relation.name, relation.columns, key)
 
-    def _influents(self, statement: CreateRule, condition: BoundCondition) -> frozenset[str]:
+    def _dependencies(self, statement: CreateRule, condition: BoundCondition) -> frozenset[str]:
         """The tables, and perhaps the clock, that a condition depends on."""
         definitions = self.relations.definitions()
         names = influents(condition.plan, definitions)

@@ -19,13 +19,13 @@ import pyarrow as pa
 from sqlalchemy import Connection
 
 from tidings.engine.arrow import arrow_schema
-from tidings.engine.changes import as_changes, consolidated, larger_bag, no_changes, rows_that_came
+from tidings.engine.changes import as_changes, consolidated, no_changes, rows_that_came
 from tidings.ir.relation import Scan
 from tidings.lang.sql.statements.action import Raise
 from tidings.read import in_transaction
 from tidings.rules.action.run import refusal
 from tidings.rules.condition import committed
-from tidings.rules.condition.evaluate import firing_rows, instances
+from tidings.rules.condition.evaluate import either, firing_rows, instances
 from tidings.rules.condition.transaction_slice import TransactionSlice
 from tidings.rules.context import RuleContext
 from tidings.rules.detached.advance import DetachedRules
@@ -100,7 +100,7 @@ class RuleLoadHook:
     def _condition_rows(self, rule: Rule, target: Table) -> pa.Table:
         """The rows of a condition now; stored views that read the table are evaluated, not read."""
         unchanged = {target.name: no_changes(target.columns)}
-        return in_transaction.answer(self.context.scheduler, rule.condition.plan, self.context.timeline.time, unchanged)
+        return in_transaction.answer(self.context.scheduler, rule.instances, self.context.timeline.time, unchanged)
 
     def _instances(self, rule: Rule, target: Table, at: int) -> pa.Table:
         """The rows that a rule fires for."""
@@ -110,7 +110,7 @@ class RuleLoadHook:
             weights = [1] * rows.num_rows + [-1] * rows_before.num_rows
             delta = consolidated(rule.condition.columns, pa.concat_tables([rows, rows_before]), weights, at + 1)
             strict = firing_rows(rule, delta)
-            return larger_bag(rule.columns, strict, rows_that_came(delta)) if rule.is_nervous else strict
+            return either(rule, strict, rows_that_came(delta)) if rule.is_nervous else strict
         rows = in_transaction.answer(scheduler, Scan(target.name, target.name, target.columns), at)
         inserted = as_changes(target.columns, rows, [1] * rows.num_rows, at + 1)
         absent = as_changes(target.columns, rows, [-1] * rows.num_rows, 0)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from tidings.analysis.influents import CLOCK
 from tidings.clock import micros
-from tidings.ir.relation import Column
+from tidings.ir.relation import Column, Relation
 from tidings.lang.sql.rules.condition import CHANGE, BoundCondition
 from tidings.lang.sql.statements.action import Action
 from tidings.lang.sql.statements.event import And, At, Event, Every, Or, Then
@@ -28,8 +29,10 @@ class Rule:
     record: RuleRecord
     statement: CreateRule
     condition: BoundCondition
-    influents: frozenset[str]
-    """The tables the condition depends on, also those whose changes it reads."""
+    instances: Relation
+    """The instances of the condition: its query as a set of rows, or of one row per key."""
+    dependencies: frozenset[str]
+    """The tables the condition depends on, also those whose changes it reads, and perhaps the clock."""
     event_tables: frozenset[str]
     """The tables and events that its ON clause names, as they are declared."""
     evaluates_on_event: bool
@@ -37,12 +40,13 @@ class Rule:
 
     This is so if it waits for signals or the clock alone, and its condition does not read these signals.
     """
-    reads_clock: bool
-    """Whether the condition reads the clock."""
+    influents: frozenset[str] = field(init=False)
+    """The tables the condition depends on."""
     condition_coupling: Coupling = field(init=False)
     """When the condition is judged; one that waits for the clock is judged after commits."""
 
     def __post_init__(self) -> None:
+        self.influents = self.dependencies - {CLOCK}
         waits = self.reads_clock or self.has_lifecycle or is_temporal(self.event)
         self.condition_coupling = "detached" if waits else self.options.condition
 
@@ -56,6 +60,13 @@ class Rule:
     def cursor(self) -> int:
         """The instant up to which it has been judged, if it is judged after commits."""
         return self.record.until
+
+    # from the condition
+
+    @property
+    def reads_clock(self) -> bool:
+        """Whether the condition reads the clock."""
+        return CLOCK in self.dependencies
 
     # from the statement
 
@@ -109,8 +120,7 @@ class Rule:
     @property
     def key(self) -> tuple[str, ...]:
         """The columns that identify an instance, as the condition calls them; none if the whole row does."""
-        names = {f.name.lower(): f.name for f in self.condition.plan.fields}
-        return tuple(names[k.lower()] for k in self.options.key)
+        return instance_key(self.statement, self.condition)
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -131,6 +141,15 @@ class Rule:
         if effective is not None and instant < micros(datetime.fromisoformat(effective)):
             return False
         return expires is None or instant < micros(datetime.fromisoformat(expires))
+
+
+def instance_key(statement: CreateRule, condition: BoundCondition) -> tuple[str, ...]:
+    """The columns that identify an instance, as the condition calls them; each activation has instances of its own."""
+    if not statement.options.key:
+        return ()
+    names = {f.name.lower(): f.name for f in condition.plan.fields}
+    written = dict.fromkeys(n.lower() for n in (*statement.options.key, *(p.name for p in statement.parameters)))
+    return tuple(names[name] for name in written if name in names)
 
 
 def is_temporal(event: Event | None) -> bool:

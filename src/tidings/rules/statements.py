@@ -105,7 +105,7 @@ class RuleStatements:
     def _fire_for_present_rows(self, rule: Rule) -> None:
         """Let a rule fire for the rows that its condition has when it is created."""
         with self.transactions.begin() as workspace:
-            rows = workspace.answer(rule.condition.plan, workspace.now())
+            rows = workspace.answer(rule.instances, workspace.now())
             hook = workspace.hook
             assert isinstance(hook, RuleHook)
             if not rows.num_rows or rule.when != "begins":

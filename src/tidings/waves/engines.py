@@ -19,6 +19,7 @@ from tidings.engine.run import Runner
 from tidings.engine.source import Sources
 from tidings.errors import EngineFailed
 from tidings.waves.in_process.runner import InProcessRunner
+from tidings.waves.net_states import net_states
 from tidings.waves.on_engine.runner import EngineRunner
 from tidings.waves.recomputed_states import RecomputedStates
 from tidings.waves.step_inputs import LookupTooLarge
@@ -107,6 +108,19 @@ class Engines:
         return EngineChoice(self.runner.backend.name, obstacle)
 
     def run(self, run: ProgramRun) -> ProgramResult:
+        """Run a program; one that fails is run again without the rows that came and went again, which may be why."""
+        try:
+            return self._run(run)
+        except EngineFailed as failure:
+            if run.is_stopped() or run.recompute_at:
+                raise
+            net_run = replace(run, sources=lambda since, until: net_states(run.sources(since, until)))
+            try:
+                return self._run(net_run)
+            except EngineFailed:
+                raise failure from None
+
+    def _run(self, run: ProgramRun) -> ProgramResult:
         """Run a program in this process where that is possible, else on the database's engine."""
         choice = self.choice(run.program, run.changes, recompute=bool(run.recompute_at))
         if self.in_process is not None and choice.execution == IN_PROCESS and run.program.steps:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidings.engine import changes
-from tidings.engine.changes import added_up, larger_bag, rows_that_came, rows_that_went, versioned
+from tidings.engine.changes import added_up, versioned
 from tidings.engine.plain_rows import plain_rows
 from tidings.engine.row_values import row_keys
 from tidings.ir.relation import Column
@@ -87,12 +87,3 @@ def test_plain_rows_are_the_net(bag: tuple[tuple[Column, ...], pa.Table, list[in
         assert row_keys(came) == [keys[place] for place, total in net for _ in range(total)]
     else:
         assert row_keys(came) == [key for key, weight in zip(keys, weights, strict=True) for _ in range(weight)]
-
-
-@given(bags())
-def test_a_bag_is_as_large_as_the_larger_one(bag: tuple[tuple[Column, ...], pa.Table, list[int]]) -> None:
-    columns, rows, weights = bag
-    entries = versioned(rows, 0, weights)
-    left, right = rows_that_came(entries), rows_that_went(entries)
-    found, lefts, rights = (row_keys(t) for t in (larger_bag(columns, left, right), left, right))
-    assert all(found.count(row) == max(lefts.count(row), rights.count(row)) for row in {*found, *lefts, *rights})

@@ -12,7 +12,6 @@ from tidings.engine.changes import (
     came,
     consolidated,
     inverted,
-    larger_bag,
     no_changes,
     paired,
     repeated,
@@ -81,11 +80,6 @@ def test_what_came_and_what_went() -> None:
     assert listed(rows_that_came(changes)) == [(1, "a"), (1, "a"), (3, "c")]
     assert listed(rows_that_went(changes)) == [(2, "b"), (2, "b")]
     assert rows_that_went(came(changes)).num_rows == 0
-
-
-def test_the_larger_of_two_bags() -> None:
-    bag = larger_bag(COLUMNS, rows((1, "a"), (2, "b")), rows((1, "a"), (1, "a"), (3, "c")))
-    assert sorted(listed(bag), key=repr) == [(1, "a"), (1, "a"), (2, "b"), (3, "c")]
 
 
 @pytest.mark.parametrize("weights", [[-1, 1], [-2, 2]])

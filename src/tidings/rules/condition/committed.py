@@ -32,14 +32,14 @@ def firing_rows_by_instant(scheduler: Scheduler, rule: Rule, since: int, until: 
     events = None if rule.event is None else instants(rule.event, relations, since, until, rule.record.created)
     if rule.evaluates_on_event:
         for at in events or ():
-            yield at, in_transaction.answer(scheduler, rule.condition.plan, at)
+            yield at, in_transaction.answer(scheduler, rule.instances, at)
         return
     if events is not None and not events:
         return
     alone = _judged_alone(rule, relations, since, until)
     deltas: dict[int, pa.Table] = {}
     if rule.condition.changes_of is None:
-        deltas = by_instant(scheduler.delta(rule.name, rule.condition.plan, since, until, net=False))
+        deltas = by_instant(scheduler.delta(rule.name, rule.instances, since, until, net=False))
     candidates = (deltas.keys() | alone) - _signal_ends(rule, relations, since, until)
     for at in sorted(candidates if events is None else candidates.intersection(events)):
         if at in alone:
@@ -63,7 +63,7 @@ def condition_delta(scheduler: Scheduler) -> ConditionDelta:
     def delta(
         rule: Rule, tx_slice: TransactionSlice, before: NetEntries, changes: NetEntries, only_inserted: bool
     ) -> pa.Table:
-        return in_transaction.delta(scheduler, rule.name, rule.condition.plan, tx_slice.at, before, changes)
+        return in_transaction.delta(scheduler, rule.name, rule.instances, tx_slice.at, before, changes)
 
     return delta
 

@@ -6,11 +6,11 @@ A condition is a plan like a view's, and its changes are computed by the same di
 - Rows that hold because an activation was inserted, or cease because one was deleted, do not count, unless the rule
   takes what holds already (``initial``).
 
-An instance is a row, or is identified by the columns of the option ``key``: then other values in the rest of the row do
-not make it another one.
+An instance holds or does not, however many rows of the query say so: the plan is that of the rule's instances
+(:mod:`tidings.rewrite.instances`), a set of rows, or of one row per key.
 
-Strict: the rows that the query has after the slice and did not have before.  Nervous: also those that it has and would
-not have without the rows that were inserted.  An instance that was true and is touched is one of them.
+Strict: the instances that hold after the slice and did not before.  Nervous: also those whose row would not be there
+without the rows that were inserted.  An instance that held and is touched is one of them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from tidings.engine.changes import (
     at_instant,
     came,
     consolidated,
-    larger_bag,
     no_changes,
     paired,
     rows_that_came,
@@ -52,7 +51,7 @@ slice is judged twice, with different changes.
 def instances(
     scheduler: Scheduler, rule: Rule, tx_slice: TransactionSlice, condition_delta: ConditionDelta
 ) -> pa.Table:
-    """The rows for which a rule is triggered by a slice of a transaction, each as often as the condition has it."""
+    """The rows of the instances for which a rule is triggered by a slice of a transaction."""
     before, changes = _visible_changes(scheduler, rule, tx_slice)
     changes_of = rule.condition.changes_of
     relevant = rule.influents | ({changes_of.relation} if changes_of is not None else set())
@@ -65,7 +64,7 @@ def instances(
         stayed = {name: _merged(before.get(name), went(entry)) for name, entry in changes.items()}
         inserted = {name: rows for name, entry in changes.items() if (rows := came(entry)).num_rows}
         touched = condition_delta(rule, tx_slice, before | stayed, inserted, True)
-        return larger_bag(rule.columns, firing_rows(rule, delta), rows_that_came(touched))
+        return either(rule, firing_rows(rule, delta), rows_that_came(touched))
     return firing_rows(rule, delta)
 
 
@@ -114,6 +113,14 @@ def firing_rows(rule: Rule, delta: pa.Table) -> pa.Table:
             old, new = rows_that_went(delta), rows_that_came(delta)
             marks = pa.array(["went"] * old.num_rows + ["came"] * new.num_rows, pa.string())
             return pa.concat_tables([old, new]).append_column(CHANGE, marks)
+
+
+def either(rule: Rule, rows: pa.Table, more: pa.Table) -> pa.Table:
+    """The rows for which a rule is triggered in one way, and those of other instances for which it is in another."""
+    identifying = list(rule.key) or [c.name for c in rule.condition.columns]
+    known = set(row_keys(rows.select(identifying)))
+    is_new = [key not in known for key in row_keys(more.select(identifying))]
+    return pa.concat_tables([rows, more.filter(pa.array(is_new, pa.bool_()))])
 
 
 def _without_same_instances(rule: Rule, delta: pa.Table) -> pa.Table:

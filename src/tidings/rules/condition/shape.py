@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 from tidings.engine.changes import as_changes
 from tidings.ir.relation import Relation
 from tidings.lang.sql.context import Analyzer
-from tidings.lang.sql.rules.constants import RULE, ConditionTemplate, take_constants
+from tidings.lang.sql.rules.constants import CONSTANTS, RULE, ConditionTemplate, take_constants
+from tidings.rewrite.instances import instances
 from tidings.rules.rule import Rule
 from tidings.store.relation.net import table_of
 from tidings.store.relation.relations import Relations
@@ -44,15 +45,16 @@ def shapes(
 
     ``plans`` has the queries that were bound before, by the keys of their templates; new ones are added to it.
     """
-    groups: dict[str, list[tuple[Rule, ConditionTemplate]]] = {}
+    groups: dict[tuple[str, tuple[str, ...]], list[tuple[Rule, ConditionTemplate]]] = {}
     for rule in rules:
         template = take_constants(rule.statement, relations)
         if template is not None and rule.condition.changes_of is None and not rule.evaluates_on_event:
-            groups.setdefault(template.key, []).append((rule, template))
+            groups.setdefault((template.key, rule.key), []).append((rule, template))
     by_rule: dict[int, RuleShape] = {}
-    for key, group in groups.items():
+    for (text, instance_key), group in groups.items():
         if len(group) < 2:
             continue
+        key = f"{text} by {', '.join(instance_key) or 'row'}"
         name = f"shape {sha256(key.encode()).hexdigest()[:16]}"
         first_rule, first_template = group[0]
         if key not in plans:
@@ -74,4 +76,7 @@ def _plan(
     if plan is None:
         return None
     columns = [(f.name, f.type) for f in plan.fields[:-1]]
-    return plan if columns == [(f.name, f.type) for f in rule.condition.plan.fields] else None
+    if columns != [(f.name, f.type) for f in rule.condition.plan.fields]:
+        return None
+    primary_keys = relations.primary_keys() | {CONSTANTS: (RULE,)}
+    return instances(plan, (*rule.key, RULE) if rule.key else (), primary_keys, relations.definitions())

@@ -118,7 +118,7 @@ class InstanceTracker:
 
     def _changes(self, rule: Rule, since: int, until: int) -> list[InstanceChange]:
         """How many rows of each instance came or went at each instant, in order."""
-        delta = self.scheduler.delta(rule.name, rule.condition.plan, since, until, net=False)
+        delta = self.scheduler.delta(rule.name, rule.instances, since, until, net=False)
         delta = delta.take(pc.sort_indices(delta, [(TIME, "ascending"), (WEIGHT, "ascending")]))
         rows, times = without_version(delta), delta.column(TIME).to_pylist()
         counts: dict[tuple[int, str], int] = {}
@@ -131,7 +131,7 @@ class InstanceTracker:
 
     def _all_instances(self, rule: Rule, known: list[Instance]) -> InstanceUpdates:
         """The state of every instance at the cursor of a rule, from those that were known."""
-        rows = in_transaction.answer(self.scheduler, rule.condition.plan, rule.cursor)
+        rows = in_transaction.answer(self.scheduler, rule.instances, rule.cursor)
         counts: dict[str, int] = {}
         places: dict[str, int] = {}
         for place, key in enumerate(_keys(rule, rows)):

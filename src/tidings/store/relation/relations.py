@@ -71,6 +71,10 @@ class Relations:
             return {v.name: v.plan for v in views}
         return {v.name: v.plan for v in views if not (isinstance(v, StoredView) and v.reaches(since, until))}
 
+    def primary_keys(self) -> dict[str, tuple[str, ...]]:
+        """The columns of the primary key of each table, by name; none for a table without one."""
+        return {table.name: table.constraints.key for table in self._tables.values()}
+
     def add(self, relation: Table | View | StoredView) -> None:
         self.check_free(relation.name)
         if isinstance(relation, Table):
