@@ -180,10 +180,10 @@ class Database:
     def backtest(self, rule: str, since: Instant | None = None) -> list[Backtested]:
         """For what a rule would have fired since an instant, over retained history; no action runs.
 
-        ``rule`` is a name, or a ``CREATE RULE`` that has not been run.
+        ``rule`` is a name, or a ``CREATE RULE`` that has not been run.  Without ``since`` it is all that is retained.
         """
         rules = self._parts.rules
-        return backtest(rules, rules.registry.find_or_propose(rule), 0 if since is None else _time(since))
+        return backtest(rules, rules.registry.find_or_propose(rule), None if since is None else _time(since))
 
     @exclusive
     def signal(self, event: str, rows: Any) -> int:

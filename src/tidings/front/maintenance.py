@@ -43,6 +43,7 @@ class Maintenance:
         self.timeline.begin()
         restore(self.storage, self.views.binder.view, self.views.binder.stored)
         self.timeline.remember()
+        self.timeline.settle_until(max((rule.until for rule in self.rules.registry.records), default=0))
 
     def advance(self) -> int:
         """Bring stored views and detached rules up to the present; returns the instant."""
@@ -78,10 +79,12 @@ class Maintenance:
     def fold(self) -> int:
         """Fold the logs of all tables and stored views into their snapshots; returns how many there were."""
         self.storage.require_writer()
+        self.rules.registry.rules()  # what they have still to read is kept
         return self.folding.fold()
 
     def vacuum(self, grace: timedelta) -> Vacuumed:
         """Remove files that the catalog does not name and that no reader can be reading."""
+        self.rules.registry.rules()
         self.folding.step()
         return vacuum(self.storage, grace, self.folding.running)
 

@@ -86,7 +86,7 @@ class Agenda:
         scheduler, now = self.context.scheduler, self.workspace.now()
         try:
             if rule.event is not None:
-                present = Present(scheduler.relations, tx_slice, self.statement_ends, now, rule.record.created)
+                present = Present(scheduler.relations, tx_slice, self.statement_ends, now, rule.record.began)
                 if not happened(rule.event, present):
                     return None
             if rule.evaluates_on_event:

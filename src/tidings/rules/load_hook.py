@@ -95,7 +95,7 @@ class RuleLoadHook:
         entry = as_changes(target.columns, row, [1], at + 1)
         tx_slice = TransactionSlice.of_entries(at, {}, {target.name: entry}, end=1)
         relations = self.context.scheduler.relations
-        return happened(rule.event, Present(relations, tx_slice, (), at + 1, rule.record.created))
+        return happened(rule.event, Present(relations, tx_slice, (), at + 1, rule.record.began))
 
     def _condition_rows(self, rule: Rule, target: Table) -> pa.Table:
         """The rows of a condition now; stored views that read the table are evaluated, not read."""

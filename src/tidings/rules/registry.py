@@ -17,6 +17,7 @@ from tidings.lang.sql.rules.condition import activations_of
 from tidings.rules.binding import RuleBinder
 from tidings.rules.condition.shape import RuleShape, shapes
 from tidings.rules.error_text import error_text
+from tidings.rules.event.spans import reach
 from tidings.rules.rule import Rule
 from tidings.store.rules.rule_store import RuleRecord, RuleStore
 
@@ -87,7 +88,7 @@ class RuleRegistry:
         """Note that a rule has been judged up to an instant, as the catalog has it already."""
         rule.record = replace(rule.record, until=until)
         self._records = [replace(r, until=until, error=None) if r.id == rule.id else r for r in self.records]
-        self.store.storage.rule_cursors[rule.id] = until
+        self.store.storage.rule_cursors[rule.id] = until - _reach(rule)
 
     # bound rules
 
@@ -130,7 +131,7 @@ class RuleRegistry:
         if statement.parameters and self.binder.relations.find(activations_of(statement.name)) is None:
             reason = "it has parameters, and no activations yet"
             raise InvalidRule(statement.place, name=statement.name, reason=reason)
-        rule = self.binder.bind(RuleRecord(0, statement.name, statement.definition, True, 0, 0), statement)
+        rule = self.binder.bind(RuleRecord(0, statement.name, statement.definition, True, 0, 0, 0), statement)
         return self._proposals.setdefault(text, rule)
 
     def _bind_all(self) -> dict[int, Rule]:
@@ -143,7 +144,9 @@ class RuleRegistry:
                     self.set_error(record.id, error)
             sound = {r.id for r in self.records if r.enabled and r.error is None}
             detached = [r for r in self._rules.values() if r.condition_coupling == "detached" and r.id in sound]
-            self.store.storage.rule_cursors = {r.id: r.cursor for r in detached}
+            storage = self.store.storage
+            storage.rule_cursors = {r.id: r.cursor - _reach(r) for r in detached}
+            storage.longest_event = max(map(_reach, self._rules.values()), default=0)
             self._by_table = {}
             for rule in [r for r in self._rules.values() if r.record.enabled]:
                 for name in rule.influents | rule.event_tables:
@@ -152,3 +155,8 @@ class RuleRegistry:
 
     def _forget_rules(self) -> None:
         self._rules = None
+
+
+def _reach(rule: Rule) -> int:
+    """How far back, in microseconds, the parts of the event that a rule waits for may lie."""
+    return 0 if rule.event is None else reach(rule.event)

@@ -47,8 +47,7 @@ class Rule:
 
     def __post_init__(self) -> None:
         self.influents = self.dependencies - {CLOCK}
-        waits = self.reads_clock or self.has_lifecycle or is_temporal(self.event)
-        self.condition_coupling = "detached" if waits else self.options.condition
+        self.condition_coupling = "detached" if self.depends_on_time else self.options.condition
 
     # from the record
 
@@ -110,7 +109,7 @@ class Rule:
     @property
     def depends_on_time(self) -> bool:
         """Whether it may fire at instants at which nothing is committed."""
-        return self.reads_clock or self.has_lifecycle or self.evaluates_on_event
+        return self.reads_clock or self.has_lifecycle or is_temporal(self.event)
 
     @property
     def is_nervous(self) -> bool:

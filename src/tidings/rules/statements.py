@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
 from tidings.constraints.evaluate import Evaluator
@@ -90,9 +90,10 @@ class RuleStatements:
         if replaced is not None and not statement.replace:
             raise DuplicateRule(statement.place, name=statement.name)
         id = max((r.id for r in registry.records), default=0) + 1 if replaced is None else replaced.id
-        now = self._timeline.time
-        record = RuleRecord(id, statement.name, statement.definition, statement.options.enabled, now, now)
+        record = self._new_record(id, statement)
         rule = registry.binder.bind(record, statement)
+        began = self._beginning(rule)
+        rule.record = record = replace(record, began=began, until=began)
         self._prepare_activations(rule, replaced)
         registry.store.create(record)
         self.transactions.context.reload()
@@ -128,6 +129,27 @@ class RuleStatements:
         registry.compiled.forget()
         self._drop_activations(record.name)
 
+    def _new_record(self, id: int, statement: CreateRule) -> RuleRecord:
+        timeline = self._timeline
+        return RuleRecord(
+            id=id,
+            name=statement.name,
+            text=statement.definition,
+            enabled=statement.options.enabled,
+            created=timeline.now(),
+            began=timeline.time,
+            until=timeline.time,
+        )
+
+    def _beginning(self, rule: Rule | None) -> int:
+        """The instant from which on a rule reacts that is created or enabled now.
+
+        To one that does not depend on time nothing has happened since the last commit.
+        """
+        timeline = self._timeline
+        waits_for_time = rule is None or rule.depends_on_time
+        return timeline.settle_until(timeline.now()) if waits_for_time else timeline.time
+
     def _switch(self, statement: SwitchRule) -> None:
         registry = self._registry
         if statement.group:
@@ -140,7 +162,9 @@ class RuleStatements:
         self._set_enabled(ids, statement.on)
 
     def _set_enabled(self, ids: list[int], on: bool) -> None:
-        self._registry.store.switch(ids, on=on, until=self._timeline.time)
+        bound = {rule.id: rule for rule in self._registry.rules()}
+        for id in ids:
+            self._registry.store.switch(id, on=on, at=self._beginning(bound.get(id)))
         self.transactions.context.reload()
 
     # activations

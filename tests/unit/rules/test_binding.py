@@ -15,7 +15,7 @@ from tidings.store.rules.rule_store import RuleRecord
 
 def bound(db: Database, text: str) -> Rule:
     binder = RuleBinder(db._parts.storage.relations, db._parts.storage.backend)
-    return binder.bind_record(RuleRecord(7, "r", text, True, 0, 0))
+    return binder.bind_record(RuleRecord(7, "r", text, True, 0, 0, 0))
 
 
 def test_influents_and_columns(db: Database) -> None:
@@ -79,4 +79,4 @@ def test_a_statement_is_bound_without_its_text(db: Database) -> None:
     (statement,) = sql.read(f"CREATE RULE r {LOW} DO NOTIFY 'x'")
     assert isinstance(statement, sql.CreateRule)
     binder = RuleBinder(db._parts.storage.relations, db._parts.storage.backend)
-    assert binder.bind(RuleRecord(1, "r", "", True, 0, 0), statement).statement is statement
+    assert binder.bind(RuleRecord(1, "r", "", True, 0, 0, 0), statement).statement is statement

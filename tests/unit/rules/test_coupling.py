@@ -180,9 +180,23 @@ def test_the_clock_triggers(db: Database, clock: ManualClock) -> None:
 def test_every_interval_takes_what_holds(db: Database, clock: ManualClock) -> None:
     db.sql(f"CREATE RULE daily ON EVERY INTERVAL 1 DAY {LOW} DO INSERT INTO log SELECT 'low', item FROM condition")
     db.sql("UPDATE stock SET qty = 5 WHERE item = 1")
-    clock.advance(timedelta(days=2, hours=1))
-    db.advance()
+    for _ in range(2):
+        clock.advance(timedelta(days=1))
+        db.advance()
     assert rows(db, "log") == [("low", 1), ("low", 1)]
+
+
+@pytest.mark.parametrize(("policy", "expected"), [("", 1), ("last", 1), ("all", 3), ("none", 0)])
+def test_ticks_that_were_missed(db: Database, clock: ManualClock, policy: str, expected: int) -> None:
+    option = f" WITH (catch_up = '{policy}')" if policy else ""
+    action = "DO INSERT INTO log SELECT 'tick', n FROM condition"
+    db.sql(f"CREATE RULE daily ON EVERY INTERVAL 1 DAY WHEN SELECT 1 AS n {action}{option}")
+    clock.advance(timedelta(days=3, hours=1))
+    db.advance()
+    assert len(rows(db, "log")) == expected
+    clock.advance(timedelta(days=1))
+    db.advance()
+    assert len(rows(db, "log")) == expected + 1
 
 
 def test_for_an_interval(db: Database, clock: ManualClock) -> None:

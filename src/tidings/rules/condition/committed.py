@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from tidings.ir.expression import TIME, WEIGHT
 from tidings.ir.relation import Version
+from tidings.lang.sql.statements.rule_options import CatchUp
 from tidings.read import in_transaction
 from tidings.rules.condition.evaluate import ConditionDelta, firing_rows, instances
 from tidings.rules.condition.transaction_slice import NetEntries, TransactionSlice
@@ -26,10 +27,13 @@ from tidings.store.relation.table import Table
 from tidings.waves.scheduler import Scheduler
 
 
-def firing_rows_by_instant(scheduler: Scheduler, rule: Rule, since: int, until: int) -> Iterator[tuple[int, pa.Table]]:
-    """The rows that a rule fires for in ``(since, until]``, by instant, in order."""
-    relations = scheduler.relations
-    events = None if rule.event is None else instants(rule.event, relations, since, until, rule.record.created)
+def firing_rows_by_instant(
+    scheduler: Scheduler, rule: Rule, since: int, until: int, catch_up: CatchUp = "all"
+) -> Iterator[tuple[int, pa.Table]]:
+    """The rows that a rule fires for in ``(since, until]``, by instant, in order; ``catch_up`` is for ticks."""
+    relations, events = scheduler.relations, None
+    if rule.event is not None:
+        events = instants(rule.event, relations, since, until, rule.record.began, catch_up)
     if rule.evaluates_on_event:
         for at in events or ():
             yield at, in_transaction.answer(scheduler, rule.instances, at)

@@ -76,7 +76,8 @@ class DetachedConditions:
 
     def _fired(self, rule: Rule, until: int) -> list[tuple[int, Fired]]:
         """What a rule fires for, by instant, in order; silenced rows are firings of their own."""
-        by_instant = committed.firing_rows_by_instant(self.context.scheduler, rule, rule.cursor, until)
+        scheduler, catch_up = self.context.scheduler, rule.options.catch_up
+        by_instant = committed.firing_rows_by_instant(scheduler, rule, rule.cursor, until, catch_up)
         fired = [
             (at, Fired(rule, rows, ran=False)) for at, rows in by_instant if rows.num_rows and rule.is_effective(at)
         ]

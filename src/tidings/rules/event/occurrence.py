@@ -26,6 +26,7 @@ from tidings.errors import InvalidRule, UnknownColumn, UnknownEvent, UnknownRela
 from tidings.ir.expression import WEIGHT
 from tidings.ir.relation import Version
 from tidings.lang.sql.statements.event import And, At, Event, Every, Or, SignalEvent, TableEvent, Then
+from tidings.lang.sql.statements.rule_options import CatchUp
 from tidings.rules.condition.transaction_slice import NetEntries, TransactionSlice
 from tidings.rules.event.spans import Moment, SimpleEvent, reach, spans
 from tidings.rules.rule import is_temporal
@@ -147,14 +148,18 @@ def _is_kind(event: TableEvent, table: Table, entry: pa.Table) -> bool:
             return any(old[p] != new[p] for old, new in updates for p in places)
 
 
-def instants(event: Event, relations: Relations, since: int, until: int, created: int = 0) -> list[int]:
+def instants(
+    event: Event, relations: Relations, since: int, until: int, began: int = 0, catch_up: CatchUp = "all"
+) -> list[int]:
     """The instants in ``(since, until]`` at which an event happened in what is committed, in order.
 
-    All of its parts are after the rule that waits for it was ``created``.
+    All of its parts are after the rule that waits for it ``began``.  ``catch_up`` says which ticks count.
     """
-    first = max(since - reach(event), min(since, created))
+    first = max(since - reach(event), min(since, began))
 
     def moments(part: SimpleEvent, by_statement: bool) -> list[Moment]:
+        if isinstance(part, Every):
+            return [(time, 0) for time in ticks(part.interval, first, until, catch_up)]
         return [(time, 0) for time in _instants(part, relations, first, until)]
 
     return sorted(time for time, _ in spans(event, moments) if time > since)
@@ -169,12 +174,31 @@ def _instants(event: SimpleEvent, relations: Relations, since: int, until: int) 
             start = max(since, table.forgotten)
             return [t for t in table.history.times(start, until) if _is_at(event, table, t)] if start < until else []
         case Every(interval=interval):
-            first = (since // interval + 1) * interval
-            return list(range(first, until + 1, interval))
+            return list(ticks(interval, since, until))
         case At(instant=instant):
             return [instant] if since < instant <= until else []
         case _:
             assert_never(event)
+
+
+def ticks(interval: int, since: int, until: int, catch_up: CatchUp = "all") -> range:
+    """The multiples of an interval in ``(since, until]`` that count; one is missed if the next has passed, too.
+
+    >>> [list(ticks(10, 5, 35, policy)) for policy in ("all", "last", "none")]
+    [[10, 20, 30], [30], []]
+    >>> list(ticks(10, 25, 35, "none"))
+    [30]
+    """
+    passed = range((since // interval + 1) * interval, until + 1, interval)
+    match catch_up:
+        case "all":
+            return passed
+        case "last":
+            return passed[-1:]
+        case "none":
+            return passed if len(passed) == 1 else passed[:0]
+        case _:
+            assert_never(catch_up)
 
 
 def _is_at(event: TableEvent | SignalEvent, table: Table, instant: int) -> bool:

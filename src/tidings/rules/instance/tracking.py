@@ -103,7 +103,7 @@ class InstanceTracker:
         activated = set[int]()
         if rule.condition.activations is not None and not options.initial:
             activated = set(relations.table(rule.condition.activations).history.times(since, until))
-        events = None if rule.event is None else set(instants(rule.event, relations, since, until, rule.record.created))
+        events = None if rule.event is None else set(instants(rule.event, relations, since, until, rule.record.began))
 
         def is_change(at: int) -> bool:
             return at not in activated

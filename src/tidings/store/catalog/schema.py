@@ -21,11 +21,12 @@ from sqlalchemy import (
     Text,
     inspect,
     select,
+    text,
 )
 
 from tidings.errors import CatalogFailed, CatalogTooNew
 
-VERSION = 2
+VERSION = 3
 
 metadata = MetaData()
 
@@ -177,10 +178,11 @@ rule = Table(
     Column("text", Text, nullable=False),
     Column("enabled", Integer, nullable=False),
     Column("created", BigInteger, nullable=False),
+    Column("began", BigInteger, nullable=False),
     Column("until", BigInteger, nullable=False),
     Column("error", Text),
 )
-"""Rules as they were written; ``until`` is how far one that is judged after commits has come."""
+"""Rules as they were written; ``began`` is when one was created or last enabled, ``until`` how far it was judged."""
 
 firing = Table(
     "firing",
@@ -267,7 +269,15 @@ def _add_rules(connection: Connection) -> None:
     metadata.create_all(connection, RULE_TABLES)
 
 
-MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _add_rules}
+def _add_beginnings_of_rules(connection: Connection) -> None:
+    """Let rules that are there have begun when they were created."""
+    if "began" in {column["name"] for column in inspect(connection).get_columns("rule")}:
+        return  # the table was made by the migration before this one
+    connection.execute(text("ALTER TABLE rule ADD COLUMN began BIGINT NOT NULL DEFAULT 0"))
+    connection.execute(rule.update().values(began=rule.c.created))
+
+
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _add_rules, 2: _add_beginnings_of_rules}
 """What turns a catalog of one version into the next."""
 
 

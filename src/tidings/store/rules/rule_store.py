@@ -38,7 +38,10 @@ class RuleRecord:
     text: str
     enabled: bool
     created: int
+    began: int
+    """When it was created or last enabled: nothing before counts."""
     until: int
+    """How far one that is judged after commits has come."""
     error: str | None = None
 
 
@@ -70,12 +73,12 @@ class RuleStore:
         """All rules, in the order they were made."""
         with self.storage.rule_tables.reading() as connection:
             rows = connection.execute(select(schema.rule).order_by(schema.rule.c.id)).all()
-        return [RuleRecord(r.id, r.name, r.text, bool(r.enabled), r.created, r.until, r.error) for r in rows]
+        return [RuleRecord(r.id, r.name, r.text, bool(r.enabled), r.created, r.began, r.until, r.error) for r in rows]
 
     def create(self, rule: RuleRecord) -> None:
         """Keep a rule, in the place of one of the same number."""
         values = {"name": rule.name, "text": rule.text, "enabled": int(rule.enabled)}
-        values |= {"created": rule.created, "until": rule.until, "error": None}
+        values |= {"created": rule.created, "began": rule.began, "until": rule.until, "error": None}
         with self.storage.rule_tables.writing() as connection:
             connection.execute(delete(schema.rule).where(schema.rule.c.id == rule.id))
             instances.untrack(connection, [rule.id])
@@ -98,13 +101,13 @@ class RuleStore:
             )
             connection.execute(delete(schema.rule).where(schema.rule.c.id == id))
 
-    def switch(self, ids: Sequence[int], *, on: bool, until: int) -> None:
-        """Enable rules, from an instant on, or disable them."""
-        values = {"enabled": 1, "until": until, "error": None} if on else {"enabled": 0}
+    def switch(self, id: int, *, on: bool, at: int) -> None:
+        """Enable a rule, from an instant on, or disable it."""
+        values = {"enabled": 1, "began": at, "until": at, "error": None} if on else {"enabled": 0}
         with self.storage.rule_tables.writing() as connection:
-            connection.execute(update(schema.rule).where(schema.rule.c.id.in_(ids)).values(**values))
+            connection.execute(update(schema.rule).where(schema.rule.c.id == id).values(**values))
             if on:
-                instances.untrack(connection, ids, forget=False)
+                instances.untrack(connection, [id], forget=False)
 
     def fail(self, id: int, error: str | None) -> None:
         """Note what is wrong with a rule, or that nothing is."""

@@ -9,6 +9,9 @@ from tidings.errors import InvalidSyntax, Place
 from tidings.lang.sql.statements.action import Action, Call, Modify, Raise, Send
 from tidings.lang.sql.statements.token_reader import TokenReader
 
+CatchUp: TypeAlias = Literal["none", "last", "all"]
+"""Which ticks of an ``EVERY`` count when several have passed since the rule was judged."""
+
 Coupling: TypeAlias = Literal["immediate", "deferred", "detached", "detached independent"]
 
 
@@ -47,6 +50,7 @@ class Options:
     """Whether it is also told that instances are gone."""
     gather: Gather | None = None
     """How what is sent is gathered, if it is."""
+    catch_up: CatchUp = "last"
 
 
 _COUPLINGS: dict[str, Coupling] = {
@@ -55,6 +59,9 @@ _COUPLINGS: dict[str, Coupling] = {
     "detached": "detached",
     "detached independent": "detached independent",
 }
+
+
+_CATCH_UPS: dict[str, CatchUp] = {"none": "none", "last": "last", "all": "all"}
 
 
 @dataclass(slots=True)
@@ -114,6 +121,7 @@ def read_options(reader: TokenReader, action: Action) -> Options:
         keep_alive=intervals.get("keep_alive", 0),
         resolved=written.one_of("resolved", ("true", "false"), "false") == "true",
         gather=_gather(written, intervals),
+        catch_up=_CATCH_UPS[written.one_of("catch_up", tuple(_CATCH_UPS), "last")],
     )
     named = [name for name in ("condition", "action") if name in written.values]
     chosen = {str(name): written.one_of(name, tuple(_COUPLINGS), "") for name in named}
@@ -130,7 +138,7 @@ def _gather(written: _WrittenOptions, intervals: dict[str, int]) -> Gather | Non
 
 _KNOWN = (
     *("priority", "semantics", "condition", "action", "key", "initial", "enabled", "group", "effective", "expires"),
-    *("for", "keep_alive", "resolved", "group_by", "group_wait", "group_interval"),
+    *("for", "keep_alive", "resolved", "catch_up", "group_by", "group_wait", "group_interval"),
 )
 
 
