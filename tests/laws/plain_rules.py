@@ -46,6 +46,8 @@ class PlainRule:
     key: bool
     condition: str
     action: str
+    state: bool = False
+    """Whether it takes all that holds when its event happens, whatever event that is."""
 
     @property
     def activations(self) -> str:
@@ -53,7 +55,9 @@ class PlainRule:
 
     @property
     def asks(self) -> bool:
-        """Whether it takes all that holds when it is signalled."""
+        """Whether it takes all that holds when its event happens."""
+        if self.state:
+            return True
         if self.event is None or self.changes or any(leaf.kind != "signal" for leaf in self.event.leaves):
             return False
         return f" {SIGNALS} " not in f"{self.query} "
@@ -65,6 +69,7 @@ class PlainRule:
         when = {"begins": "WHEN", "gone": "WHEN GONE", "changed": "WHEN CHANGED"}[self.when]
         do = self.statement or "RAISE 'no'"
         semantics = "nervous" if self.nervous else "strict"
+        state = ", when = 'state'" if self.state else ""
         query = self.query
         for age in ("old", "new"):
             query = query.replace(f"{age}_", f"{age}.")
@@ -72,7 +77,8 @@ class PlainRule:
         return (
             f"CREATE RULE {self.name} {'(i INT) ' if self.parameter else ''}{on}{when} {query} DO {do}"
             f" WITH (priority = {self.priority}, semantics = '{semantics}', condition = '{self.condition}',"
-            f" action = '{self.action}'{', key = k' if self.key else ''}{', initial' if self.initial else ''})"
+            f" action = '{self.action}'{', key = k' if self.key else ''}{', initial' if self.initial else ''}"
+            f"{state})"
         )
 
     def instance(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -184,11 +190,11 @@ class Plain:
 
     def instances(self, rule: PlainRule, before: State, now: State) -> Bag:
         """The instances of a rule between two states."""
+        changes = side_by_side(before[rule.changes], now[rule.changes], rule.changes) if rule.changes else None
         if rule.asks:
-            return Counter(self._holding(rule, now).values())
+            return Counter(self._holding(rule, now, changes).values())
         if rule.parameter and not rule.initial:
             before = before | {rule.activations: now[rule.activations]}
-        changes = side_by_side(before[rule.changes], now[rule.changes], rule.changes) if rule.changes else None
         held, holds = self._holding(rule, before), self._holding(rule, now, changes)
         if rule.when == "changed":
             return changed(rule, held, holds)

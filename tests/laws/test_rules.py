@@ -95,10 +95,12 @@ def random_rule(random: Random, age: int) -> PlainRule:
             query = random.choice(PARAMETERS)
     refuses = condition != "detached" and action in ("immediate", "deferred") and random.random() < 0.05
     when = random.choices(("begins", "gone", "changed"), (6, 2, 2))[0]
+    event = random_event(random, late=condition == "detached") if random.random() < 0.5 else None
+    state = event is not None and when == "begins" and random.random() < 0.4
     rule = PlainRule(
         name=f"r{age}",
         age=age,
-        event=random_event(random, late=condition == "detached") if random.random() < 0.4 else None,
+        event=event,
         when=when,  # type: ignore[arg-type]
         query=query.format(n=random.randint(0, 3)),
         changes=changes,
@@ -106,12 +108,13 @@ def random_rule(random: Random, age: int) -> PlainRule:
         initial=kind == "parameters" and random.random() < 0.3,
         statement=None if refuses else random.choice(ACTIONS),
         priority=random.randint(0, 2),
-        nervous=random.random() < 0.3,
+        nervous=random.random() < 0.3 and not state,
         key=random.random() < 0.3,
         condition=condition,
         action=action,
+        state=state,
     )
-    return random_rule(random, age) if rule.asks and when != "begins" else rule
+    return random_rule(random, age) if rule.asks and (when != "begins" or rule.nervous) else rule
 
 
 def random_statement(random: Random, rules: list[PlainRule]) -> str:

@@ -26,7 +26,7 @@ import pyarrow as pa
 from tidings.errors import CascadeTooLong, RuleRaised, TidingsError
 from tidings.lang.sql.rules.constants import CONSTANTS
 from tidings.read import in_transaction
-from tidings.rules.condition.evaluate import either, instances
+from tidings.rules.condition.evaluate import changes_relation, either, instances
 from tidings.rules.condition.shape import RuleShape
 from tidings.rules.condition.transaction_slice import NetEntries, TransactionSlice
 from tidings.rules.context import RuleContext
@@ -90,7 +90,8 @@ class Agenda:
                 if not happened(rule.event, present):
                     return None
             if rule.evaluates_on_event:
-                rows = self.workspace.answer(rule.instances, now)
+                changes = changes_relation(scheduler, rule, tx_slice)
+                rows = self.workspace.for_action(self.workspace.parts, changes).answer(rule.instances, now)
             else:
                 rows = instances(scheduler, rule, tx_slice, self._condition_delta)
         except TidingsError as error:

@@ -42,17 +42,11 @@ class RuleBinder:
     def bind(self, record: RuleRecord, statement: CreateRule) -> Rule:
         """Bind a rule, or refuse it."""
         relations = self.relations
-        condition = bind_condition(statement, relations, self._change_source, self.analyzer)
         event_tables = frozenset[str]()
         if statement.event is not None:
             occurrence.check(statement.event, relations, statement.name)
             event_tables = frozenset(n for n in relations.names() if n.lower() in occurrence.tables(statement.event))
-        evaluates_on_event = (
-            statement.event is not None
-            and condition.changes_of is None
-            and not _has_tables(statement.event)
-            and not event_tables & relations.below(condition.plan)
-        )
+        condition = bind_condition(statement, relations, self._change_source, self.analyzer)
         key = instance_key(statement, condition)
         rule = Rule(
             record=record,
@@ -61,10 +55,19 @@ class RuleBinder:
             instances=instances(condition.plan, key, relations.primary_keys(), relations.definitions()),
             dependencies=self._dependencies(statement, condition),
             event_tables=event_tables,
-            evaluates_on_event=evaluates_on_event,
+            evaluates_on_event=self._evaluates_on_event(statement, condition, event_tables),
         )
         check_rule(rule, relations)
         return rule
+
+    def _evaluates_on_event(
+        self, statement: CreateRule, condition: BoundCondition, event_tables: frozenset[str]
+    ) -> bool:
+        """Whether a rule fires for all that holds when its event happens, as it says or as its event has it."""
+        if statement.options.when is not None or statement.event is None:
+            return statement.options.when == "state"
+        reads_event = event_tables & self.relations.below(condition.plan)
+        return condition.changes_of is None and not _has_tables(statement.event) and not reads_event
 
     def _change_source(self, name: str) -> ChangeSource | None:
         relation = self.relations.find(name)
@@ -107,6 +110,11 @@ def _check_couplings(rule: Rule) -> None:
     if is_detached and needs_order(rule.event):
         reason = "the order within a transaction is known before its commit only"
         raise InvalidRule(statement.place, "give THEN a WITHIN INTERVAL", name=rule.name, reason=reason)
+    if rule.evaluates_on_event and rule.event is None:
+        raise InvalidRule(statement.place, "give it an event: ON …", name=rule.name, reason="when = 'state' needs one")
+    if rule.evaluates_on_event and rule.options.nervous:
+        reason = "it takes what holds when its event happens, touched or not"
+        raise InvalidRule(statement.place, "leave out semantics = 'nervous'", name=rule.name, reason=reason)
     if rule.evaluates_on_event and rule.when != "begins":
         reason = "it takes what holds when its event happens, which neither comes nor goes"
         raise InvalidRule(statement.place, "use WHEN, without GONE or CHANGED", name=rule.name, reason=reason)

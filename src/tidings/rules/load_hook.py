@@ -25,7 +25,7 @@ from tidings.lang.sql.statements.action import Raise
 from tidings.read import in_transaction
 from tidings.rules.action.run import refusal
 from tidings.rules.condition import committed
-from tidings.rules.condition.evaluate import either, firing_rows, instances
+from tidings.rules.condition.evaluate import changes_relation, either, firing_rows, instances
 from tidings.rules.condition.transaction_slice import TransactionSlice
 from tidings.rules.context import RuleContext
 from tidings.rules.detached.advance import DetachedRules
@@ -58,9 +58,7 @@ class RuleLoadHook:
         rules = [
             rule
             for rule in self.context.registry.touching(names)
-            if rule.is_active(now)
-            and not rule.evaluates_on_event
-            and (rule.options.initial or rule.condition.activations not in names)
+            if rule.is_active(now) and (rule.options.initial or rule.condition.activations not in names)
         ]
         return sorted(rules, key=lambda rule: rule.order)
 
@@ -74,7 +72,7 @@ class RuleLoadHook:
         if any(rule.condition_coupling == "detached" for rule in self._rules([target])):
             self.detached.conditions.judge()
         for rule in self._rules([target]):
-            if rule.condition.changes_of is None and not rule.has_lifecycle:
+            if rule.condition.changes_of is None and not rule.has_lifecycle and not rule.evaluates_on_event:
                 self._rows_before[rule.id] = self._condition_rows(rule, target)
 
     def loaded(self, target: Table) -> None:
@@ -105,6 +103,8 @@ class RuleLoadHook:
     def _instances(self, rule: Rule, target: Table, at: int) -> pa.Table:
         """The rows that a rule fires for."""
         scheduler = self.context.scheduler
+        if rule.evaluates_on_event and rule.condition.changes_of is None:
+            return self._condition_rows(rule, target)
         if rule.condition.changes_of is None:
             rows, rows_before = self._condition_rows(rule, target), self._rows_before[rule.id]
             weights = [1] * rows.num_rows + [-1] * rows_before.num_rows
@@ -115,6 +115,9 @@ class RuleLoadHook:
         inserted = as_changes(target.columns, rows, [1] * rows.num_rows, at + 1)
         absent = as_changes(target.columns, rows, [-1] * rows.num_rows, 0)
         tx_slice = TransactionSlice.of_entries(at, {target.name: absent}, {target.name: inserted})
+        if rule.evaluates_on_event:
+            replaced = changes_relation(scheduler, rule, tx_slice)
+            return in_transaction.answer(scheduler, rule.instances, at, replaced=replaced)
         return instances(scheduler, rule, tx_slice, committed.condition_delta(scheduler))
 
     # history

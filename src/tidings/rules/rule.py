@@ -36,9 +36,10 @@ class Rule:
     event_tables: frozenset[str]
     """The tables and events that its ON clause names, as they are declared."""
     evaluates_on_event: bool
-    """Whether it fires for all rows of its condition when its event happens, instead of for those that changed.
+    """Whether it fires for all that holds when its event happens, instead of for what begins to hold.
 
-    This is so if it waits for signals or the clock alone, and its condition does not read these signals.
+    This is so with ``when = 'state'``, and if it waits for signals or the clock alone and its condition does not read
+    these signals.
     """
     influents: frozenset[str] = field(init=False)
     """The tables the condition depends on."""

@@ -18,7 +18,7 @@ from tidings.ir.expression import TIME, WEIGHT
 from tidings.ir.relation import Version
 from tidings.lang.sql.statements.rule_options import CatchUp
 from tidings.read import in_transaction
-from tidings.rules.condition.evaluate import ConditionDelta, firing_rows, instances
+from tidings.rules.condition.evaluate import ConditionDelta, changes_relation, firing_rows, instances
 from tidings.rules.condition.transaction_slice import NetEntries, TransactionSlice
 from tidings.rules.event.occurrence import instants
 from tidings.rules.rule import Rule
@@ -36,7 +36,9 @@ def firing_rows_by_instant(
         events = instants(rule.event, relations, since, until, rule.record.began, catch_up)
     if rule.evaluates_on_event:
         for at in events or ():
-            yield at, in_transaction.answer(scheduler, rule.instances, at)
+            tx_slice = _logged_slice(rule, relations, at)
+            changes = changes_relation(scheduler, rule, tx_slice)
+            yield at, in_transaction.answer(scheduler, rule.instances, at, replaced=changes)
         return
     if events is not None and not events:
         return

@@ -76,12 +76,26 @@ def _visible_changes(scheduler: Scheduler, rule: Rule, tx_slice: TransactionSlic
         before[activations] = _merged(before.get(activations), changes.pop(activations))
     if of is not None and changes:
         before[of.relation] = no_changes(of.side_by_side)
-        entry = changes.get(of.name)
-        if not isinstance(scheduler.relations.find(of.name), Table):
-            entry = in_transaction.delta(scheduler, of.relation, of.plan, tx_slice.at, before, changes)
-        if entry is not None and entry.num_rows:
-            changes[of.relation] = changes_entry(of, entry, tx_slice.at + 1)
+        entry = _changes_of(scheduler, of, tx_slice.at, before, changes)
+        if entry.num_rows:
+            changes[of.relation] = entry
     return before, changes
+
+
+def changes_relation(scheduler: Scheduler, rule: Rule, tx_slice: TransactionSlice) -> NetEntries:
+    """The rows of ``CHANGES(…)`` in a slice, by the name of their relation; nothing if the rule does not read any."""
+    of = rule.condition.changes_of
+    if of is None:
+        return {}
+    return {of.relation: _changes_of(scheduler, of, tx_slice.at, tx_slice.before, tx_slice.changes)}
+
+
+def _changes_of(scheduler: Scheduler, of: ChangesOf, at: int, before: NetEntries, changes: NetEntries) -> pa.Table:
+    """The rows of ``CHANGES(…)``, as a log entry."""
+    entry = changes.get(of.name)
+    if not isinstance(scheduler.relations.find(of.name), Table):
+        entry = in_transaction.delta(scheduler, of.relation, of.plan, at, before, changes)
+    return no_changes(of.side_by_side) if entry is None else changes_entry(of, entry, at + 1)
 
 
 def _merged(earlier: pa.Table | None, later: pa.Table) -> pa.Table:

@@ -6,6 +6,7 @@ any other query and statement.  The catalog stores a rule by its text, which is 
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -16,16 +17,19 @@ from tidings.ir.expression import Expression
 from tidings.ir.relation import Column
 from tidings.lang.sql.statements.action import Action, ReadChange, read_action
 from tidings.lang.sql.statements.dml import Insert
-from tidings.lang.sql.statements.event import Event, read_event
+from tidings.lang.sql.statements.event import Event, SignalEvent, read_event
 from tidings.lang.sql.statements.rule_options import Options, default_options, read_options
 from tidings.lang.sql.statements.token_reader import TokenReader
+
+HOLDS = "holds"
+"""The column of the one row that a condition has which is no query, where it is true."""
 
 When: TypeAlias = Literal["begins", "gone", "changed"]
 
 
 @dataclass(frozen=True, slots=True)
 class CreateRule:
-    """``CREATE [OR REPLACE] RULE name [(parameters)] [ON events] WHEN query DO action [WITH (options)]``."""
+    """``CREATE [OR REPLACE] RULE name [(parameters)] [ON events] [WHEN query] DO action [WITH (options)]``."""
 
     name: str
     parameters: tuple[Column, ...]
@@ -170,6 +174,27 @@ def _signal(reader: TokenReader) -> Signal:
     return Signal(name, Insert(name, (), query, reader.text, at))
 
 
+def _no_condition(event: Event | None) -> Expression:
+    """What a rule without a condition fires for when its event happens: the rows of a signal, or one row."""
+    if isinstance(event, SignalEvent):
+        return exp.select("*").from_(exp.Table(this=exp.to_identifier(event.name, quoted=True)))
+    return exp.select(exp.true().as_(HOLDS))
+
+
+def _condition(reader: TokenReader) -> tuple[When, Expression]:
+    """What stands after ``WHEN``."""
+    reader.expect("WHEN")
+    when: When = "gone" if reader.accept("GONE") else "changed" if reader.accept("CHANGED") else "begins"
+    part = reader.until("DO")
+    condition = reader.parsed(part, "a query")
+    if isinstance(condition, exp.Query):
+        return when, condition
+    if not isinstance(condition, exp.Condition):
+        reason = "a condition is a query, or something that is true or false"
+        raise InvalidSyntax(Place(reader.text, *part), reason=reason)
+    return when, exp.select(exp.true().as_(HOLDS)).where(condition, copy=False)
+
+
 def _create_rule(reader: TokenReader, change: ReadChange, replace: bool) -> CreateRule:
     reader.expect("RULE")
     first = reader.tokens[0].start
@@ -177,15 +202,13 @@ def _create_rule(reader: TokenReader, change: ReadChange, replace: bool) -> Crea
     at, name = reader.place(), reader.name("the name of the rule")
     parameters = reader.columns() if reader.word() == "(" else ()
     event = read_event(reader) if reader.accept("ON") else None
-    reader.expect("WHEN")
-    when: When = "gone" if reader.accept("GONE") else "changed" if reader.accept("CHANGED") else "begins"
-    part = reader.until("DO")
-    query = reader.parsed(part, "a query")
-    if not isinstance(query, exp.Query):
-        raise InvalidSyntax(Place(reader.text, *part), reason="a condition is a query")
+    has_condition = event is None or reader.word() != "DO"
+    when, query = _condition(reader) if has_condition else ("begins", _no_condition(event))
     reader.expect("DO")
     action = read_action(reader, change)
     options = read_options(reader, action) if reader.accept("WITH") else default_options(action)
+    if not has_condition:
+        options = dataclasses.replace(options, when="state")
     reader.require_end()
     definition = reader.text[first : reader.end]
     return CreateRule(

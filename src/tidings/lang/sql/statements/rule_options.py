@@ -12,6 +12,9 @@ from tidings.lang.sql.statements.token_reader import TokenReader
 CatchUp: TypeAlias = Literal["none", "last", "all"]
 """Which ticks of an ``EVERY`` count when several have passed since the rule was judged."""
 
+Judged: TypeAlias = Literal["state", "change"]
+"""Whether all that holds when the event happens fires, or what begins to hold."""
+
 Coupling: TypeAlias = Literal["immediate", "deferred", "detached", "detached independent"]
 
 
@@ -51,6 +54,8 @@ class Options:
     gather: Gather | None = None
     """How what is sent is gathered, if it is."""
     catch_up: CatchUp = "last"
+    when: Judged | None = None
+    """What of the condition fires; None if the event and the condition decide it."""
 
 
 _COUPLINGS: dict[str, Coupling] = {
@@ -62,6 +67,7 @@ _COUPLINGS: dict[str, Coupling] = {
 
 
 _CATCH_UPS: dict[str, CatchUp] = {"none": "none", "last": "last", "all": "all"}
+_JUDGED: dict[str, Judged | None] = {"state": "state", "change": "change", "": None}
 
 
 @dataclass(slots=True)
@@ -122,6 +128,7 @@ def read_options(reader: TokenReader, action: Action) -> Options:
         resolved=written.one_of("resolved", ("true", "false"), "false") == "true",
         gather=_gather(written, intervals),
         catch_up=_CATCH_UPS[written.one_of("catch_up", tuple(_CATCH_UPS), "last")],
+        when=_JUDGED[written.one_of("when", tuple(_JUDGED), "")],
     )
     named = [name for name in ("condition", "action") if name in written.values]
     chosen = {str(name): written.one_of(name, tuple(_COUPLINGS), "") for name in named}
@@ -138,7 +145,7 @@ def _gather(written: _WrittenOptions, intervals: dict[str, int]) -> Gather | Non
 
 _KNOWN = (
     *("priority", "semantics", "condition", "action", "key", "initial", "enabled", "group", "effective", "expires"),
-    *("for", "keep_alive", "resolved", "catch_up", "group_by", "group_wait", "group_interval"),
+    *("for", "keep_alive", "resolved", "catch_up", "when", "group_by", "group_wait", "group_interval"),
 )
 
 
