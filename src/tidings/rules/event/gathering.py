@@ -48,17 +48,17 @@ class GatherNode(EventNode):
         return len(self.inputs) == 1
 
     def step(self, instant: int, happened: Collection[int]) -> list[Happening]:
-        earliest = instant - (self.within or 0)
-        self.waiting = [w for w in self.waiting if w.happening.begin >= earliest and self._may_meet(w, instant)]
+        self.waiting = [w for w in self.waiting if self._may_count(w.happening, instant)]
         found: list[Happening] = []
         for kind, node in enumerate(self.inputs):
             for happening in node.step(instant, happened):
-                if happening.begin >= earliest or self.within is None:
+                if self._may_count(happening, instant):
                     found += self._with(Waiting(kind, happening))
         return found
 
-    def _may_meet(self, waiting: Waiting, instant: int) -> bool:
-        return self.within is not None or waiting.happening.end == instant
+    def _may_count(self, happening: Happening, instant: int) -> bool:
+        """Whether something can be part of what ends at an instant."""
+        return happening.end == instant if self.within is None else instant - happening.begin <= self.within
 
     def _with(self, new: Waiting) -> list[Happening]:
         """What becomes an event with something new; the rest waits."""

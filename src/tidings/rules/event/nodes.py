@@ -19,7 +19,7 @@ from tidings.rules.event.windows import Window, Windows
 class EventNode(ABC):
     """One operator, with its inputs below it."""
 
-    inputs: tuple[EventNode, ...] = ()
+    inputs: tuple[EventNode, ...]
 
     @abstractmethod
     def step(self, instant: int, happened: Collection[int]) -> list[Happening]:
@@ -46,6 +46,7 @@ class SimpleNode(EventNode):
     """A simple event, or what is composed within one transaction."""
 
     number: int
+    inputs: tuple[EventNode, ...] = ()
 
     def step(self, instant: int, happened: Collection[int]) -> list[Happening]:
         return [Happening(instant, instant, ((self.number, instant),))] if self.number in happened else []

@@ -15,6 +15,9 @@ CatchUp: TypeAlias = Literal["none", "last", "all"]
 Judged: TypeAlias = Literal["state", "change"]
 """Whether all that holds when the event happens fires, or what begins to hold."""
 
+EventContext: TypeAlias = Literal["recent", "chronicle", "continuous", "cumulative"]
+"""Which of several happenings of a part a composed event is made of."""
+
 Coupling: TypeAlias = Literal["immediate", "deferred", "detached", "detached independent"]
 
 
@@ -54,6 +57,7 @@ class Options:
     gather: Gather | None = None
     """How what is sent is gathered, if it is."""
     catch_up: CatchUp = "last"
+    context: EventContext = "chronicle"
     when: Judged | None = None
     """What of the condition fires; None if the event and the condition decide it."""
 
@@ -67,6 +71,12 @@ _COUPLINGS: dict[str, Coupling] = {
 
 
 _CATCH_UPS: dict[str, CatchUp] = {"none": "none", "last": "last", "all": "all"}
+_CONTEXTS: dict[str, EventContext] = {
+    "recent": "recent",
+    "chronicle": "chronicle",
+    "continuous": "continuous",
+    "cumulative": "cumulative",
+}
 _JUDGED: dict[str, Judged | None] = {"state": "state", "change": "change", "": None}
 
 
@@ -128,6 +138,7 @@ def read_options(reader: TokenReader, action: Action) -> Options:
         resolved=written.one_of("resolved", ("true", "false"), "false") == "true",
         gather=_gather(written, intervals),
         catch_up=_CATCH_UPS[written.one_of("catch_up", tuple(_CATCH_UPS), "last")],
+        context=_CONTEXTS[written.one_of("context", tuple(_CONTEXTS), "chronicle")],
         when=_JUDGED[written.one_of("when", tuple(_JUDGED), "")],
     )
     named = [name for name in ("condition", "action") if name in written.values]
@@ -145,7 +156,7 @@ def _gather(written: _WrittenOptions, intervals: dict[str, int]) -> Gather | Non
 
 _KNOWN = (
     *("priority", "semantics", "condition", "action", "key", "initial", "enabled", "group", "effective", "expires"),
-    *("for", "keep_alive", "resolved", "catch_up", "when", "group_by", "group_wait", "group_interval"),
+    *("for", "keep_alive", "resolved", "catch_up", "context", "when", "group_by", "group_wait", "group_interval"),
 )
 
 
