@@ -123,6 +123,15 @@ def summed(changes: pa.Table) -> pa.Table:
     return rows.take(places).append_column(changes.schema.field(WEIGHT), totals)
 
 
+def by_instant(delta: pa.Table) -> dict[int, pa.Table]:
+    """Changes by their instants."""
+    ordered = delta.take(pc.sort_indices(delta, [(TIME, "ascending")]))
+    times = ordered.column(TIME).to_pylist()
+    starts = [n for n, time in enumerate(times) if not n or times[n - 1] != time]
+    ends = [*starts[1:], len(times)]
+    return {times[start]: ordered.slice(start, end - start) for start, end in zip(starts, ends, strict=False)}
+
+
 def _comparable(rows: pa.Table) -> pa.Table:
     """Rows with numbers for dates and timestamps, which Python does not have of all years."""
     numbers = {pa.types.is_date32: pa.int32(), pa.types.is_timestamp: pa.int64()}

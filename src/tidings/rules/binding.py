@@ -8,19 +8,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from tidings.analysis.influents import influents
+from tidings.analysis.influents import CLOCK, influents
 from tidings.errors import InvalidRule
 from tidings.lang.sql import statement as sql
 from tidings.lang.sql.context import Analyzer
 from tidings.lang.sql.rules.condition import BoundCondition, ChangeSource, bind_condition
-from tidings.lang.sql.statements.event import And, Event, Or, TableEvent, Then
 from tidings.lang.sql.statements.rule import CreateRule
 from tidings.rewrite.instances import instances
 from tidings.rules.action import check as actions
 from tidings.rules.action import message_groups
-from tidings.rules.event import occurrence
+from tidings.rules.event import check as events
 from tidings.rules.instance import tracking
-from tidings.rules.rule import Rule, instance_key, needs_order
+from tidings.rules.rule import Rule, instance_key
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
 from tidings.store.rules.rule_store import RuleRecord
@@ -44,8 +43,8 @@ class RuleBinder:
         relations = self.relations
         event_tables = frozenset[str]()
         if statement.event is not None:
-            occurrence.check(statement.event, relations, statement.name)
-            event_tables = frozenset(n for n in relations.names() if n.lower() in occurrence.tables(statement.event))
+            events.check(statement.event, relations, statement.name)
+            event_tables = self._event_tables(events.tables(statement.event))
         condition = bind_condition(statement, relations, self._change_source, self.analyzer)
         key = instance_key(statement, condition)
         rule = Rule(
@@ -66,8 +65,17 @@ class RuleBinder:
         """Whether a rule fires for all that holds when its event happens, as it says or as its event has it."""
         if statement.options.when is not None or statement.event is None:
             return statement.options.when == "state"
+        if condition.event_rows:
+            return True
         reads_event = event_tables & self.relations.below(condition.plan)
-        return condition.changes_of is None and not _has_tables(statement.event) and not reads_event
+        return condition.changes_of is None and not events.has_tables(statement.event) and not reads_event
+
+    def _event_tables(self, names: frozenset[str]) -> frozenset[str]:
+        """The tables, views and signals of some names, and the tables that such views depend on."""
+        found = [relation for name in names if (relation := self.relations.find(name)) is not None]
+        definitions = self.relations.definitions()
+        below = (influents(relation.plan, definitions) for relation in found if not isinstance(relation, Table))
+        return frozenset(relation.name for relation in found).union(*below) - {CLOCK}
 
     def _change_source(self, name: str) -> ChangeSource | None:
         relation = self.relations.find(name)
@@ -83,6 +91,7 @@ class RuleBinder:
         if names & self.relations.system_tables.keys():
             reason = "its condition reads what the database knows of itself, which has no changes"
             raise InvalidRule(statement.place, name=statement.name, reason=reason)
+        names -= {rows.relation for rows in condition.event_rows}
         if condition.changes_of is not None:
             names |= influents(condition.changes_of.plan, definitions)
             names -= {condition.changes_of.relation}
@@ -107,7 +116,7 @@ def _check_couplings(rule: Rule) -> None:
     if is_detached and rule.action_coupling in ("immediate", "deferred") and not acts_at_once:
         reason = "what waits for the clock is judged after commits, so its action is detached"
         raise InvalidRule(statement.place, name=rule.name, reason=reason)
-    if is_detached and needs_order(rule.event):
+    if is_detached and events.needs_order(rule.event):
         reason = "the order within a transaction is known before its commit only"
         raise InvalidRule(statement.place, "give THEN a WITHIN INTERVAL", name=rule.name, reason=reason)
     if rule.evaluates_on_event and rule.event is None:
@@ -126,12 +135,3 @@ def _check_instants(rule: Rule) -> None:
             datetime.fromisoformat(text or "2000-01-01")
         except ValueError:
             raise InvalidRule(rule.statement.place, name=rule.name, reason=f"{text!r} is no instant") from None
-
-
-def _has_tables(event: Event) -> bool:
-    """Whether an event is a change of a table, or has one as a part."""
-    match event:
-        case Or(parts=parts) | And(parts=parts) | Then(parts=parts):
-            return any(map(_has_tables, parts))
-        case _:
-            return isinstance(event, TableEvent)

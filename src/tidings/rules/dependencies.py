@@ -9,7 +9,7 @@ from tidings.errors import DependentObjects, UnsupportedStatement
 from tidings.lang.sql import statement as sql
 from tidings.lang.sql.mentions import first_mention
 from tidings.lang.sql.statements.action import Modify
-from tidings.rules.event import occurrence
+from tidings.rules.event import check as events
 from tidings.rules.registry import RuleRegistry
 from tidings.rules.rule import Rule
 from tidings.store.relation.relations import Relations
@@ -34,7 +34,7 @@ class RuleDependencies:
         names = {name.lower() for plan in plans for name in self.relations.below(plan)}
         names |= {name.lower() for name in reads(condition.plan)}
         if rule.event is not None:
-            names |= occurrence.tables(rule.event)
+            names |= events.tables(rule.event)
         if isinstance(rule.action, Modify):
             names.add(rule.action.change.table.lower())
         return names

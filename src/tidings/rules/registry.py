@@ -17,7 +17,6 @@ from tidings.lang.sql.rules.condition import activations_of
 from tidings.rules.binding import RuleBinder
 from tidings.rules.condition.shape import RuleShape, shapes
 from tidings.rules.error_text import error_text
-from tidings.rules.event.spans import reach
 from tidings.rules.rule import Rule
 from tidings.store.rules.rule_store import RuleRecord, RuleStore
 
@@ -88,7 +87,7 @@ class RuleRegistry:
         """Note that a rule has been judged up to an instant, as the catalog has it already."""
         rule.record = replace(rule.record, until=until)
         self._records = [replace(r, until=until, error=None) if r.id == rule.id else r for r in self.records]
-        self.store.storage.rule_cursors[rule.id] = until - _reach(rule)
+        self.store.storage.rule_cursors[rule.id] = until
 
     # bound rules
 
@@ -144,9 +143,7 @@ class RuleRegistry:
                     self.set_error(record.id, error)
             sound = {r.id for r in self.records if r.enabled and r.error is None}
             detached = [r for r in self._rules.values() if r.condition_coupling == "detached" and r.id in sound]
-            storage = self.store.storage
-            storage.rule_cursors = {r.id: r.cursor - _reach(r) for r in detached}
-            storage.longest_event = max(map(_reach, self._rules.values()), default=0)
+            self.store.storage.rule_cursors = {r.id: r.cursor for r in detached}
             self._by_table = {}
             for rule in [r for r in self._rules.values() if r.record.enabled]:
                 for name in rule.influents | rule.event_tables:
@@ -155,8 +152,3 @@ class RuleRegistry:
 
     def _forget_rules(self) -> None:
         self._rules = None
-
-
-def _reach(rule: Rule) -> int:
-    """How far back, in microseconds, the parts of the event that a rule waits for may lie."""
-    return 0 if rule.event is None else reach(rule.event)

@@ -10,9 +10,11 @@ from tidings.clock import micros
 from tidings.ir.relation import Column, Relation
 from tidings.lang.sql.rules.condition import CHANGE, BoundCondition
 from tidings.lang.sql.statements.action import Action
-from tidings.lang.sql.statements.event import And, At, Event, Every, Or, Then
+from tidings.lang.sql.statements.event import Event
 from tidings.lang.sql.statements.rule import CreateRule, When
 from tidings.lang.sql.statements.rule_options import Coupling, Options
+from tidings.rules.event.check import is_temporal
+from tidings.rules.event.detector import Detector
 from tidings.store.rules.rule_store import RuleRecord
 
 TIMES = (Column("began", "timestamp"), Column("ended", "timestamp"), Column("seconds", "double"))
@@ -131,6 +133,11 @@ class Rule:
         old = tuple(Column(f"old_{c.name}", c.type) for c in columns if self.key and c.name not in self.key)
         return (*columns, Column(CHANGE, "string"), *old)
 
+    def new_detector(self) -> Detector:
+        """What detects its event, before anything has happened."""
+        assert self.event is not None
+        return Detector(self.event, self.options.context)
+
     def is_active(self, now: int) -> bool:
         """Whether it is judged at an instant: it is enabled, effective and not expired."""
         return self.record.enabled and self.is_effective(now)
@@ -150,25 +157,3 @@ def instance_key(statement: CreateRule, condition: BoundCondition) -> tuple[str,
     names = {f.name.lower(): f.name for f in condition.plan.fields}
     written = dict.fromkeys(n.lower() for n in (*statement.options.key, *(p.name for p in statement.parameters)))
     return tuple(names[name] for name in written if name in names)
-
-
-def is_temporal(event: Event | None) -> bool:
-    """Whether an event is the passing of time, or has it as a part."""
-    match event:
-        case Every() | At():
-            return True
-        case Or(parts=parts) | And(parts=parts) | Then(parts=parts):
-            return any(map(is_temporal, parts))
-        case _:
-            return False
-
-
-def needs_order(event: Event | None) -> bool:
-    """Whether an event depends on the order of what one transaction did."""
-    match event:
-        case Then(parts=parts, within=within):
-            return within is None or any(map(needs_order, parts))
-        case Or(parts=parts) | And(parts=parts):
-            return any(map(needs_order, parts))
-        case _:
-            return False

@@ -209,7 +209,7 @@ class Folding:
         if self.policy.retention is None:
             return
         storage = self.storage
-        storage.forget(self.clock.now() - max(self.policy.retention, storage.longest_event))
+        storage.forget(self.clock.now() - self.policy.retention)
         failed = [v for v in storage.relations.stored() if v.error is not None and not v.is_outdated]
         begins = {t.name: t.forgotten for t in storage.tables()}
         late = [v for v in failed if any(begins.get(n, 0) > v.until for n in storage.relations.below(v.plan))]

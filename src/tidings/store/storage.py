@@ -42,8 +42,6 @@ class Storage:
     """Tables whose logs have grown since it was last decided which ones to fold."""
     defined_since: dict[str, int] = field(init=False, default_factory=dict)
     """Since when names, in lower case, mean what they mean, where they meant something else before."""
-    longest_event: int = field(init=False, default=0)
-    """How many microseconds back the log is read for the events that rules wait for."""
     rule_cursors: dict[int, int] = field(init=False, default_factory=dict)
     """From when on rules have still to read what changed, by rule."""
     revision: int = field(init=False, default=0)

@@ -54,15 +54,6 @@ def firing_rows_by_instant(
             yield at, firing_rows(rule, deltas[at])
 
 
-def by_instant(delta: pa.Table) -> dict[int, pa.Table]:
-    """Changes by their instants."""
-    ordered = delta.take(pc.sort_indices(delta, [(TIME, "ascending")]))
-    times = ordered.column(TIME).to_pylist()
-    starts = [n for n, time in enumerate(times) if not n or times[n - 1] != time]
-    ends = [*starts[1:], len(times)]
-    return {times[start]: ordered.slice(start, end - start) for start, end in zip(starts, ends, strict=False)}
-
-
 def condition_delta(scheduler: Scheduler) -> ConditionDelta:
     """Computes the changes of conditions over slices of what is committed."""
 

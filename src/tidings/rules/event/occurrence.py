@@ -1,11 +1,8 @@
-"""Decides whether the event that a rule waits for has happened.
+"""Finds simple events, and those of one transaction, in what an open transaction does and in what is committed.
 
 In an open transaction an event is judged by the net change of the slice, as conditions are: a row that comes and goes
 is no insertion.  In a table with a primary key a row that goes and one that comes with the same key are an update.
-Without a key an update cannot be told from a deletion and an insertion, so all three have happened.
-
-What happened in earlier transactions is read from the log, as far back as ``WITHIN`` asks.  How events are composed is
-in :mod:`tidings.rules.event.spans`.
+Without a key, and in a view, an update cannot be told from a deletion and an insertion, so all three have happened.
 
 In a transaction the end of an event counts only in the slice that is judged: a rule that ran waits for the next one.
 Parts of an AND or THEN may have happened before, in the same transaction.
@@ -15,99 +12,63 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import assert_never
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from croniter import croniter
 
-from tidings.engine.changes import paired, without_version
+from tidings.clock import instant as as_datetime
+from tidings.clock import micros
+from tidings.engine.changes import by_instant, paired, without_version
 from tidings.engine.row_values import row_keys
-from tidings.errors import InvalidRule, UnknownColumn, UnknownEvent, UnknownRelation, closest
 from tidings.ir.expression import WEIGHT
-from tidings.ir.relation import Version
-from tidings.lang.sql.statements.event import And, At, Event, Every, Or, SignalEvent, TableEvent, Then
+from tidings.ir.relation import Scan, Version
+from tidings.lang.sql.statements.event import At, Cron, Event, Every, SignalEvent, TableEvent, Ticks
 from tidings.lang.sql.statements.rule_options import CatchUp
-from tidings.rules.condition.transaction_slice import NetEntries, TransactionSlice
-from tidings.rules.event.spans import Moment, SimpleEvent, reach, spans
-from tidings.rules.rule import is_temporal
-from tidings.store.relation.relations import Relations
+from tidings.read import in_transaction
+from tidings.rules.condition.transaction_slice import TransactionSlice
+from tidings.rules.event.spans import Moment, spans
 from tidings.store.relation.table import Table
+from tidings.store.relation.view import StoredView, View
+from tidings.waves.scheduler import Scheduler
 
 
 @dataclass(frozen=True, slots=True)
 class Present:
     """The slice of an open transaction in which an event is looked for, and the instant that counts as now."""
 
-    relations: Relations
+    scheduler: Scheduler
     tx_slice: TransactionSlice
     statement_ends: Sequence[int]
     """The places in the transaction where statements and actions ended."""
     now: int
-    since: int = 0
-    """What was committed up to this instant does not count: the rule was not there."""
+
+    @property
+    def instant(self) -> int:
+        """The instant of the transaction."""
+        return max(self.now, self.tx_slice.at + 1)
+
+    @property
+    def before(self) -> TransactionSlice:
+        """What the transaction did before the slice."""
+        return TransactionSlice(self.tx_slice.done, 0, self.tx_slice.start, self.tx_slice.at)
 
 
-def check(event: Event, relations: Relations, rule: str) -> None:
-    """Refuse events of unknown tables, columns and signals, and compositions that are not supported."""
-    match event:
-        case TableEvent():
-            table = relations.find(event.table)
-            if not isinstance(table, Table) or table.role != "table":
-                raise UnknownRelation(event.place, closest(event.table, relations.names()), name=event.table)
-            names = {c.name.lower(): c.name for c in table.columns}
-            for column in event.columns:
-                if column.lower() not in names:
-                    raise UnknownColumn(event.place, closest(column, names.values()), name=column)
-        case SignalEvent():
-            signal = relations.find(event.name)
-            if not isinstance(signal, Table) or signal.role != "event":
-                raise UnknownEvent(event.place, name=event.name)
-        case Every() | At():
-            pass
-        case Or(parts=parts):
-            for part in parts:
-                check(part, relations, rule)
-        case And(parts=parts) | Then(parts=parts):
-            for part in parts:
-                if is_temporal(part):
-                    reason = "AND and THEN combine what happens to tables, and signals, not the passing of time"
-                    raise InvalidRule(None, name=rule, reason=reason)
-                check(part, relations, rule)
-        case _:
-            assert_never(event)
+# in an open transaction
 
 
-def tables(event: Event) -> frozenset[str]:
-    """The tables and signals that an event names, in lower case."""
-    match event:
-        case TableEvent():
-            return frozenset({event.table.lower()})
-        case SignalEvent():
-            return frozenset({event.name.lower()})
-        case Every() | At():
-            return frozenset()
-        case Or(parts=parts) | And(parts=parts) | Then(parts=parts):
-            return frozenset[str]().union(*map(tables, parts))
-        case _:
-            assert_never(event)
-
-
-def happened(event: Event, present: Present) -> bool:
-    """Whether an event has happened in a transaction, with its end in the slice that is judged."""
-    tx_slice, now = present.tx_slice, max(present.now, present.tx_slice.at + 1)
-    reach_back = reach(event)
+def has_happened(event: Event, present: Present) -> bool:
+    """Whether an event of one transaction has happened in this one, with its end in the slice that is judged."""
+    tx_slice = present.tx_slice
     statements = _by_statement(tx_slice, present.statement_ends)
-    before = TransactionSlice(tx_slice.done, 0, tx_slice.start, tx_slice.at)
 
-    def moments(part: SimpleEvent, by_statement: bool) -> list[Moment]:
-        if isinstance(part, Every | At):
-            return []
-        first = max(now - reach_back - 1, present.since)
-        committed = [(t, 0) for t in _instants(part, present.relations, first, tx_slice.at)] if reach_back else []
-        slices = statements if by_statement else [before, tx_slice]
-        return committed + [(now, s.end) for s in slices if _is_in(part, present.relations, s.changes)]
+    def moments(part: TableEvent | SignalEvent, by_statement: bool) -> list[Moment]:
+        slices = statements if by_statement else [present.before, tx_slice]
+        return [(0, s.end) for s in slices if _is_in(part, present.scheduler, s)]
 
-    return any(time == now and place > tx_slice.start for time, place in spans(event, moments))
+    return any(place > tx_slice.start for _, place in spans(event, moments))
 
 
 def _by_statement(tx_slice: TransactionSlice, statement_ends: Sequence[int]) -> list[TransactionSlice]:
@@ -122,63 +83,106 @@ def _by_statement(tx_slice: TransactionSlice, statement_ends: Sequence[int]) -> 
     ]
 
 
-def _is_in(event: TableEvent | SignalEvent, relations: Relations, changes: NetEntries) -> bool:
+def _is_in(event: TableEvent | SignalEvent, scheduler: Scheduler, tx_slice: TransactionSlice) -> bool:
     """Whether an event is among the net changes of a slice."""
-    table = relations.find(event.table if isinstance(event, TableEvent) else event.name)
-    if not isinstance(table, Table) or table.name not in changes:
-        return False
-    return isinstance(event, SignalEvent) or _is_kind(event, table, changes[table.name])
+    entry = slice_changes(event, scheduler, tx_slice)
+    return entry is not None and is_kind(event, scheduler, entry)
 
 
-def _is_kind(event: TableEvent, table: Table, entry: pa.Table) -> bool:
-    """Whether net changes of a table include an insertion, deletion or update, as the event asks."""
-    if not table.constraints.key:
-        signs = {"insert": {True}, "delete": {False}, "update": {True, False}}[event.kind]
-        return signs <= {weight > 0 for weight in entry.column(WEIGHT).to_pylist()}
-    pairs = paired(entry, table.constraints.key)
+def slice_changes(
+    event: TableEvent | SignalEvent, scheduler: Scheduler, tx_slice: TransactionSlice
+) -> pa.Table | None:
+    """The net changes, in a slice, of what an event is about; None if there are none."""
+    relation = scheduler.relations.find(relation_of(event))
+    if isinstance(relation, Table) or relation is None:
+        return None if relation is None else tx_slice.changes.get(relation.name)
+    if not tx_slice.changes:
+        return None
+    plan = Scan(relation.name, relation.name, relation.columns)
+    return in_transaction.delta(scheduler, relation.name, plan, tx_slice.at, tx_slice.before, tx_slice.changes)
+
+
+def relation_of(event: TableEvent | SignalEvent) -> str:
+    """The name of the table, view or signal that an event is about."""
+    return event.table if isinstance(event, TableEvent) else event.event
+
+
+def is_kind(event: TableEvent | SignalEvent, scheduler: Scheduler, entry: pa.Table) -> bool:
+    """Whether net changes include an insertion, deletion or update, as the event asks."""
+    signs = {weight > 0 for weight in pc.unique(pc.sign(entry.column(WEIGHT))).to_pylist()}
+    if isinstance(event, SignalEvent):
+        return True in signs
+    table = scheduler.relations.find(event.table)
+    key = table.constraints.key if isinstance(table, Table) else ()
+    if not key:
+        return {"insert": {True}, "delete": {False}, "update": {True, False}}[event.kind] <= signs
+    pairs = paired(entry, key)
     match event.kind:
         case "insert":
             return any(old is None for old, _ in pairs)
         case "delete":
             return any(new is None for _, new in pairs)
         case "update":
-            rows, names = row_keys(without_version(entry)), [c.name.lower() for c in table.columns]
-            places = [names.index(c.lower()) for c in event.columns] or range(len(names))
-            updates = [(rows[old], rows[new]) for old, new in pairs if old is not None and new is not None]
-            return any(old[p] != new[p] for old, new in updates for p in places)
+            return bool(updates(event, entry, key))
+
+
+def updates(event: TableEvent, entry: pa.Table, key: Sequence[str]) -> list[tuple[int, int]]:
+    """The places of old and new rows of updates that change the columns the event names."""
+    rows, names = row_keys(without_version(entry)), [n.lower() for n in without_version(entry).column_names]
+    places = [names.index(c.lower()) for c in event.columns] or range(len(names))
+    both = [(old, new) for old, new in paired(entry, key) if old is not None and new is not None]
+    return [(old, new) for old, new in both if any(rows[old][p] != rows[new][p] for p in places)]
+
+
+# in what is committed
 
 
 def instants(
-    event: Event, relations: Relations, since: int, until: int, began: int = 0, catch_up: CatchUp = "all"
-) -> list[int]:
-    """The instants in ``(since, until]`` at which an event happened in what is committed, in order.
+    event: Event, scheduler: Scheduler, since: int, until: int, catch_up: CatchUp = "all"
+) -> Sequence[int]:
+    """The instants in ``(since, until]`` at which a simple event, or one of one transaction, happened.
 
-    All of its parts are after the rule that waits for it ``began``.  ``catch_up`` says which ticks count.
+    ``catch_up`` says which ticks count.
     """
-    first = max(since - reach(event), min(since, began))
-
-    def moments(part: SimpleEvent, by_statement: bool) -> list[Moment]:
-        if isinstance(part, Every):
-            return [(time, 0) for time in ticks(part.interval, first, until, catch_up)]
-        return [(time, 0) for time in _instants(part, relations, first, until)]
-
-    return sorted(time for time, _ in spans(event, moments) if time > since)
-
-
-def _instants(event: SimpleEvent, relations: Relations, since: int, until: int) -> list[int]:
     match event:
-        case TableEvent() | SignalEvent():
-            table = relations.find(event.table if isinstance(event, TableEvent) else event.name)
-            if not isinstance(table, Table):
-                return []
-            start = max(since, table.forgotten)
-            return [t for t in table.history.times(start, until) if _is_at(event, table, t)] if start < until else []
         case Every(interval=interval):
-            return list(ticks(interval, since, until))
-        case At(instant=instant):
-            return [instant] if since < instant <= until else []
+            return ticks(interval, since, until, catch_up)
+        case Cron(text=text):
+            return cron_ticks(text, since, until, catch_up)
+        case At(instant=at):
+            return [at] if since < at <= until else []
+        case Ticks():
+            return []  # they are counted from what began them
         case _:
-            assert_never(event)
+
+            def moments(part: TableEvent | SignalEvent, _: bool) -> list[Moment]:
+                return [(time, 0) for time in _logged(part, scheduler, since, until)]
+
+            return sorted(time for time, _ in spans(event, moments))
+
+
+def _logged(event: TableEvent | SignalEvent, scheduler: Scheduler, since: int, until: int) -> list[int]:
+    """The instants of the commits in which an event happened."""
+    entries = logged_changes(event, scheduler, since, until)
+    return [at for at, entry in entries.items() if is_kind(event, scheduler, entry)]
+
+
+def logged_changes(
+    event: TableEvent | SignalEvent, scheduler: Scheduler, since: int, until: int
+) -> dict[int, pa.Table]:
+    """The changes of what an event is about, by the instants of their commits."""
+    relation = scheduler.relations.find(relation_of(event))
+    if isinstance(relation, View | StoredView):
+        plan = Scan(relation.name, relation.name, relation.columns)
+        return by_instant(scheduler.delta(relation.name, plan, since, until, net=False))
+    if relation is None or (start := max(since, relation.forgotten)) >= until:
+        return {}
+    entries: dict[int, pa.Table] = {}
+    for at in relation.history.times(start, until):
+        entry = relation.source(Version.DELTA, at - 1, at).changes
+        assert isinstance(entry, pa.Table)
+        entries[at] = entry
+    return entries
 
 
 def ticks(interval: int, since: int, until: int, catch_up: CatchUp = "all") -> range:
@@ -201,10 +205,22 @@ def ticks(interval: int, since: int, until: int, catch_up: CatchUp = "all") -> r
             assert_never(catch_up)
 
 
-def _is_at(event: TableEvent | SignalEvent, table: Table, instant: int) -> bool:
-    """Whether an event happened at the instant of a commit."""
-    entry = table.source(Version.DELTA, instant - 1, instant).changes
-    assert isinstance(entry, pa.Table)
-    if isinstance(event, SignalEvent):
-        return bool(pc.any(pc.greater(entry.column(WEIGHT), 0)).as_py())
-    return _is_kind(event, table, entry)
+def cron_ticks(text: str, since: int, until: int, catch_up: CatchUp = "all") -> list[int]:
+    """The instants in ``(since, until]`` that a cron text says and that count, in UTC.
+
+    >>> noon = 12 * 3_600_000_000
+    >>> cron_ticks("0 12 * * *", 0, 3 * 86_400_000_000) == [noon + n * 86_400_000_000 for n in range(3)]
+    True
+    >>> cron_ticks("0 12 * * *", 0, 3 * 86_400_000_000, "last") == [noon + 2 * 86_400_000_000]
+    True
+    """
+    if catch_up == "all":
+        schedule, passed = croniter(text, as_datetime(since)), list[int]()
+        while (at := micros(schedule.get_next(datetime))) <= until:
+            passed.append(at)
+        return passed
+    backwards = croniter(text, as_datetime(until + 1))
+    last, one_before = (micros(backwards.get_prev(datetime)) for _ in range(2))
+    if last <= since or (catch_up == "none" and one_before > since):
+        return []
+    return [last]

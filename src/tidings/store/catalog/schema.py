@@ -180,9 +180,13 @@ rule = Table(
     Column("created", BigInteger, nullable=False),
     Column("began", BigInteger, nullable=False),
     Column("until", BigInteger, nullable=False),
+    Column("remembered", Text),
     Column("error", Text),
 )
-"""Rules as they were written; ``began`` is when one was created or last enabled, ``until`` how far it was judged."""
+"""Rules as they were written; ``began`` is when one was created or last enabled, ``until`` how far it was judged.
+
+``remembered`` is what a rule whose event takes several transactions remembers of them, as JSON.
+"""
 
 firing = Table(
     "firing",
@@ -270,10 +274,11 @@ def _add_rules(connection: Connection) -> None:
 
 
 def _add_beginnings_of_rules(connection: Connection) -> None:
-    """Let rules that are there have begun when they were created."""
+    """Let rules that are there have begun when they were created, and remember nothing."""
     if "began" in {column["name"] for column in inspect(connection).get_columns("rule")}:
         return  # the table was made by the migration before this one
     connection.execute(text("ALTER TABLE rule ADD COLUMN began BIGINT NOT NULL DEFAULT 0"))
+    connection.execute(text("ALTER TABLE rule ADD COLUMN remembered TEXT"))
     connection.execute(rule.update().values(began=rule.c.created))
 
 

@@ -43,6 +43,8 @@ class RuleRecord:
     until: int
     """How far one that is judged after commits has come."""
     error: str | None = None
+    remembered: str | None = None
+    """What it remembers of an event that takes several transactions, as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class RuleStore:
         """All rules, in the order they were made."""
         with self.storage.rule_tables.reading() as connection:
             rows = connection.execute(select(schema.rule).order_by(schema.rule.c.id)).all()
-        return [RuleRecord(r.id, r.name, r.text, bool(r.enabled), r.created, r.began, r.until, r.error) for r in rows]
+        return [RuleRecord(r.id, r.name, r.text, bool(r.enabled), r.created, r.began, r.until, r.error, r.remembered) for r in rows]
 
     def create(self, rule: RuleRecord) -> None:
         """Keep a rule, in the place of one of the same number."""
@@ -103,11 +105,16 @@ class RuleStore:
 
     def switch(self, id: int, *, on: bool, at: int) -> None:
         """Enable a rule, from an instant on, or disable it."""
-        values = {"enabled": 1, "began": at, "until": at, "error": None} if on else {"enabled": 0}
+        values = {"enabled": 1, "began": at, "until": at, "remembered": None, "error": None} if on else {"enabled": 0}
         with self.storage.rule_tables.writing() as connection:
             connection.execute(update(schema.rule).where(schema.rule.c.id == id).values(**values))
             if on:
                 instances.untrack(connection, [id], forget=False)
+
+    def remember(self, id: int, remembered: str) -> None:
+        """Record what a rule remembers of its event."""
+        with self.storage.rule_tables.writing() as connection:
+            connection.execute(update(schema.rule).where(schema.rule.c.id == id).values(remembered=remembered))
 
     def fail(self, id: int, error: str | None) -> None:
         """Note what is wrong with a rule, or that nothing is."""

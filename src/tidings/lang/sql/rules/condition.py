@@ -20,6 +20,7 @@ from tidings.ir.relation import Column, Relation, Scan
 from tidings.lang.sql.bind import bind
 from tidings.lang.sql.context import Analyzer, Namespace
 from tidings.lang.sql.parse import place
+from tidings.lang.sql.statements.event import Event, SignalEvent, TableEvent, name_of, walk
 from tidings.lang.sql.statements.rule import CreateRule
 
 CHANGE = "change"
@@ -62,6 +63,20 @@ class ChangesOf:
 
 
 @dataclass(frozen=True, slots=True)
+class EventRows:
+    """The rows of a named part of an event, as a relation of the condition."""
+
+    event: Event
+    name: str
+    columns: tuple[Column, ...]
+
+    @property
+    def relation(self) -> str:
+        """The name of the relation in the condition."""
+        return f"rows_of_event_{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
 class BoundCondition:
     """The condition of a rule with its names resolved."""
 
@@ -70,6 +85,8 @@ class BoundCondition:
     """What the condition reads the changes of, if anything."""
     activations: str | None
     """The table of the rule's activations, if it has parameters."""
+    event_rows: tuple[EventRows, ...] = ()
+    """The rows of parts of the rule's event that the condition reads."""
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -121,6 +138,8 @@ class _ConditionBinder:
     def bind(self) -> BoundCondition:
         statement = self.statement
         tree, more = statement.query.copy(), dict[str, tuple[Column, ...]]()
+        event_rows = self._replace_event_rows(tree)
+        more |= {rows.relation: rows.columns for rows in event_rows}
         changes_of = self._replace_changes(tree)
         if changes_of is not None:
             more[changes_of.relation] = changes_of.side_by_side
@@ -129,7 +148,8 @@ class _ConditionBinder:
             self._join_activations(tree)
         plan = bind(tree, statement.text, ExtendedNamespace(self.namespace, more), self.analyzer, statement.name)
         self._check_columns([f.name for f in plan.fields])
-        return BoundCondition(plan, changes_of, activations_of(statement.name) if statement.parameters else None)
+        activations = activations_of(statement.name) if statement.parameters else None
+        return BoundCondition(plan, changes_of, activations, event_rows)
 
     def _check_columns(self, names: list[str]) -> None:
         """Check that the columns of the option ``key`` are there, and that the column ``change`` is free."""
@@ -140,6 +160,30 @@ class _ConditionBinder:
         if CHANGE in lower_names and statement.when == "changed":
             reason = f"the rows of WHEN CHANGED have a column {CHANGE} already"
             raise InvalidRule(statement.place, name=statement.name, reason=reason)
+
+    # rows of events
+
+    def _replace_event_rows(self, tree: Expression) -> tuple[EventRows, ...]:
+        """Replace the names of events by relations with the rows of these events."""
+        events = () if self.statement.event is None else walk(self.statement.event)
+        named = {name.lower(): event for event in events if (name := name_of(event)) is not None}
+        read: dict[str, EventRows] = {}
+        for table in list(tree.find_all(exp.Table)):
+            key = table.name.lower()
+            if key in named and not table.db:
+                rows = read.setdefault(key, EventRows(named[key], table.name, self._event_columns(named[key])))
+                table.set("alias", table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(table.name)))
+                table.set("this", exp.to_identifier(rows.relation, quoted=True))
+        return tuple(read.values())
+
+    def _event_columns(self, event: Event) -> tuple[Column, ...]:
+        """The columns of the rows of an event; those of an update have the values before, too."""
+        if not isinstance(event, TableEvent | SignalEvent):
+            return (Column("instant", "timestamp"),)
+        source = self.find_source(event.table if isinstance(event, TableEvent) else event.event)
+        columns = () if source is None else source.columns
+        is_update = isinstance(event, TableEvent) and event.kind == "update"
+        return (*columns, *(Column(f"old_{c.name}", c.type) for c in columns if is_update))
 
     # CHANGES
 

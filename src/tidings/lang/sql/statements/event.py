@@ -18,6 +18,7 @@ last; without it the parts of the first three happen in one transaction.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeAlias
@@ -175,6 +176,22 @@ def parts(event: Event) -> tuple[Event, ...]:
             return event.begin, event.end
         case _:
             return ()
+
+
+def walk(event: Event) -> Iterator[Event]:
+    """An event and all that it is composed of."""
+    yield event
+    for part in parts(event):
+        yield from walk(part)
+
+
+def name_of(event: Event) -> str | None:
+    """What a condition calls the rows of an event, if it is simple and has a name."""
+    match event:
+        case TableEvent() | SignalEvent() | Every() | Cron() | At() | Ticks():
+            return event.name
+        case _:
+            return None
 
 
 def read_event(reader: TokenReader) -> Event:

@@ -177,7 +177,7 @@ def _signal(reader: TokenReader) -> Signal:
 def _no_condition(event: Event | None) -> Expression:
     """What a rule without a condition fires for when its event happens: the rows of a signal, or one row."""
     if isinstance(event, SignalEvent):
-        return exp.select("*").from_(exp.Table(this=exp.to_identifier(event.name, quoted=True)))
+        return exp.select("*").from_(exp.Table(this=exp.to_identifier(event.event, quoted=True)))
     return exp.select(exp.true().as_(HOLDS))
 
 

@@ -1,0 +1,103 @@
+"""Detects the events that rules wait for, in an open transaction and in what is committed.
+
+Most events are found by looking at a transaction, or at the clock, alone.  Others remember what happened earlier.  What
+one remembers at an instant follows from the log since the rule began.  It is cached, and recorded in the catalog from
+time to time, so that no more of the log is read than what came since.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+
+from tidings.lang.sql.statements.rule_options import CatchUp
+from tidings.rules.event.detector import Detector, is_local
+from tidings.rules.event.happening import Happening
+from tidings.rules.event.occurrence import Present, has_happened, instants
+from tidings.rules.rule import Rule
+from tidings.waves.scheduler import Scheduler
+
+
+@dataclass(slots=True)
+class _Remembered:
+    """A detector that has been told everything up to an instant, of a rule that began at another."""
+
+    began: int
+    until: int
+    detector: Detector
+
+
+@dataclass(slots=True)
+class EventDetection:
+    """Detects the events of the rules of one database."""
+
+    scheduler: Scheduler
+    _remembered: dict[int, _Remembered] = field(init=False, default_factory=dict)
+
+    def now(self, rule: Rule, present: Present) -> list[Happening]:
+        """What of a rule's event ends in the slice of an open transaction that is judged."""
+        assert rule.event is not None
+        detector = rule.new_detector()
+        if detector.remembers:
+            detector = self._at(rule, present.tx_slice.at).copy()
+        local = [n for n, event in enumerate(detector.simple) if is_local(event)]
+        if present.tx_slice.start:
+            earlier = Present(present.scheduler, present.before, present.statement_ends, present.now)
+            detector.step(present.instant, [n for n in local if has_happened(detector.simple[n], earlier)])
+        return detector.step(present.instant, [n for n in local if has_happened(detector.simple[n], present)])
+
+    def committed(self, rule: Rule, since: int, until: int, catch_up: CatchUp = "all") -> list[Happening]:
+        """What of a rule's event ended in ``(since, until]``; ``catch_up`` is for ticks that nothing else waits for."""
+        detector = rule.new_detector()
+        if detector.remembers:
+            detector, catch_up = self._at(rule, since).copy(), "all"
+        found = list(self._run(detector, since, until, catch_up))
+        if detector.remembers:
+            self._remembered[rule.id] = _Remembered(rule.record.began, until, detector)
+        return found
+
+    def replayed(self, rule: Rule, since: int, until: int) -> list[Happening]:
+        """What of a rule's event would have ended in ``(since, until]``, had the rule been there since then."""
+        return list(self._run(rule.new_detector(), since, until, "all"))
+
+    def _at(self, rule: Rule, instant: int) -> Detector:
+        """The detector of a rule, as it is at an instant."""
+        known = self._remembered.get(rule.id)
+        if known is None or known.began != rule.record.began or known.until > instant:
+            known = self._recorded(rule, instant)
+        if known.until < instant:
+            for _ in self._run(known.detector, known.until, instant, "all"):
+                pass
+            known.until = instant
+        self._remembered[rule.id] = known
+        return known.detector
+
+    def _recorded(self, rule: Rule, instant: int) -> _Remembered:
+        """What the catalog has of what a rule remembers, unless that is later than an instant."""
+        detector, record = rule.new_detector(), rule.record
+        if record.remembered is not None:
+            kept = json.loads(record.remembered)
+            if record.began <= kept["until"] <= instant:
+                detector.restore(kept["nodes"])
+                return _Remembered(record.began, kept["until"], detector)
+        return _Remembered(record.began, min(record.began, instant), detector)
+
+    def _run(self, detector: Detector, since: int, until: int, catch_up: CatchUp) -> list[Happening]:
+        happened: dict[int, list[int]] = {}
+        for number, event in enumerate(detector.simple):
+            for at in instants(event, self.scheduler, since, until, catch_up):
+                happened.setdefault(at, []).append(number)
+        return list(detector.run(since, until, happened))
+
+    def to_record(self, rule: Rule, until: int) -> tuple[str, int] | None:
+        """What the catalog is to have of what a rule remembers, and from when on the log is needed; None if nothing."""
+        if rule.event is None or not rule.new_detector().remembers:
+            return None
+        detector = self._at(rule, until)
+        text = json.dumps({"until": until, "nodes": detector.as_json()})
+        oldest = detector.oldest() if rule.condition.event_rows else None
+        return text, until if oldest is None else min(until, oldest - 1)
+
+    def due(self, rule: Rule, after: int) -> int | None:
+        """The next instant at which what a rule remembers becomes an event by itself."""
+        return self._at(rule, after).due(after)
