@@ -98,6 +98,12 @@ class InvalidExpression(TidingsError):
     """The query is not valid: {reason}"""
 
 
+class InexactDelta(TidingsError):
+    """The changes of {relation} do not fit its rows: {reason}"""
+
+    hint_template = "what is gained is new, what is lost was there, and all rows are of one width"
+
+
 class InvalidPlanText(TidingsError):
     """The plan text cannot be read at line {line}: {reason}"""
 
