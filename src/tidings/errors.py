@@ -306,6 +306,18 @@ class UnknownProcedure(TidingsError):
     hint_template = "register it after the database is opened: @db.procedure({name!r})"
 
 
+class InvalidProcedure(TidingsError):
+    """The procedure {name} cannot be registered: {reason}"""
+
+    hint_template = "it takes the rows and, as tx, the transaction; its other parameters have defaults"
+
+
+class NestedTransaction(TidingsError):
+    """{method} cannot be called in the procedure {procedure}, which runs in a transaction"""
+
+    hint_template = "give the procedure a parameter tx: that is the transaction it runs in"
+
+
 class RuleRaised(TidingsError):
     """{message} (rule {rule}, {count} rows)"""
 

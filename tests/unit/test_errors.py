@@ -160,6 +160,8 @@ ELSEWHERE = {
     errors.DuplicateRule: "tests/unit/rules/test_statements.py",
     errors.InvalidRule: "tests/unit/rules/test_statements.py",
     errors.UnknownProcedure: "tests/unit/rules/test_agenda.py",
+    errors.InvalidProcedure: "tests/unit/rules/action/test_procedures.py",
+    errors.NestedTransaction: "tests/unit/rules/action/test_procedures.py",
     errors.RuleRaised: "tests/unit/rules/test_agenda.py",
     errors.CascadeTooLong: "tests/unit/rules/test_agenda.py",
 }

@@ -46,8 +46,8 @@ class Actions:
         action = rule.action
         match action:
             case Call():
-                procedure = self.procedures[action.procedure]
-                procedure(self._arguments(rule, action, rows, workspace), Transaction(workspace.for_action()))
+                arguments = self._arguments(rule, action, rows, workspace)
+                self.procedures.call(action.procedure, arguments, Transaction(workspace.for_action()))
             case Modify():
                 statements.run(self._with_instances(rule, rows, workspace), action.change)
             case Raise():
