@@ -105,7 +105,9 @@ def _check_couplings(rule: Rule) -> None:
         reason = "what waits for the clock is judged after commits, so its action is detached"
         raise InvalidRule(statement.place, name=rule.name, reason=reason)
     if is_detached and rule.options.names_condition and rule.options.condition != "detached":
-        reason = f"it waits for the clock, so its condition is judged after commits and cannot be {rule.options.condition}"
+        reason = (
+            f"it waits for the clock, so its condition is judged after commits and cannot be {rule.options.condition}"
+        )
         hint = "leave condition out, or say condition = 'detached'"
         raise InvalidRule(statement.place, hint, name=rule.name, reason=reason)
     if is_detached and needs_order(rule.event):

@@ -135,11 +135,16 @@ def test_independent_is_recorded_once_whatever_refuses_the_commit(
         CREATE RULE done WHEN SELECT size FROM part WHERE size > 10
           DO INSERT INTO log SELECT 'done', size FROM condition WITH (condition = '{condition}')
     """)
+
+    def attempt() -> None:
+        with db.transaction() as tx:
+            tx.sql(change)
+            tx.commit()
+
     with pytest.raises(error):
         db.sql(change)
-    with pytest.raises(error), db.transaction() as tx:
-        tx.sql(change)
-        tx.commit()
+    with pytest.raises(error):
+        attempt()
     assert states(db) == [("attempt", "waiting")] * 2
     db.advance()
     assert [what for what, _ in rows(db, "log")] == ["tried"] * 2

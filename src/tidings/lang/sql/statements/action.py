@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from tidings.errors import InvalidSyntax
+from tidings.errors import InvalidSyntax, Place
 from tidings.ir.expression import Expression
 from tidings.lang.sql.statements.dml import RowStatement
 from tidings.lang.sql.statements.token_reader import TokenReader
+from tidings.targets import read_address, read_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,19 @@ _CHANNELS: dict[str, Literal["notify", "webhook", "file", "mail"]] = {
 }
 
 
+def _target(channel: str, target: str, at: Place) -> str:
+    """Where something is sent, refused if it is no URL of a webhook or no address of a mail."""
+    try:
+        if channel == "webhook":
+            read_url(target)
+        elif channel == "mail":
+            read_address(target)
+    except ValueError as error:
+        hint = "WEBHOOK 'https://example.com/hook'" if channel == "webhook" else "MAIL 'ann@example.com'"
+        raise InvalidSyntax(at, f"as in {hint}", reason=f"nothing can be sent to {target!r}: {error}") from None
+    return target
+
+
 def read_action(reader: TokenReader, change: ReadChange) -> Action:
     """The action after ``DO``."""
     at = reader.place()
@@ -65,8 +79,8 @@ def read_action(reader: TokenReader, change: ReadChange) -> Action:
             return Call(name, tuple(reader.expressions()))
         case "NOTIFY" | "WEBHOOK" | "FILE" | "MAIL" as word:
             reader.at += 1
-            channel = _CHANNELS[word]
-            return Send(channel, reader.string("where to send it"))
+            at, channel = reader.place(), _CHANNELS[word]
+            return Send(channel, _target(channel, reader.string("where to send it"), at))
         case "RAISE":
             reader.at += 1
             return Raise(reader.string("a message"))

@@ -57,6 +57,25 @@ def test_actions(text: str, expected: object) -> None:
     assert rule(f"CREATE RULE r WHEN SELECT a FROM t DO {text}").action == expected
 
 
+@pytest.mark.parametrize(
+    ("action", "target"),
+    [
+        ("WEBHOOK 'nonsense'", "'nonsense'"),
+        ("WEBHOOK 'ftp://example.com/x'", "'ftp://example.com/x'"),
+        ("WEBHOOK 'https://'", "'https://'"),
+        ("MAIL 'nobody'", "'nobody'"),
+        ("MAIL 'ann@'", "'ann@'"),
+    ],
+)
+def test_targets_that_nothing_can_be_sent_to(action: str, target: str) -> None:
+    with pytest.raises(InvalidSyntax) as refused:
+        rule(f"CREATE RULE r WHEN SELECT a FROM t DO {action}")
+    at = refused.value.place
+    assert at is not None
+    assert at.text[at.start : at.end] == target
+    assert refused.value.hint
+
+
 def test_an_action_may_have_a_with_of_its_own() -> None:
     found = rule("""
         CREATE RULE r WHEN SELECT a FROM t
