@@ -102,6 +102,10 @@ class Workspace:
     def target(self, name: str) -> Table:
         """The table of a name, to be changed."""
         self.require_open()
+        view = self.parts.relations.find(name)
+        if view is not None and not isinstance(view, Table):
+            hint = "change the tables that it reads"
+            raise UnsupportedStatement(None, hint, statement=f"a change of the view {view.name}")
         table = self.parts.relations.table(name)
         if table.role == "event":
             raise UnsupportedStatement(None, f"SIGNAL {table.name}", statement=f"a change of the event {table.name}")
