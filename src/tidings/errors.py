@@ -55,7 +55,7 @@ class DuplicateRelation(TidingsError):
 
 
 class DependentObjects(TidingsError):
-    """{name} cannot be dropped: {dependents} read it"""
+    """{name} cannot be {change}, for it is needed by {dependents}"""
 
     hint_template = "drop those first, or say CASCADE to drop them with it"
 

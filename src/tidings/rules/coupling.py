@@ -136,9 +136,13 @@ class RuleHook:
         return batch
 
     def rolled_back(self) -> None:
-        """Record what is independent of the commit, unless it was recorded with one."""
+        """Record what is independent of the commit, unless it was recorded with one.
+
+        A rule that would have been created with the commit is not there, so nothing of it is.
+        """
         context = self._context
-        independent = [f for f in self.agenda.fired if f.rule.action_coupling == "detached independent"]
+        fired = [f for f in self.agenda.fired if not context.registry.is_proposed(f.rule)]
+        independent = [f for f in fired if f.rule.action_coupling == "detached independent"]
         if independent and not self._is_recorded:
             fired = context.silences.split(independent, self.agenda.workspace.now())
             batch = self._batch(fired, context.timeline.time)
