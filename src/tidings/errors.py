@@ -322,6 +322,10 @@ class RuleRaised(TidingsError):
     """{message} (rule {rule}, {count} rows)"""
 
 
+class RuleFailed(TidingsError):
+    """The {part} of the rule {rule} failed: {reason}"""
+
+
 class CascadeTooLong(TidingsError):
     """Rules kept triggering each other, {bound} times: {cycle}"""
 

@@ -162,6 +162,7 @@ ELSEWHERE = {
     errors.UnknownProcedure: "tests/unit/rules/test_agenda.py",
     errors.InvalidProcedure: "tests/unit/rules/action/test_procedures.py",
     errors.NestedTransaction: "tests/unit/rules/action/test_procedures.py",
+    errors.RuleFailed: "tests/unit/rules/test_failure.py",
     errors.RuleRaised: "tests/unit/rules/test_agenda.py",
     errors.CascadeTooLong: "tests/unit/rules/test_agenda.py",
 }

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from tidings.engine.changes import larger_bag
-from tidings.errors import CascadeTooLong, RuleRaised, TidingsError
+from tidings.errors import CascadeTooLong, RuleRaised, StaleWriter, TidingsError
 from tidings.lang.sql.rules.constants import CONSTANTS
 from tidings.read import in_transaction
 from tidings.rules.condition.evaluate import instances
@@ -31,6 +31,7 @@ from tidings.rules.condition.shape import RuleShape
 from tidings.rules.condition.transaction_slice import NetEntries, TransactionSlice
 from tidings.rules.context import RuleContext
 from tidings.rules.event.occurrence import Present, happened
+from tidings.rules.failure import failure
 from tidings.rules.fired import Fired
 from tidings.rules.rule import Rule
 from tidings.write.workspace import Workspace
@@ -93,9 +94,11 @@ class Agenda:
                 rows = self.workspace.answer(rule.condition.plan, now)
             else:
                 rows = instances(scheduler, rule, tx_slice, self._condition_delta)
+        except StaleWriter:
+            raise
         except TidingsError as error:
             self.context.registry.set_error(rule.id, error)
-            raise
+            raise failure(rule.name, "condition", error) from error
         return rows if rows.num_rows else None
 
     def _condition_delta(
@@ -156,11 +159,11 @@ class Agenda:
             raise CascadeTooLong(bound=self.context.limits.cascade, cycle=cycle(self.path))
         try:
             self.context.actions.run(rule, rows, self.workspace)
-        except RuleRaised:
+        except (RuleRaised, StaleWriter):
             raise
         except Exception as error:
             self.context.registry.set_error(rule.id, error)
-            raise
+            raise failure(rule.name, "action", error) from error
         self.fired.append(Fired(rule, rows, ran=True))
         self.statement_ends.append(len(self.workspace.done))
 

@@ -14,7 +14,8 @@ def shop(db: Database) -> Database:
     db.sql(f"""
         CREATE VIEW least AS SELECT item, least FROM lim;
         CREATE VIEW least_items AS SELECT item FROM least;
-        CREATE RULE act {LOW} DO INSERT INTO orders SELECT l.item, l.least FROM condition c JOIN least l USING (item) {NOW};
+        CREATE RULE act {LOW}
+          DO INSERT INTO orders SELECT l.item, l.least FROM condition c JOIN least l USING (item) {NOW};
         CREATE RULE watch WHEN SELECT item, qty FROM low WHERE qty < 3 DO NOTIFY 'x';
         CREATE RULE through {LOW} DO CALL p((SELECT count(*) FROM least_items))
     """)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+import tidings
 from tests.unit.rules.test_agenda import LOW, NOW, fired, rows
 from tidings import Database, ManualClock
 from tidings.errors import (
@@ -52,7 +55,7 @@ FAILING = {
         RuleRaised,
     ),
     "triggers itself": (
-        "WHEN SELECT id, size FROM part DO UPDATE part SET size = size + 1 WITH (initial, action = 'deferred', priority = 9)",
+        "WHEN SELECT id, size FROM part DO UPDATE part SET size = size + 1 WITH (initial, action = 'deferred')",
         CascadeTooLong,
     ),
 }
@@ -78,6 +81,20 @@ def test_a_rule_whose_initial_firing_fails_is_not_created(db: Database, case: st
         assert (rows(db, "part"), fired(db), db.time) == ([(7, 7)], [], at)
     db.sql("UPDATE stock SET qty = 4 WHERE item = 1")
     assert rows(db, "log") == [("seen", 1)]
+
+
+def test_a_rule_and_its_initial_firing_are_kept_together(tmp_path: Path) -> None:
+    rest = "WHEN SELECT a FROM t DO INSERT INTO u SELECT a FROM condition WITH (initial, action = 'deferred')"
+    with tidings.open(tmp_path / "d", engine="duckdb") as db:
+        db.sql("CREATE TABLE t (a INT); CREATE TABLE u (a INT CHECK (a < 9)); INSERT INTO t VALUES (1), (10)")
+        with pytest.raises(CheckViolated):
+            db.sql(f"CREATE RULE r {rest}")
+    with tidings.open(tmp_path / "d", engine="duckdb") as db:
+        assert db.query("SELECT name FROM tidings.rules").rows() == []
+        db.sql(f"DELETE FROM t WHERE a = 10; CREATE RULE r {rest}")
+    with tidings.open(tmp_path / "d", engine="duckdb") as db:
+        assert db.query("SELECT name FROM tidings.rules").rows() == [{"name": "r"}]
+        assert (rows(db, "u"), fired(db)) == ([(1,)], [("r", 1)])
 
 
 def test_nothing_is_recorded_of_a_rule_that_is_not_created(db: Database) -> None:
