@@ -55,7 +55,7 @@ FAILING = {
         RuleRaised,
     ),
     "triggers itself": (
-        "WHEN SELECT id, size FROM part DO UPDATE part SET size = size + 1 WITH (initial, action = 'deferred')",
+        "WHEN SELECT id, size FROM part DO UPDATE part SET size = size + 10 WITH (initial, action = 'deferred')",
         CascadeTooLong,
     ),
 }
