@@ -112,6 +112,12 @@ class InvalidRow(TidingsError):
     """Row {row} of {table} is not valid: {reason}"""
 
 
+class NotATable(TidingsError):
+    """{name} is a view: its rows follow from those of others and cannot be changed"""
+
+    hint_template = "change the tables that it reads"
+
+
 class MissingRow(TidingsError):
     """A row of {table} that is to go or to change is not there: {row}"""
 

@@ -125,6 +125,7 @@ CASES: list[tuple[type[TidingsError], Act, dict[str, object], tuple[int, int, st
 ELSEWHERE = {
     errors.UnknownSilence: "tests/unit/rules/test_silence.py",
     errors.InexactDelta: "tests/unit/algebra/test_facts.py",
+    errors.NotATable: "tests/unit/write/test_statements.py",
     errors.NullNotAllowed: "tests/unit/constraints/test_enforce.py",
     errors.CheckViolated: "tests/unit/constraints/test_enforce.py",
     errors.DuplicateKey: "tests/unit/constraints/test_enforce.py",

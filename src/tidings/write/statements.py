@@ -12,7 +12,14 @@ from typing import Any, assert_never
 import pyarrow as pa
 
 from tidings.engine.agreed.row import agreed
-from tidings.errors import EmptySignal, InvalidExpression, UnknownEvent, UnknownRelation, UnsupportedStatement
+from tidings.errors import (
+    EmptySignal,
+    InvalidExpression,
+    NotATable,
+    UnknownEvent,
+    UnknownRelation,
+    UnsupportedStatement,
+)
 from tidings.ir.expression import Expression, cast
 from tidings.ir.relation import Column, Item, Project
 from tidings.lang.sql.instant import at_instant
@@ -78,7 +85,7 @@ def target(workspace: Workspace, statement: RowStatement) -> Table:
     """The table a statement changes."""
     try:
         return workspace.target(statement.table)
-    except (UnknownRelation, UnsupportedStatement) as refused:
+    except (NotATable, UnknownRelation, UnsupportedStatement) as refused:
         raise type(refused)(statement.place, refused.hint, **refused.parameters) from None
 
 

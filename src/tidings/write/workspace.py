@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from tidings.constraints.enforce import Enforcer
 from tidings.engine.changes import as_changes
-from tidings.errors import UnknownEvent, UnknownTransactionState, UnsupportedStatement
+from tidings.errors import NotATable, UnknownEvent, UnknownTransactionState, UnsupportedStatement
 from tidings.ir.relation import Relation
 from tidings.read import in_transaction
 from tidings.read.bound_plans import BoundPlans
@@ -104,8 +104,7 @@ class Workspace:
         self.require_open()
         view = self.parts.relations.find(name)
         if view is not None and not isinstance(view, Table):
-            hint = "change the tables that it reads"
-            raise UnsupportedStatement(None, hint, statement=f"a change of the view {view.name}")
+            raise NotATable(name=view.name)
         table = self.parts.relations.table(name)
         if table.role == "event":
             raise UnsupportedStatement(None, f"SIGNAL {table.name}", statement=f"a change of the event {table.name}")

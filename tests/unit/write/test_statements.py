@@ -19,6 +19,7 @@ from tidings.errors import (
     InvalidRow,
     InvalidSyntax,
     MissingRow,
+    NotATable,
     TidingsError,
     UnknownColumn,
     UnknownRelation,
@@ -281,8 +282,8 @@ def test_definitions_stay_outside(shop: Database) -> None:
     ("text", "error", "marked"),
     [
         ("UPDATE nosuch SET a = 1", UnknownRelation, "nosuch"),
-        ("UPDATE low SET qty = 1", UnsupportedStatement, "low"),
-        ("INSERT INTO low SELECT 1, 2", UnsupportedStatement, "low"),
+        ("UPDATE low SET qty = 1", NotATable, "low"),
+        ("INSERT INTO low SELECT 1, 2", NotATable, "low"),
         ("UPDATE stock SET quantity = 1", UnknownColumn, "quantity"),
         ("UPDATE stock SET qty = item2 WHERE item = 1", UnknownColumn, "item2"),
         ("UPDATE stock s SET qty = stock.qty", UnknownColumn, "stock.qty"),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tidings import Database, ManualClock
-from tidings.errors import InvalidRow, MissingRow, UnknownRelation, UnknownTransactionState, UnsupportedStatement
+from tidings.errors import InvalidRow, MissingRow, NotATable, UnknownRelation, UnknownTransactionState
 
 
 def quantities(db: Database) -> list[tuple[Any, ...]]:
@@ -138,9 +138,9 @@ def test_unknown_table_and_views(db: Database) -> None:
     with pytest.raises(UnknownRelation) as refused, db.transaction() as tx:
         tx.insert("nosuch", [(1, 2)])
     assert refused.value.parameters == {"name": "nosuch"}
-    with pytest.raises(UnsupportedStatement) as of_view, db.transaction() as tx:
+    with pytest.raises(NotATable) as of_view, db.transaction() as tx:
         tx.insert("LOW", [(1, 2)])
-    assert of_view.value.parameters == {"statement": "a change of the view low"}
+    assert of_view.value.parameters == {"name": "low"}
 
 
 def test_a_refused_insert_does_not_end_the_transaction(db: Database) -> None:

@@ -9,6 +9,7 @@ from tidings import Database
 from tidings.errors import (
     InvalidExpression,
     InvalidRule,
+    NotATable,
     TidingsError,
     UnknownColumn,
     UnknownRelation,
@@ -39,7 +40,7 @@ def test_what_is_accepted_and_its_summary(db: Database, action: str, words: str)
         ("INSERT INTO log SELECT 'a' FROM condition", InvalidExpression, "log"),
         ("INSERT INTO log (what, itm) SELECT 'a', item FROM condition", UnknownColumn, "log (what, itm"),
         ("INSERT INTO log VALUES ('a', 1, 2)", InvalidExpression, "log"),
-        ("INSERT INTO low SELECT item, 1 FROM condition", UnsupportedStatement, "low"),
+        ("INSERT INTO low SELECT item, 1 FROM condition", NotATable, "low"),
         ("INSERT INTO bell SELECT item FROM condition", UnsupportedStatement, "bell"),
         ("INSERT INTO tidings.rules SELECT item FROM condition", UnsupportedStatement, None),
         ("INSERT INTO nothing SELECT item FROM condition", UnknownRelation, "nothing"),
