@@ -52,8 +52,11 @@ def check(event: Event, relations: Relations, rule: str) -> None:
     match event:
         case TableEvent():
             table = relations.find(event.table)
-            if not isinstance(table, Table) or table.role != "table":
+            if table is None:
                 raise UnknownRelation(event.place, closest(event.table, relations.names()), name=event.table)
+            if not isinstance(table, Table) or table.role != "table":
+                reason = f"it waits for changes of {table.name}, and events are of tables"
+                raise InvalidRule(event.place, name=rule, reason=reason)
             names = {c.name.lower(): c.name for c in table.columns}
             for column in event.columns:
                 if column.lower() not in names:
