@@ -34,6 +34,8 @@ from tidings.write.transaction import Transaction
 
 F = TypeVar("F", bound=Callable[..., object])
 
+_TAKE_TX = "give the procedure a parameter tx, which is the transaction it runs in, and use"
+
 _STRATEGIES = {"auto": None, "differential": Strategy.DIFFERENTIAL, "recompute": Strategy.RECOMPUTE}
 
 
@@ -123,6 +125,7 @@ class Database:
     @exclusive
     def sql(self, text: str) -> Result | None:
         """Run statements; the rows of the last one if it is a query."""
+        self._require_no_procedure("sql", f"{_TAKE_TX} tx.sql(…)")
         self.reload()
         result = None
         for statement in sql.read(text):
@@ -156,8 +159,8 @@ class Database:
     def procedure(self, name: str, *, each: bool = False) -> Callable[[F], F]:
         """Register a function under the name by which ``CALL`` finds it.
 
-        It is given a list of rows; with ``each`` one row at a time.  If it takes a second argument, that is the
-        transaction it may change rows in.
+        It is given a list of rows; with ``each`` one row at a time.  A parameter named ``tx``, or annotated as
+        :class:`tidings.Transaction`, is given the transaction it runs in, in which it may change rows.
         """
 
         def registered(function: F) -> F:
@@ -188,6 +191,7 @@ class Database:
     @exclusive
     def signal(self, event: str, rows: Any) -> int:
         """Let an event happen, with rows of its own, in a transaction that does nothing else; when that was."""
+        self._require_no_procedure("signal", f"{_TAKE_TX} tx.signal(event, rows)")
         self._parts.storage.require_writer()
         with self.transaction() as tx:
             tx.signal(event, rows)
@@ -196,8 +200,13 @@ class Database:
 
     # changes
 
+    def _require_no_procedure(self, method: str, hint: str) -> None:
+        """Refuse what would commit on its own while a procedure runs in a transaction, on this thread."""
+        self._parts.rules.actions.procedures.require_none_running(f"db.{method}", hint)
+
     def transaction(self) -> Transaction:
         """Begin a transaction; use it in a ``with`` block."""
+        self._require_no_procedure("transaction", f"{_TAKE_TX} its methods")
         return Transaction(self._parts.transactions.begin())
 
     @exclusive
@@ -216,6 +225,7 @@ class Database:
 
         Rules fire for what is loaded, and may refuse it.
         """
+        self._require_no_procedure("load", f"{_TAKE_TX} tx.insert(table, rows)")
         rules = self._parts.rules
         hook = RuleLoadHook(rules, self._parts.detached) if rules.registry.records else None
         self._parts.loader.load(table, data, sorted_by, late, hook)
@@ -287,6 +297,7 @@ class Database:
         Those with ``refresh = 'manual'`` stay where they are.  One that fails is marked so, see :meth:`status`, and
         does not hold up the others.
         """
+        self._require_no_procedure("advance", "what is detached runs after the commit, by the next advance()")
         return self._parts.maintenance.advance()
 
     @exclusive

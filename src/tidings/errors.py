@@ -55,7 +55,7 @@ class DuplicateRelation(TidingsError):
 
 
 class DependentObjects(TidingsError):
-    """{name} cannot be dropped: {dependents} read it"""
+    """{name} cannot be {change}, for it is needed by {dependents}"""
 
     hint_template = "drop those first, or say CASCADE to drop them with it"
 
@@ -98,12 +98,24 @@ class InvalidExpression(TidingsError):
     """The query is not valid: {reason}"""
 
 
+class InexactDelta(TidingsError):
+    """The changes of {relation} do not fit its rows: {reason}"""
+
+    hint_template = "what is gained is new, what is lost was there, and all rows are of one width"
+
+
 class InvalidPlanText(TidingsError):
     """The plan text cannot be read at line {line}: {reason}"""
 
 
 class InvalidRow(TidingsError):
     """Row {row} of {table} is not valid: {reason}"""
+
+
+class NotATable(TidingsError):
+    """{name} is a view: its rows follow from those of others and cannot be changed"""
+
+    hint_template = "change the tables that it reads"
 
 
 class MissingRow(TidingsError):
@@ -300,8 +312,24 @@ class UnknownProcedure(TidingsError):
     hint_template = "register it after the database is opened: @db.procedure({name!r})"
 
 
+class InvalidProcedure(TidingsError):
+    """The procedure {name} cannot be registered: {reason}"""
+
+    hint_template = "it takes the rows and, as tx, the transaction; its other parameters have defaults"
+
+
+class NestedTransaction(TidingsError):
+    """{method} cannot be called in the procedure {procedure}, which runs in a transaction"""
+
+    hint_template = "give the procedure a parameter tx: that is the transaction it runs in"
+
+
 class RuleRaised(TidingsError):
     """{message} (rule {rule}, {count} rows)"""
+
+
+class RuleFailed(TidingsError):
+    """The {part} of the rule {rule} failed: {reason}"""
 
 
 class CascadeTooLong(TidingsError):

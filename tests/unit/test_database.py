@@ -119,7 +119,7 @@ def test_if_not_exists_leaves_what_is_there(db: Database) -> None:
 def test_drop(db: Database) -> None:
     with pytest.raises(DependentObjects) as refused:
         db.sql("DROP TABLE quantity")
-    assert refused.value.parameters == {"name": "quantity", "dependents": "low"}
+    assert refused.value.parameters == {"name": "quantity", "change": "dropped", "dependents": "low"}
     db.sql("DROP VIEW low; DROP TABLE Quantity; DROP TABLE IF EXISTS quantity")
     with pytest.raises(UnknownRelation):
         db.query("SELECT * FROM quantity")

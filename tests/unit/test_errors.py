@@ -124,6 +124,8 @@ CASES: list[tuple[type[TidingsError], Act, dict[str, object], tuple[int, int, st
 ]
 ELSEWHERE = {
     errors.UnknownSilence: "tests/unit/rules/test_silence.py",
+    errors.InexactDelta: "tests/unit/algebra/test_facts.py",
+    errors.NotATable: "tests/unit/write/test_statements.py",
     errors.NullNotAllowed: "tests/unit/constraints/test_enforce.py",
     errors.CheckViolated: "tests/unit/constraints/test_enforce.py",
     errors.DuplicateKey: "tests/unit/constraints/test_enforce.py",
@@ -159,6 +161,9 @@ ELSEWHERE = {
     errors.DuplicateRule: "tests/unit/rules/test_statements.py",
     errors.InvalidRule: "tests/unit/rules/test_statements.py",
     errors.UnknownProcedure: "tests/unit/rules/test_agenda.py",
+    errors.InvalidProcedure: "tests/unit/rules/action/test_procedures.py",
+    errors.NestedTransaction: "tests/unit/rules/action/test_procedures.py",
+    errors.RuleFailed: "tests/unit/rules/test_failure.py",
     errors.RuleRaised: "tests/unit/rules/test_agenda.py",
     errors.CascadeTooLong: "tests/unit/rules/test_agenda.py",
 }

@@ -14,6 +14,7 @@ from tidings.algebra.deltaset import DeltaSet, Row, RowSet, apply, logical_rollb
 from tidings.algebra.expression import (
     DeltaMinus,
     DeltaPlus,
+    Leaf,
     NaturalJoin,
     NewState,
     OldState,
@@ -25,7 +26,7 @@ from tidings.algebra.expression import (
     SetProduct,
     SetUnion,
 )
-from tidings.errors import UnknownRelation
+from tidings.errors import InexactDelta, InvalidExpression, UnknownRelation
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +41,21 @@ class Facts:
     states: Mapping[str, RowSet]
     deltas: Mapping[str, DeltaSet]
 
+    def __post_init__(self) -> None:
+        for name in self.states:
+            widths = sorted({len(row) for rows in self._row_sets(name) for row in rows})
+            if len(widths) > 1:
+                raise InexactDelta(relation=name, reason=f"they are of {widths[0]} and of {widths[1]} values")
+
     @staticmethod
     def after(old: Mapping[str, Iterable[Row]], deltas: Mapping[str, DeltaSet]) -> Facts:
-        """The facts once the changes are made to old states."""
-        return Facts({name: apply(rows, deltas.get(name, DeltaSet())) for name, rows in old.items()}, deltas)
+        """The facts once the changes are made to old states, which they must fit: Δ+ is new, and Δ- was there."""
+        states = {name: frozenset(rows) for name, rows in old.items()}
+        for name, delta in deltas.items():
+            if name not in states:
+                raise UnknownRelation(name=name)
+            _check_exact(name, states[name], delta)
+        return Facts({name: apply(rows, deltas.get(name, DeltaSet())) for name, rows in states.items()}, deltas)
 
     @staticmethod
     def between(old: Mapping[str, Iterable[Row]], new: Mapping[str, Iterable[Row]]) -> Facts:
@@ -62,9 +74,29 @@ class Facts:
     def old(self, name: str) -> RowSet:
         return logical_rollback(self.new(name), self.delta(name))
 
+    def check_width(self, leaf: Leaf) -> None:
+        """Refuse a leaf that names more or fewer attributes than the rows of its relation have values."""
+        row = next((row for rows in self._row_sets(leaf.name) for row in rows), None)
+        if row is not None and len(row) != len(leaf.attributes):
+            named = ", ".join(leaf.attributes)
+            raise InvalidExpression(reason=f"{leaf.name} has rows of {len(row)} values, and its attributes are {named}")
+
+    def _row_sets(self, name: str) -> tuple[RowSet, RowSet, RowSet]:
+        delta = self.delta(name)
+        return self.states.get(name, frozenset()), delta.plus, delta.minus
+
+
+def _check_exact(name: str, old: RowSet, delta: DeltaSet) -> None:
+    """Refuse a delta-set that claims as new what was there, or as gone what was not."""
+    for rows, reason in ((delta.plus & old, "was there already"), (delta.minus - old, "was not there")):
+        if rows:
+            raise InexactDelta(relation=name, reason=f"{min(rows, key=repr)} {reason}")
+
 
 def evaluate(node: SetExpression, facts: Facts) -> RowSet:
     """The set an expression stands for."""
+    if isinstance(node, Leaf):
+        facts.check_width(node)
     match node:
         case NewState():
             return facts.new(node.name)

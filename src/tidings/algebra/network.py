@@ -104,6 +104,7 @@ def delta(node: SetExpression, facts: Facts, *, strict: bool = True) -> DeltaSet
     ⟨{}, {}⟩ ⟨{⟨ann⟩}, {}⟩
     """
     if isinstance(node, NewState):
+        facts.check_width(node)
         return facts.delta(node.name)
     return propagate(split("result", node), facts, strict=strict).deltas["result"]
 

@@ -79,7 +79,8 @@ class Tables:
         readers = self.relations.readers(relation.name)
         if readers and not cascade:
             self.relations.droppable(name, kind)
-            raise DependentObjects(name=relation.name, dependents=", ".join(sorted(v.name for v in readers)))
+            names = ", ".join(sorted(v.name for v in readers))
+            raise DependentObjects(name=relation.name, change="dropped", dependents=names)
         return [*reversed(readers), relation]
 
     def drop(self, relations: list[Table | AnyView]) -> None:

@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
-from urllib.parse import quote, urlsplit
 
 IPNetwork = IPv4Network | IPv6Network
 
@@ -22,38 +20,6 @@ _PUBLIC_V6 = IPv6Network("2000::/3")
 _NAT64 = IPv6Network("64:ff9b::/96")
 _TUNNELS = (IPv6Network("2002::/16"), IPv6Network("2001::/32"))
 """6to4 and Teredo: addresses that lead to others, and that no server uses any more."""
-
-
-@dataclass(frozen=True, slots=True)
-class Url:
-    """The parts of a URL that a request needs."""
-
-    is_secure: bool
-    host: str
-    port: int
-    path: str
-
-
-def read_url(text: str) -> Url:
-    """Read the URL of a webhook, or raise a ValueError that says what is wrong with it.
-
-    >>> read_url("https://example.com/hook?x=1#top")
-    Url(is_secure=True, host='example.com', port=443, path='/hook?x=1')
-    """
-    if any(c.isspace() or not c.isprintable() for c in text):
-        raise ValueError("the URL has spaces or control characters in it")
-    parts = urlsplit(text)
-    if parts.scheme not in ("http", "https"):
-        raise ValueError("the URL does not begin with http:// or https://")
-    if parts.username is not None or parts.password is not None:
-        raise ValueError("the URL has a user or a password in it")
-    if not parts.hostname:
-        raise ValueError("the URL names no host")
-    is_secure = parts.scheme == "https"
-    host = parts.hostname if ":" in parts.hostname else parts.hostname.encode("idna").decode()
-    path = quote((parts.path or "/") + (f"?{parts.query}" if parts.query else ""), safe="/%:@!$&'()*+,;=-._~?")
-    port = (443 if is_secure else 80) if parts.port is None else parts.port
-    return Url(is_secure, host, port, path)
 
 
 def resolve(host: str, port: int) -> list[str]:

@@ -20,6 +20,7 @@ from email.utils import format_datetime
 from tidings.clock import instant
 from tidings.deliver.channel import Arrived, Failed, Refused, SendOutcome
 from tidings.store.rules.messages import Message
+from tidings.targets import read_address
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class MailChannel:
         try:
             mail = as_mail(message, settings.sender)
         except (ValueError, IndexError, MessageError) as error:
-            return Refused(f"{message.target} is no address: {error}")
+            return Refused(f"a mail cannot be sent to {message.target}: {error}")
         if settings.user is not None and not settings.starttls:
             return Failed("a password is sent over an encrypted connection only: set starttls")
         try:
@@ -93,7 +94,7 @@ def as_mail(message: Message, sender: str) -> EmailMessage:
     domain = Address(addr_spec=sender).domain
     mail = EmailMessage(SMTP)
     mail["From"] = sender
-    mail["To"] = Address(addr_spec=message.target)
+    mail["To"] = read_address(message.target)
     mail["Subject"] = f"Tidings: {' '.join(message.rule.split())}"
     mail["Date"] = format_datetime(instant(message.created))
     mail["Message-ID"] = f"<{message.id}@{domain}>"

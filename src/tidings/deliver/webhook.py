@@ -26,11 +26,12 @@ from threading import Timer
 from time import monotonic
 
 from tidings.clock import micros
-from tidings.deliver.address import IPNetwork, Url, is_allowed, read_url, resolve
+from tidings.deliver.address import IPNetwork, is_allowed, resolve
 from tidings.deliver.channel import Arrived, Ended, Failed, Refused, SendOutcome
 from tidings.deliver.signature import key, signed
 from tidings.retry_policy import SECOND
 from tidings.store.rules.messages import Message
+from tidings.targets import Url, read_url
 
 _AGENT = "Tidings"
 _OVERLOADED = (429, 502, 503, 504)

@@ -37,6 +37,7 @@ from tidings.rules.context import RuleContext, RuleLimits
 from tidings.rules.dependencies import RuleDependencies
 from tidings.rules.descriptions import RuleDescriptions
 from tidings.rules.detached.advance import DetachedRules
+from tidings.rules.rebinding import RuleRebinding
 from tidings.rules.registry import RuleRegistry
 from tidings.rules.silence import Silences
 from tidings.rules.silence_statements import SilenceStatements
@@ -186,7 +187,9 @@ def assemble(storage: Storage, settings: Settings) -> Parts:
     write = _write_parts(scheduler, timeline, folding, compiled, mutex)
     transactions = RuleTransactions(_rules(settings, write, compiled, signals.outbox_filled), write)
 
-    rules, views = transactions.context, Views(storage, scheduler, timeline)
+    rules = transactions.context
+    dependencies = RuleDependencies(rules.registry, storage.relations)
+    views = Views(storage, scheduler, timeline, RuleRebinding(dependencies, transactions).check)
     rule_tables = RuleSystemTables(rules.registry, rules.silences.store, timeline)
     answers = Answers(scheduler, timeline, SystemTables(rule_tables, storage))
     maintenance = Maintenance(storage, views, rules, DetachedRules(transactions), folding, compiled)
@@ -198,7 +201,7 @@ def assemble(storage: Storage, settings: Settings) -> Parts:
         transactions=transactions,
         answers=answers,
         subscriptions=Subscriptions(write.plans, answers, maintenance.reload, signals.news, signals.closed),
-        statements=_statements(answers, transactions, maintenance, rule_tables),
+        statements=_statements(answers, transactions, dependencies, maintenance, rule_tables),
         maintenance=maintenance,
     )
 
@@ -246,13 +249,16 @@ def _rules(settings: Settings, write: WriteParts, compiled: CompiledPlans, outbo
 
 
 def _statements(
-    answers: Answers, transactions: RuleTransactions, maintenance: Maintenance, rule_tables: RuleSystemTables
+    answers: Answers,
+    transactions: RuleTransactions,
+    dependencies: RuleDependencies,
+    maintenance: Maintenance,
+    rule_tables: RuleSystemTables,
 ) -> StatementRunner:
     """Those who run each kind of statement."""
     rules, views, evaluator = transactions.context, maintenance.views, transactions.write_parts.enforcer.evaluator
     storage, timeline, relations = maintenance.storage, maintenance.timeline, maintenance.storage.relations
     tables = Tables(storage, evaluator, views.binder, timeline)
-    dependencies = RuleDependencies(rules.registry, relations)
     return StatementRunner(
         answers=answers,
         transactions=transactions,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from threading import RLock
 
 from tidings.compiled import CompiledPlans
-from tidings.errors import InvalidExpression
+from tidings.errors import InvalidExpression, Place, UnknownRelation, UnsupportedStatement, closest
 from tidings.exclusive import exclusive
 from tidings.ir.expression import Expression
 from tidings.ir.relation import Relation, Scan
@@ -16,6 +17,9 @@ from tidings.lang.sql.context import Analyzer
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
 from tidings.store.relation.view import StoredView, View
+
+_NAME = re.compile(r"\s*(`[^`]+`|[^\W\d][\w.]*)\s*")
+"""A text that is one name, perhaps of a schema too."""
 
 
 @dataclass(slots=True)
@@ -47,10 +51,26 @@ class BoundPlans:
 
     def parse(self, text: str) -> Relation:
         """The bound plan of a query's text, which is not remembered."""
-        statements = statement.read(text)
+        try:
+            statements = statement.read(text)
+        except UnsupportedStatement:
+            if _NAME.fullmatch(text) is None:
+                raise
+            return self._named(text)
         if len(statements) != 1 or not isinstance(statements[0], statement.Query):
             raise InvalidExpression(reason="one query is expected here, or the name of a table or view")
         return self.bind(statements[0].query, text, query_text=statements[0].query_text)
+
+    def _named(self, text: str) -> Relation:
+        """The plan of a relation whose name is quoted, or that shows what the database knows of itself."""
+        name = text.strip().strip("`")
+        if self.relations.find(name) is not None:
+            return self.plan(name)
+        declared = self.relations.columns(name)
+        if declared is None:
+            known = [*self.relations.names(), *self.relations.system_tables]
+            raise UnknownRelation(Place(text, 0, len(text)), closest(name, known), name=name) from None
+        return Scan(declared[0], "result", declared[1])
 
     @exclusive
     def bind(self, query: Expression, text: str, name: str = "result", query_text: str | None = None) -> Relation:

@@ -23,7 +23,7 @@ from functools import partial, reduce
 
 import pyarrow as pa
 
-from tidings.errors import CascadeTooLong, RuleRaised, TidingsError
+from tidings.errors import CascadeTooLong, RuleRaised, StaleWriter, TidingsError
 from tidings.lang.sql.rules.constants import CONSTANTS
 from tidings.read import in_transaction
 from tidings.rules.condition.evaluate import changes_relation, either, instances
@@ -31,6 +31,7 @@ from tidings.rules.condition.shape import RuleShape
 from tidings.rules.condition.transaction_slice import NetEntries, TransactionSlice
 from tidings.rules.context import RuleContext
 from tidings.rules.event.occurrence import Present, happened
+from tidings.rules.failure import failure
 from tidings.rules.fired import Fired
 from tidings.rules.rule import Rule
 from tidings.write.workspace import Workspace
@@ -94,9 +95,11 @@ class Agenda:
                 rows = self.workspace.for_action(self.workspace.parts, changes).answer(rule.instances, now)
             else:
                 rows = instances(scheduler, rule, tx_slice, self._condition_delta)
+        except StaleWriter:
+            raise
         except TidingsError as error:
             self.context.registry.set_error(rule.id, error)
-            raise
+            raise failure(rule.name, "condition", error) from error
         return rows if rows.num_rows else None
 
     def _condition_delta(
@@ -157,11 +160,11 @@ class Agenda:
             raise CascadeTooLong(bound=self.context.limits.cascade, cycle=cycle(self.path))
         try:
             self.context.actions.run(rule, rows, self.workspace)
-        except RuleRaised:
+        except (RuleRaised, StaleWriter):
             raise
         except Exception as error:
             self.context.registry.set_error(rule.id, error)
-            raise
+            raise failure(rule.name, "action", error) from error
         self.fired.append(Fired(rule, rows, ran=True))
         self.statement_ends.append(len(self.workspace.done))
 

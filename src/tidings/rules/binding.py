@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from tidings.analysis.influents import CLOCK, influents
+from tidings.clock import micros
 from tidings.errors import InvalidRule
 from tidings.lang.sql import statement as sql
 from tidings.lang.sql.context import Analyzer
@@ -116,6 +117,12 @@ def _check_couplings(rule: Rule) -> None:
     if is_detached and rule.action_coupling in ("immediate", "deferred") and not acts_at_once:
         reason = "what waits for the clock is judged after commits, so its action is detached"
         raise InvalidRule(statement.place, name=rule.name, reason=reason)
+    if is_detached and rule.options.names_condition and rule.options.condition != "detached":
+        reason = (
+            f"it waits for the clock, so its condition is judged after commits and cannot be {rule.options.condition}"
+        )
+        hint = "leave condition out, or say condition = 'detached'"
+        raise InvalidRule(statement.place, hint, name=rule.name, reason=reason)
     if is_detached and events.needs_order(rule.event):
         reason = "the order within a transaction is known before its commit only"
         raise InvalidRule(statement.place, "give THEN a WITHIN INTERVAL", name=rule.name, reason=reason)
@@ -135,3 +142,7 @@ def _check_instants(rule: Rule) -> None:
             datetime.fromisoformat(text or "2000-01-01")
         except ValueError:
             raise InvalidRule(rule.statement.place, name=rule.name, reason=f"{text!r} is no instant") from None
+    effective, expires = rule.options.effective, rule.options.expires
+    if effective and expires and micros(datetime.fromisoformat(effective)) >= micros(datetime.fromisoformat(expires)):
+        reason = f"it would never be judged: it expires at {expires}, and is effective from {effective} on"
+        raise InvalidRule(rule.statement.place, name=rule.name, reason=reason)

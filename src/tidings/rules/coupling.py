@@ -11,7 +11,7 @@ detached    after the commit, by ``advance()``            after the commit, in a
 An immediate action whose condition is detached runs at once too, in a transaction of its own.
 
 What is detached is recorded with the commit, so it is there exactly if the commit is.  ``detached independent`` is
-recorded even if the transaction is rolled back.
+recorded even if the transaction is rolled back, or its commit fails, whatever refuses it.
 """
 
 from __future__ import annotations
@@ -48,6 +48,8 @@ class RuleHook:
     """Instances of immediate conditions whose actions are deferred, by rule."""
     _recovered: list[Rule] = field(init=False, default_factory=list)
     """Rules that had an error and were judged without one in this transaction."""
+    _is_recorded: bool = field(init=False, default=False)
+    """Whether what fired has been recorded with the commit."""
 
     @property
     def _context(self) -> RuleContext:
@@ -120,10 +122,13 @@ class RuleHook:
         fired = context.silences.split(self.agenda.fired, time)
         with context.storage.together() as pending:
             pending.batch.extra_writes.append(lambda connection: self._batch(fired, time).write(connection))
-            pending.after.append(context.wake_deliveries)
+            pending.after += [self._note_recorded, context.wake_deliveries]
             pending.after += [partial(context.registry.set_error, rule.id, None) for rule in self._recovered]
         if self.commit_hook is not None:
             self.commit_hook(time)
+
+    def _note_recorded(self) -> None:
+        self._is_recorded = True
 
     def _batch(self, fired: list[Fired], time: int) -> FiringBatch:
         batch = FiringBatch(self._context.store)
@@ -131,11 +136,16 @@ class RuleHook:
         return batch
 
     def rolled_back(self) -> None:
-        """Record what is independent of the commit."""
+        """Record what is independent of the commit, unless it was recorded with one.
+
+        A rule that would have been created with the commit is not there, so nothing of it is.
+        """
         context = self._context
-        independent = [f for f in self.agenda.fired if f.rule.action_coupling == "detached independent"]
-        if independent:
+        fired = [f for f in self.agenda.fired if not context.registry.is_proposed(f.rule)]
+        independent = [f for f in fired if f.rule.action_coupling == "detached independent"]
+        if independent and not self._is_recorded:
             fired = context.silences.split(independent, self.agenda.workspace.now())
             batch = self._batch(fired, context.timeline.time)
             with context.storage.rule_tables.writing() as connection:
                 batch.write(connection)
+            context.wake_deliveries()

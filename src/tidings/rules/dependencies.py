@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from tidings.analysis.influents import reads
 from tidings.errors import DependentObjects, UnsupportedStatement
 from tidings.lang.sql import statement as sql
-from tidings.lang.sql.mentions import first_mention
-from tidings.lang.sql.statements.action import Modify
+from tidings.lang.sql.mentions import first_mention, mentioned
+from tidings.lang.sql.statements.action import Call, Modify
+from tidings.lang.sql.statements.dml import trees
+from tidings.rules.action.check import CONDITION
 from tidings.rules.event import check as events
 from tidings.rules.registry import RuleRegistry
 from tidings.rules.rule import Rule
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
+from tidings.store.relation.view import StoredView, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +27,11 @@ class RuleDependencies:
     registry: RuleRegistry
     relations: Relations
 
-    def dependents(self, relation: str) -> list[str]:
-        """The names of the rules that depend on a relation."""
-        return [rule.name for rule in self.registry.rules() if relation.lower() in self._dependencies(rule)]
+    def dependents(self, relation: str) -> list[Rule]:
+        """The rules that depend on a relation."""
+        if not self.registry.records:
+            return []
+        return [rule for rule in self.registry.rules() if relation.lower() in self._dependencies(rule)]
 
     def _dependencies(self, rule: Rule) -> set[str]:
         """The relations that a rule reads, changes or waits for, in lower case."""
@@ -37,14 +43,28 @@ class RuleDependencies:
             names |= events.tables(rule.event)
         if isinstance(rule.action, Modify):
             names.add(rule.action.change.table.lower())
-        return names
+        return names | self._read_by_action(rule)
 
-    def require_free(self, relation: str) -> None:
-        """Refuse to drop or rename a relation that rules depend on."""
-        names = self.dependents(relation) if self.registry.records else []
-        if names:
-            listed = ", ".join(f"rule {n}" for n in sorted(names))
-            raise DependentObjects(None, "drop the rules first", name=relation, dependents=listed)
+    def _read_by_action(self, rule: Rule) -> set[str]:
+        """The relations that the SQL of an action reads, directly or through views, in lower case."""
+        match rule.action:
+            case Modify(change=change):
+                names = mentioned(trees(change))
+            case Call(arguments=arguments):
+                names = mentioned(arguments)
+            case _:
+                return set()
+        names.discard(CONDITION)
+        views = [view for name in names if isinstance(view := self.relations.find(name), View | StoredView)]
+        return names | {name.lower() for view in views for name in self.relations.below(view.plan)}
+
+    def require_free(self, relation: str, change: Literal["dropped", "renamed"], column: str | None = None) -> None:
+        """Refuse to drop or rename a relation that rules depend on, or to rename a column of it."""
+        rules = self.dependents(relation)
+        if rules:
+            listed = ", ".join(f"rule {name}" for name in sorted(rule.name for rule in rules))
+            name = relation if column is None else f"{relation}.{column}"
+            raise DependentObjects(None, "drop the rules first", name=name, change=change, dependents=listed)
 
     def check_definition(self, statement: sql.Statement) -> None:
         """Refuse a statement that takes away what rules depend on, or defines a view of a system table."""
@@ -55,9 +75,11 @@ class RuleDependencies:
                     if isinstance(relation, Table) and relation.role != "table":
                         kind = "EVENT" if relation.role == "event" else "RULE"
                         raise UnsupportedStatement(None, f"use DROP {kind}", statement=f"DROP TABLE {relation.name}")
-                    self.require_free(name)
-            case sql.RenameTable() | sql.RenameColumn():
-                self.require_free(statement.table)
+                    self.require_free(name, "dropped")
+            case sql.RenameTable():
+                self.require_free(statement.table, "renamed")
+            case sql.RenameColumn():
+                self.require_free(statement.table, "renamed", statement.old)
             case sql.CreateView():
                 mention = first_mention(statement.query, statement.text, self.relations.system_tables)
                 if mention is not None:

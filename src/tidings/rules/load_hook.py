@@ -30,6 +30,7 @@ from tidings.rules.condition.transaction_slice import TransactionSlice
 from tidings.rules.context import RuleContext
 from tidings.rules.detached.advance import DetachedRules
 from tidings.rules.event.occurrence import Present, happened
+from tidings.rules.failure import naming
 from tidings.rules.fired import Fired
 from tidings.rules.recording import FiringBatch
 from tidings.rules.rule import Rule
@@ -98,7 +99,9 @@ class RuleLoadHook:
     def _condition_rows(self, rule: Rule, target: Table) -> pa.Table:
         """The rows of a condition now; stored views that read the table are evaluated, not read."""
         unchanged = {target.name: no_changes(target.columns)}
-        return in_transaction.answer(self.context.scheduler, rule.instances, self.context.timeline.time, unchanged)
+        scheduler, at = self.context.scheduler, self.context.timeline.time
+        with naming(rule.name):
+            return in_transaction.answer(scheduler, rule.instances, at, unchanged)
 
     def _instances(self, rule: Rule, target: Table, at: int) -> pa.Table:
         """The rows that a rule fires for."""
@@ -115,10 +118,11 @@ class RuleLoadHook:
         inserted = as_changes(target.columns, rows, [1] * rows.num_rows, at + 1)
         absent = as_changes(target.columns, rows, [-1] * rows.num_rows, 0)
         tx_slice = TransactionSlice.of_entries(at, {target.name: absent}, {target.name: inserted})
-        if rule.evaluates_on_event:
-            replaced = changes_relation(scheduler, rule, tx_slice)
-            return in_transaction.answer(scheduler, rule.instances, at, replaced=replaced)
-        return instances(scheduler, rule, tx_slice, committed.condition_delta(scheduler))
+        with naming(rule.name):
+            if rule.evaluates_on_event:
+                replaced = changes_relation(scheduler, rule, tx_slice)
+                return in_transaction.answer(scheduler, rule.instances, at, replaced=replaced)
+            return instances(scheduler, rule, tx_slice, committed.condition_delta(scheduler))
 
     # history
 
@@ -127,7 +131,9 @@ class RuleLoadHook:
         fired: list[tuple[int, Fired]] = []
         for rule in self._rules(tables):
             if rule.condition_coupling != "detached":
-                for at, rows in committed.firing_rows_by_instant(self.context.scheduler, rule, since, until):
+                with naming(rule.name):
+                    by_instant = list(committed.firing_rows_by_instant(self.context.scheduler, rule, since, until))
+                for at, rows in by_instant:
                     fired += [(at, each) for each in self._fired(rule, rows) if rule.is_effective(at)]
         for at, each in sorted(fired, key=lambda pair: pair[0]):
             self._add([each], at)

@@ -6,7 +6,8 @@ cannot be bound is left out of judging, and its record says why.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from tidings.compiled import CompiledPlans
@@ -38,6 +39,8 @@ class RuleRegistry:
     """Rules that were asked about and are not defined, by their texts."""
     _shape_plans: dict[str, Relation | None] = field(init=False)
     """Bound queries of shapes, by the keys of their templates."""
+    _proposed: int | None = field(init=False, default=None)
+    """The number of the rule that the catalog does not have yet, if there is one."""
 
     def __post_init__(self) -> None:
         self._bound, self._proposals = self.compiled.section(), self.compiled.section()
@@ -68,6 +71,30 @@ class RuleRegistry:
         """Read the records from the catalog when they are next needed."""
         self._records = self._rules = None
 
+    @contextmanager
+    def proposing(self, record: RuleRecord) -> Iterator[Rule]:
+        """Know a rule inside that the catalog is to get, perhaps in the place of one of the same number.
+
+        If that fails, everything is as the catalog has it.
+        """
+        others = [r for r in self.records if r.id != record.id]
+        if len(others) < len(self.records):
+            self.compiled.forget()
+        self._records, self._rules = sorted([*others, record], key=lambda r: r.id), None
+        self._proposed = record.id
+        try:
+            yield self.bind(record)
+        except BaseException:
+            self.compiled.forget()
+            raise
+        finally:
+            self._proposed = None
+            self.reload()
+
+    def is_proposed(self, rule: Rule) -> bool:
+        """Whether the catalog does not have a rule yet."""
+        return rule.id == self._proposed
+
     def failing(self) -> set[int]:
         """The numbers of the rules that have an error."""
         return {r.id for r in self.records if r.error is not None}
@@ -76,7 +103,7 @@ class RuleRegistry:
         """Record what is wrong with a rule, or that nothing is."""
         record = next((r for r in self.records if r.id == id), None)
         message = None if error is None else error_text(error)
-        if record is None or record.error == message or self.store.storage.is_reader:
+        if record is None or record.error == message or self.store.storage.is_reader or id == self._proposed:
             return
         self.store.fail(id, message)
         self._records = [replace(r, error=message) if r.id == id else r for r in self.records]

@@ -30,7 +30,7 @@ from tidings.store.alter import drop
 from tidings.store.define import define
 from tidings.store.relation.constraints import Constraints
 from tidings.store.relation.table import Table
-from tidings.store.rules.rule_store import RuleRecord
+from tidings.store.rules.rule_store import RuleRecord, create
 from tidings.store.storage import Storage
 from tidings.store.timeline import Timeline
 from tidings.write import statements as row_statements
@@ -94,18 +94,29 @@ class RuleStatements:
         rule = registry.binder.bind(record, statement)
         began = self._beginning(rule)
         rule.record = record = replace(record, began=began, until=began)
-        self._prepare_activations(rule, replaced)
-        registry.store.create(record)
+        self.transactions.context.actions.check(rule, Workspace(self.transactions.write_parts))
+        takes_present = statement.options.initial and rule.condition.changes_of is None
+        if takes_present and not statement.parameters and record.enabled and not rule.has_lifecycle:
+            self._create_and_fire(record)
+            self._prepare_activations(rule, replaced)
+        else:
+            self._prepare_activations(rule, replaced)
+            registry.store.create(record)
         self.transactions.context.reload()
         if replaced is not None:
             registry.compiled.forget()
-        takes_present = statement.options.initial and rule.condition.changes_of is None
-        if takes_present and not statement.parameters and record.enabled and not rule.has_lifecycle:
-            self._fire_for_present_rows(registry.bind(registry.record(statement.name)))
 
-    def _fire_for_present_rows(self, rule: Rule) -> None:
-        """Let a rule fire for the rows that its condition has when it is created."""
-        with self.transactions.begin() as workspace:
+    def _create_and_fire(self, record: RuleRecord) -> None:
+        """Create a rule and let it fire for the rows that its condition has now: both, or neither."""
+
+        def create_with_commit(time: int) -> None:
+            with self._storage.together() as pending:
+                pending.batch.extra_writes.append(lambda connection: create(connection, record))
+
+        with (
+            self._registry.proposing(record) as rule,
+            self.transactions.begin(commit_hook=create_with_commit) as workspace,
+        ):
             rows = workspace.answer(rule.instances, workspace.now())
             hook = workspace.hook
             assert isinstance(hook, RuleHook)
@@ -219,7 +230,7 @@ class RuleStatements:
             return
         if not isinstance(event, Table) or event.role != "event":
             raise UnknownEvent(statement.place, name=statement.name)
-        self.dependencies.require_free(event.name)
+        self.dependencies.require_free(event.name, "dropped")
         self._storage.relations.droppable(event.name, "TABLE")
         self._drop_table(event)
 

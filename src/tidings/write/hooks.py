@@ -26,7 +26,7 @@ class TransactionHook(Protocol):
         """Is called before the commit, and may still refuse it; returns what has to be recorded with it."""
 
     def rolled_back(self) -> None:
-        """Is called when the transaction has been rolled back."""
+        """Is called when the transaction has been rolled back, or has failed, also in its commit."""
 
 
 class LoadHook(Protocol):

@@ -34,7 +34,11 @@ class StatementContext:
 
         ``known_rows`` are the rows of the table that matter to the query, where they have been looked up.
         """
-        return self.answer_plan(self.workspace.parts.plans.bind(query, self.target.statement.text), columns, known_rows)
+        return self.answer_plan(self.bind(query), columns, known_rows)
+
+    def bind(self, query: Expression) -> Relation:
+        """The bound plan of a query."""
+        return self.workspace.parts.plans.bind(query, self.target.statement.text)
 
     def answer_plan(self, plan: Relation, columns: list[Column], known_rows: pa.Table | None = None) -> pa.Table:
         """The same of a plan."""

@@ -12,11 +12,19 @@ from typing import Any, assert_never
 import pyarrow as pa
 
 from tidings.engine.agreed.row import agreed
-from tidings.errors import EmptySignal, InvalidExpression, UnknownEvent, UnknownRelation
+from tidings.errors import (
+    EmptySignal,
+    InvalidExpression,
+    NotATable,
+    UnknownEvent,
+    UnknownRelation,
+    UnsupportedStatement,
+)
 from tidings.ir.expression import Expression, cast
-from tidings.ir.relation import Item, Project
+from tidings.ir.relation import Column, Item, Project
 from tidings.lang.sql.instant import at_instant
 from tidings.lang.sql.rows.insert import constant_rows, insert_columns, insert_query
+from tidings.lang.sql.rows.merge import clause_queries
 from tidings.lang.sql.rows.selection import fixed_keys, selection_query
 from tidings.lang.sql.rows.target import Assignment
 from tidings.lang.sql.statements.dml import Delete, Insert, Merge, RowStatement, Update
@@ -49,12 +57,36 @@ def run(workspace: Workspace, statement: RowStatement) -> None:
     workspace.statement_done()
 
 
+def check(workspace: Workspace, statement: RowStatement) -> None:
+    """Bind a statement as if it was run, and refuse it if that fails; no row is looked at or changed."""
+    context = StatementContext.of(workspace, target(workspace, statement), statement, workspace.now())
+    match statement:
+        case Insert():
+            columns = insert_columns(context.target, statement)
+            if constant_rows(context.target, statement.query, columns) is None:
+                _inserted_rows(context, statement, columns)
+        case Update():
+            values = [value for _, value in context.target.assignments(statement.settings)]
+            context.bind(selection_query(context.target, _where(context, statement), values))
+        case Delete():
+            context.bind(selection_query(context.target, _where(context, statement)))
+        case Merge():
+            for clause_query in clause_queries(context.target, statement):
+                context.bind(clause_query.query)
+        case _:
+            assert_never(statement)
+
+
+def _where(context: StatementContext, statement: Update | Delete) -> Expression | None:
+    return None if statement.where is None else at_instant(statement.where, context.target.now)
+
+
 def target(workspace: Workspace, statement: RowStatement) -> Table:
     """The table a statement changes."""
     try:
         return workspace.target(statement.table)
-    except UnknownRelation as unknown:
-        raise UnknownRelation(statement.place, unknown.hint, name=statement.table) from None
+    except (NotATable, UnknownRelation, UnsupportedStatement) as refused:
+        raise type(refused)(statement.place, refused.hint, **refused.parameters) from None
 
 
 def signal(workspace: Workspace, statement: Insert) -> None:
@@ -76,20 +108,25 @@ def _insert(context: StatementContext, statement: Insert) -> None:
     defaults = workspace.parts.enforcer.evaluator.defaults(table, target.now)
     constants = constant_rows(target, statement.query, columns)
     if constants is None:
-        plan = workspace.parts.plans.bind(insert_query(target, statement.query, columns), statement.text)
-        if len(columns) != len(plan.fields):
-            reason = f"{len(plan.fields)} values for {len(columns)} columns of {table.name}"
-            raise InvalidExpression(statement.place, reason=reason)
-        items = (Item(c.name, c.type, cast(f.expression, c.type)) for c, f in zip(columns, plan.fields, strict=True))
-        rows: Any = workspace.answer(Project(plan, "inserted", tuple(items)), target.now)
+        rows: Any = workspace.answer(_inserted_rows(context, statement, columns), target.now)
     else:
         rows = [dict(zip((c.name for c in columns), row, strict=True)) for row in constants]
     workspace.add(table, read_rows(table.name, table.columns, rows, defaults), 1)
 
 
+def _inserted_rows(context: StatementContext, statement: Insert, columns: tuple[Column, ...]) -> Project:
+    """The query of an INSERT, bound, with a value for each column."""
+    plan = context.bind(insert_query(context.target, statement.query, columns))
+    if len(columns) != len(plan.fields):
+        reason = f"{len(plan.fields)} values for {len(columns)} columns of {context.table.name}"
+        raise InvalidExpression(statement.place, reason=reason)
+    items = (Item(c.name, c.type, cast(f.expression, c.type)) for c, f in zip(columns, plan.fields, strict=True))
+    return Project(plan, "inserted", tuple(items))
+
+
 def _update(context: StatementContext, statement: Update) -> None:
     assignments = context.target.assignments(statement.settings)
-    where = at_instant(statement.where, context.target.now) if statement.where is not None else None
+    where = _where(context, statement)
     changed = _update_by_key(context, assignments, where) or _update_by_query(context, assignments, where)
     old, new = changed
     context.workspace.add(context.table, old, -1)
@@ -122,7 +159,7 @@ def _update_by_query(
 
 
 def _delete(context: StatementContext, statement: Delete) -> None:
-    where = at_instant(statement.where, context.target.now) if statement.where is not None else None
+    where = _where(context, statement)
     old = _by_key(context, where)
     if old is None:
         old = context.rows(context.answer(selection_query(context.target, where), list(context.table.columns)))

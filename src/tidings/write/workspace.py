@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from tidings.constraints.enforce import Enforcer
 from tidings.engine.changes import as_changes
-from tidings.errors import UnknownEvent, UnknownTransactionState, UnsupportedStatement
+from tidings.errors import NotATable, UnknownEvent, UnknownTransactionState, UnsupportedStatement
 from tidings.ir.relation import Relation
 from tidings.read import in_transaction
 from tidings.read.bound_plans import BoundPlans
@@ -102,6 +102,9 @@ class Workspace:
     def target(self, name: str) -> Table:
         """The table of a name, to be changed."""
         self.require_open()
+        view = self.parts.relations.find(name)
+        if view is not None and not isinstance(view, Table):
+            raise NotATable(name=view.name)
         table = self.parts.relations.table(name)
         if table.role == "event":
             raise UnsupportedStatement(None, f"SIGNAL {table.name}", statement=f"a change of the event {table.name}")
@@ -155,21 +158,22 @@ class Workspace:
     def statement_done(self) -> None:
         """Call the hook after a statement."""
         if self.hook is not None:
-            with self._ending_on_error():
+            with self._ending_on_error("a rule refused it"):
                 self.hook.after_statement()
 
     # the end
 
     def commit(self) -> int:
-        """Make the changes durable, all at one instant; returns it."""
+        """Make the changes durable, all at one instant; returns it.  A commit that fails ends the transaction."""
         self.require_open()
         self._require_own()
         commit_hook = None
         if self.hook is not None:
-            with self._ending_on_error():
+            with self._ending_on_error("a rule refused it"):
                 commit_hook = self.hook.before_commit()
-        net_changes = [changes.net_change() for changes in self._changes.values()]
-        self.time = self.parts.commits.commit([net for net in net_changes if net.weights], commit_hook)
+        with self._ending_on_error("its commit failed"):
+            net_changes = [changes.net_change() for changes in self._changes.values()]
+            self.time = self.parts.commits.commit([net for net in net_changes if net.weights], commit_hook)
         self.ended_by = "it was committed"
         return self.time
 
@@ -182,12 +186,12 @@ class Workspace:
             self._hook.rolled_back()
 
     @contextmanager
-    def _ending_on_error(self) -> Iterator[None]:
-        """End the transaction if the hook fails: a part of what it does may have been done."""
+    def _ending_on_error(self, reason: str) -> Iterator[None]:
+        """End the transaction if something fails, for rules may have done a part of what they do; the hook is told."""
         try:
             yield
         except BaseException:
-            self.ended_by = "a rule refused it"
+            self.ended_by = reason
             if self._hook is not None:
                 self._hook.rolled_back()
             raise

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tidings.algebra import (
@@ -13,12 +15,13 @@ from tidings.algebra import (
     OldState,
     Row,
     SetExpression,
+    delta,
     evaluate,
     project,
     relation,
     select,
 )
-from tidings.errors import UnknownRelation
+from tidings.errors import InexactDelta, InvalidExpression, UnknownRelation
 
 FACTS = Facts.after({"e": {(1, 2), (2, 3)}}, {"e": DeltaSet.of(plus={(3, 1)}, minus={(2, 3)})})
 E = ("a", "b")
@@ -56,3 +59,43 @@ def test_facts_between_two_states() -> None:
 def test_an_unknown_relation_is_refused() -> None:
     with pytest.raises(UnknownRelation):
         evaluate(relation("nowhere", "x"), FACTS)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        DeltaSet.of(plus={(1, 2)}),
+        DeltaSet.of(minus={(9, 9)}),
+        DeltaSet.of(plus={(1, 2)}, minus={(9, 9)}),
+        DeltaSet.of(plus={(7,)}),
+        DeltaSet.of(plus={(7, 7, 7)}, minus={(1, 2), (2, 3)}),
+    ],
+    ids=str,
+)
+def test_changes_that_do_not_fit_are_refused(change: DeltaSet) -> None:
+    with pytest.raises(InexactDelta) as refused:
+        Facts.after({"e": {(1, 2), (2, 3)}}, {"e": change})
+    assert refused.value.parameters["relation"] == "e"
+
+
+def test_changes_of_a_relation_without_a_state_are_refused() -> None:
+    with pytest.raises(UnknownRelation):
+        Facts.after({"e": {(1, 2)}}, {"f": DeltaSet.of(plus={(1, 2)})})
+
+
+def test_states_of_several_widths_are_refused() -> None:
+    with pytest.raises(InexactDelta):
+        Facts({"e": frozenset({(1,), (1, 2)})}, {})
+
+
+@pytest.mark.parametrize("leaf", [relation, lambda name, *a: OldState(name, a), lambda name, *a: DeltaPlus(name, a)])
+@pytest.mark.parametrize("attributes", [("a",), ("a", "b", "c")])
+def test_a_relation_has_as_many_attributes_as_its_rows_have_values(leaf: Any, attributes: tuple[str, ...]) -> None:
+    with pytest.raises(InvalidExpression):
+        evaluate(leaf("e", *attributes), FACTS)
+    with pytest.raises(InvalidExpression):
+        delta(relation("e", *attributes), FACTS)
+
+
+def test_a_relation_without_rows_has_any_attributes() -> None:
+    assert evaluate(relation("q", "a", "b"), Facts({"q": frozenset()}, {})) == frozenset()

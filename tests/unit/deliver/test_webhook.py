@@ -16,11 +16,12 @@ import pytest
 
 from tests.unit.deliver import certificate
 from tests.unit.deliver.help import SECOND
-from tidings.deliver.address import is_allowed, read_url
+from tidings.deliver.address import is_allowed
 from tidings.deliver.channel import Arrived, Ended, Failed, Refused
 from tidings.deliver.signature import InvalidSecret, new_secret, verifies
 from tidings.deliver.webhook import Webhook
 from tidings.store.rules.messages import Message
+from tidings.targets import read_url
 
 SECRET = new_secret()
 HERE = [ip_network("127.0.0.0/8")]

@@ -38,6 +38,25 @@ def test_one_query_is_expected(db: Database, text: str) -> None:
         plans_of(db).plan(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "name", "hint"),
+    [("quantty", "quantty", "quantity"), ("`Lw`", "Lw", "low"), ("tidings.rule", None, "tidings.rules")],
+)
+def test_a_name_that_nothing_has(db: Database, text: str, name: str | None, hint: str) -> None:
+    with pytest.raises(errors.UnknownRelation) as refused:
+        db.query(text)
+    assert refused.value.parameters == {"name": name or text}
+    assert refused.value.hint == f"did you mean {hint}?"
+    assert refused.value.place is not None
+
+
+def test_names_may_be_quoted_and_those_of_system_tables(db: Database) -> None:
+    assert plans_of(db).plan("`Low`") is plans_of(db).plan(" low ") is plans_of(db).plan("low")
+    assert "created" in db.query("tidings.rules").columns
+    with pytest.raises(errors.UnsupportedStatement):
+        db.query("5")
+
+
 def test_names_of_relations(db: Database) -> None:
     plans = plans_of(db)
     assert [plans.relation_name(text) for text in ("Low", "quantity", "SELECT 1 AS a")] == ["low", "quantity", "result"]

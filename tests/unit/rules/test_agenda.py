@@ -9,7 +9,7 @@ import pytest
 
 import tidings
 from tidings import Database
-from tidings.errors import CascadeTooLong, RuleRaised, UnknownProcedure, UnknownTransactionState
+from tidings.errors import CascadeTooLong, RuleFailed, RuleRaised, UnknownProcedure, UnknownTransactionState
 from tidings.read import in_transaction
 from tidings.waves.scheduler import Scheduler
 from tidings.write.transaction import Transaction
@@ -110,8 +110,9 @@ def test_an_action_cannot_end_the_transaction(db: Database) -> None:
         tx.commit()
 
     db.sql(f"CREATE RULE a {LOW} DO CALL end() {NOW}")
-    with pytest.raises(UnknownTransactionState):
+    with pytest.raises(RuleFailed) as refused:
         db.sql("UPDATE stock SET qty = 5")
+    assert isinstance(refused.value.__cause__, UnknownTransactionState)
     assert rows(db, "stock") == [(1, 100), (2, 100)]
 
 
@@ -188,8 +189,9 @@ def test_how_many_actions_may_follow_is_a_setting() -> None:
 
 def test_an_error_in_an_action_rolls_everything_back(db: Database) -> None:
     db.sql(f"CREATE RULE a {LOW} DO CALL nobody(item) {NOW}")
-    with pytest.raises(UnknownProcedure):
+    with pytest.raises(RuleFailed) as refused:
         db.sql("UPDATE stock SET qty = 5 WHERE item = 1")
+    assert isinstance(refused.value.__cause__, UnknownProcedure)
     assert rows(db, "stock") == [(1, 100), (2, 100)]
     (rule,) = db.query("SELECT error FROM tidings.rules").rows()
     assert rule["error"].startswith("UnknownProcedure")

@@ -12,7 +12,18 @@ import pytest
 import tidings
 from tests.unit.rules.test_agenda import LOW, fired, rows
 from tidings import Database, ManualClock
-from tidings.errors import InvalidRule, InvalidSyntax, RuleRaised, UnknownRule, UnknownTransactionState
+from tidings.errors import (
+    CheckViolated,
+    DuplicateKey,
+    InvalidRule,
+    InvalidSyntax,
+    NullNotAllowed,
+    RuleRaised,
+    TidingsError,
+    UnknownRule,
+    UnknownTransactionState,
+)
+from tidings.store.fold import Folding
 from tidings.store.rules.outbox import Outbox
 from tidings.write.transaction import Transaction
 
@@ -100,6 +111,58 @@ def test_independent_is_recorded_even_if_the_transaction_is_given_up(db: Databas
     tx = db.transaction()
     tx.sql("UPDATE stock SET qty = 5 WHERE item = 1")
     tx.rollback()
+    assert states(db) == [("tell", "sent")]
+
+
+@pytest.mark.parametrize("condition", ["immediate", "deferred"])
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ("INSERT INTO part VALUES (1, 2000)", CheckViolated),
+        ("INSERT INTO part VALUES (2, 20)", DuplicateKey),
+        ("INSERT INTO part VALUES (NULL, 20)", NullNotAllowed),
+    ],
+)
+def test_independent_is_recorded_once_whatever_refuses_the_commit(
+    db: Database, condition: str, change: str, error: type[TidingsError]
+) -> None:
+    db.sql(f"""
+        CREATE TABLE part (id INT PRIMARY KEY, size INT CHECK (size < 1000));
+        INSERT INTO part VALUES (2, 5);
+        CREATE RULE attempt WHEN SELECT size FROM part WHERE size > 10
+          DO INSERT INTO log SELECT 'tried', size FROM condition
+          WITH (condition = '{condition}', action = 'detached independent');
+        CREATE RULE done WHEN SELECT size FROM part WHERE size > 10
+          DO INSERT INTO log SELECT 'done', size FROM condition WITH (condition = '{condition}')
+    """)
+
+    def attempt() -> None:
+        with db.transaction() as tx:
+            tx.sql(change)
+            tx.commit()
+
+    with pytest.raises(error):
+        db.sql(change)
+    with pytest.raises(error):
+        attempt()
+    assert states(db) == [("attempt", "waiting")] * 2
+    db.advance()
+    assert [what for what, _ in rows(db, "log")] == ["tried"] * 2
+    assert len(rows(db, "part")) == 1
+
+
+def test_independent_is_not_recorded_again_when_something_fails_after_the_commit(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db.sql(f"CREATE RULE tell {LOW} DO NOTIFY 'buyers' WITH (action = 'detached independent')")
+
+    def fail(_: object) -> None:
+        raise OSError("no room to fold")
+
+    monkeypatch.setattr(Folding, "step", fail)
+    with pytest.raises(OSError, match="no room"):
+        db.sql("UPDATE stock SET qty = 5 WHERE item = 1")
+    monkeypatch.undo()
     assert states(db) == [("tell", "sent")]
 
 

@@ -18,6 +18,19 @@ def dependencies(db: Database) -> RuleDependencies:
         CREATE RULE ring ON SIGNAL bell OR INSERT INTO log WHEN SELECT item FROM stock DO NOTIFY 'x';
         CREATE RULE watch WHEN SELECT new.item FROM CHANGES(low, item) DO NOTIFY 'x'
     """)
+    reads = {
+        "insert": "INSERT INTO log SELECT 'a', c.item FROM condition c JOIN aux a ON a.id = c.item",
+        "nested": "INSERT INTO log SELECT 'a', item FROM condition WHERE item IN (SELECT id FROM aux)",
+        "through": "DELETE FROM log WHERE EXISTS (SELECT 1 FROM old_aux o WHERE o.id = log.item)",
+        "set": "UPDATE log SET item = (SELECT max(id) FROM old_aux)",
+        "merge": "MERGE INTO log USING aux ON log.item = aux.id WHEN MATCHED THEN DELETE",
+        "common": "INSERT INTO log WITH aux AS (SELECT item FROM condition) SELECT 'a', item FROM aux",
+        "shadow": "INSERT INTO log WITH aux AS (SELECT id FROM aux) SELECT 'a', id FROM aux",
+        "call": "CALL p((SELECT count(*) FROM aux))",
+    }
+    db.sql("CREATE TABLE aux (id INT, z INT); CREATE VIEW old_aux AS SELECT id FROM aux WHERE z > 9")
+    for name, action in reads.items():
+        db.sql(f"CREATE RULE {name} ON SIGNAL bell WHEN SELECT item FROM orders DO {action}")
     return RuleDependencies(db._parts.registry, db._parts.storage.relations)
 
 
@@ -27,20 +40,31 @@ def dependencies(db: Database) -> RuleDependencies:
         ("low", ["order_more", "watch"]),
         ("STOCK", ["order_more", "ring", "watch"]),
         ("lim", ["order_more", "watch"]),
-        ("orders", ["order_more"]),
-        ("log", ["ring"]),
-        ("bell", ["ring"]),
+        ("aux", ["insert", "nested", "through", "set", "merge", "shadow", "call"]),
+        ("old_aux", ["through", "set"]),
+        ("condition", []),
         ("nothing", []),
     ],
 )
 def test_dependents(dependencies: RuleDependencies, relation: str, rules: list[str]) -> None:
-    assert dependencies.dependents(relation) == rules
+    assert [rule.name for rule in dependencies.dependents(relation)] == rules
+
+
+def test_what_rules_change_and_wait_for(dependencies: RuleDependencies) -> None:
+    assert "order_more" in [rule.name for rule in dependencies.dependents("orders")]
+    assert {"ring", "insert"} <= {rule.name for rule in dependencies.dependents("log")}
+    assert {"ring", "insert"} <= {rule.name for rule in dependencies.dependents("bell")}
 
 
 @pytest.mark.parametrize(
     ("text", "error"),
     [
         ("DROP TABLE orders", DependentObjects),
+        ("DROP TABLE aux", DependentObjects),
+        ("DROP TABLE aux CASCADE", DependentObjects),
+        ("DROP VIEW old_aux", DependentObjects),
+        ("ALTER TABLE aux RENAME TO other", DependentObjects),
+        ("ALTER TABLE aux RENAME COLUMN z TO y", DependentObjects),
         ("DROP VIEW low", DependentObjects),
         ("DROP EVENT bell", DependentObjects),
         ("ALTER TABLE log RENAME TO diary", DependentObjects),
@@ -54,6 +78,19 @@ def test_what_is_refused(db: Database, dependencies: RuleDependencies, text: str
         db.sql(text)
 
 
+def test_a_refusal_says_what_was_to_be_done(db: Database, dependencies: RuleDependencies) -> None:
+    texts = {
+        "DROP VIEW low": {"name": "low", "change": "dropped"},
+        "ALTER TABLE stock RENAME TO goods": {"name": "stock", "change": "renamed"},
+        "ALTER TABLE lim RENAME COLUMN least TO most": {"name": "lim.least", "change": "renamed"},
+    }
+    for text, parameters in texts.items():
+        with pytest.raises(DependentObjects) as refused:
+            db.sql(text)
+        assert {name: refused.value.parameters[name] for name in parameters} == parameters
+
+
 def test_what_no_rule_needs_any_more_may_go(db: Database, dependencies: RuleDependencies) -> None:
-    db.sql("DROP RULE order_more; DROP RULE watch; DROP TABLE orders; DROP VIEW low; DROP TABLE lim")
+    db.sql("DROP RULE order_more; DROP RULE watch; DROP VIEW low; DROP TABLE lim")
+    db.sql("".join(f"DROP RULE {rule.name};" for rule in dependencies.dependents("aux")) + "DROP TABLE aux CASCADE")
     assert dependencies.dependents("lim") == []

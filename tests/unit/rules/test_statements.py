@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+import tidings
 from tests.unit.rules.test_agenda import LOW, NOW, fired, rows
 from tidings import Database, ManualClock
 from tidings.errors import (
     AmbiguousColumn,
+    CascadeTooLong,
+    CheckViolated,
     DuplicateRule,
     InvalidRule,
     InvalidSyntax,
+    RuleRaised,
+    TidingsError,
     UnknownColumn,
     UnknownRelation,
     UnknownRule,
@@ -34,6 +41,95 @@ def test_initial_takes_what_holds(db: Database) -> None:
     db.sql(f"CREATE RULE later {LOW} DO INSERT INTO orders SELECT item, 1 FROM condition WITH (initial = true)")
     db.advance()
     assert rows(db, "orders") == [(1, 1)]
+
+
+FAILING = {
+    "raises": (f"{LOW} DO RAISE 'bad' WITH (initial)", RuleRaised),
+    "calls nobody": (f"{LOW} DO CALL nobody() WITH (initial, action = 'deferred')", TidingsError),
+    "breaks a check": (
+        f"{LOW} DO INSERT INTO part SELECT item, 2000 FROM condition WITH (initial, action = 'deferred')",
+        CheckViolated,
+    ),
+    "is refused by another": (
+        f"{LOW} DO INSERT INTO part SELECT item, 13 FROM condition WITH (initial, action = 'deferred')",
+        RuleRaised,
+    ),
+    "triggers itself": (
+        "WHEN SELECT id, size FROM part DO UPDATE part SET size = size + 10 WITH (initial, action = 'deferred')",
+        CascadeTooLong,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FAILING)
+def test_a_rule_whose_initial_firing_fails_is_not_created(db: Database, case: str) -> None:
+    rest, error = FAILING[case]
+    db.sql(f"""
+        UPDATE stock SET qty = 5 WHERE item = 1;
+        CREATE TABLE part (id INT PRIMARY KEY, size INT CHECK (size < 1000));
+        INSERT INTO part VALUES (7, 7);
+        CREATE RULE unlucky WHEN SELECT id FROM part WHERE size = 13 DO RAISE 'thirteen';
+        CREATE RULE b (i INT) WHEN SELECT item FROM stock WHERE item = i AND qty < 5 {SEEN};
+        ACTIVATE RULE b(1)
+    """)
+    rules = "SELECT name, text, created, activations, error FROM tidings.rules ORDER BY name"
+    before, at = db.query(rules).rows(), db.time
+    for text in (f"CREATE RULE a {rest}", f"CREATE OR REPLACE RULE b {rest}"):
+        with pytest.raises(error):
+            db.sql(text)
+        assert db.query(rules).rows() == before
+        assert (rows(db, "part"), fired(db), db.time) == ([(7, 7)], [], at)
+    db.sql("UPDATE stock SET qty = 4 WHERE item = 1")
+    assert rows(db, "log") == [("seen", 1)]
+
+
+def test_a_rule_and_its_initial_firing_are_kept_together(tmp_path: Path) -> None:
+    rest = "WHEN SELECT a FROM t DO INSERT INTO u SELECT a FROM condition WITH (initial, action = 'deferred')"
+    with tidings.open(tmp_path / "d", engine="duckdb") as db:
+        db.sql("CREATE TABLE t (a INT); CREATE TABLE u (a INT CHECK (a < 9)); INSERT INTO t VALUES (1), (10)")
+        with pytest.raises(CheckViolated):
+            db.sql(f"CREATE RULE r {rest}")
+    with tidings.open(tmp_path / "d", engine="duckdb") as db:
+        assert db.query("SELECT name FROM tidings.rules").rows() == []
+        db.sql(f"DELETE FROM t WHERE a = 10; CREATE RULE r {rest}")
+    with tidings.open(tmp_path / "d", engine="duckdb") as db:
+        assert db.query("SELECT name FROM tidings.rules").rows() == [{"name": "r"}]
+        assert (rows(db, "u"), fired(db)) == ([(1,)], [("r", 1)])
+
+
+def test_nothing_is_recorded_of_a_rule_that_is_not_created(db: Database) -> None:
+    db.sql(f"""
+        UPDATE stock SET qty = 5 WHERE item = 1;
+        CREATE TABLE part (id INT PRIMARY KEY);
+        CREATE RULE b {LOW} DO NOTIFY 'old' WITH (action = 'detached independent');
+    """)
+    with pytest.raises(RuleRaised):
+        db.sql(f"""
+            CREATE RULE no WHEN SELECT id FROM part DO RAISE 'no';
+            CREATE RULE c {LOW} DO INSERT INTO part SELECT item FROM condition WITH (initial, action = 'deferred')
+        """)
+    assert fired(db) == []
+    db.sql("DROP RULE no")
+    db.sql(f"CREATE RULE c {LOW} DO INSERT INTO part SELECT item FROM condition WITH (initial, action = 'deferred')")
+    assert (fired(db), rows(db, "part")) == ([("c", 1)], [(1,)])
+
+
+def test_a_rule_reacts_to_what_its_initial_firing_does(db: Database) -> None:
+    db.sql("""
+        CREATE TABLE step (n INT); INSERT INTO step VALUES (1);
+        CREATE RULE a WHEN SELECT n FROM step WHERE n < 4 DO INSERT INTO step SELECT n + 1 FROM condition
+          WITH (initial, action = 'deferred')
+    """)
+    assert rows(db, "step") == [(1,), (2,), (3,), (4,)]
+
+
+def test_a_rule_that_takes_what_holds_in_the_place_of_one_with_parameters(db: Database) -> None:
+    db.sql(f"CREATE RULE a (i INT) WHEN SELECT item FROM stock WHERE item = i {SEEN}; ACTIVATE RULE a(1)")
+    db.sql("UPDATE stock SET qty = 5 WHERE item = 1")
+    db.sql(f"CREATE OR REPLACE RULE a {LOW} {SEEN.replace('WITH (', 'WITH (initial, ')}")
+    assert rows(db, "log") == [("seen", 1)]
+    with pytest.raises(UnknownRelation):
+        db.query("SELECT * FROM activations_of_a")
 
 
 def test_replace_and_drop(db: Database) -> None:

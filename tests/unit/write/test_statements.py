@@ -19,11 +19,15 @@ from tidings.errors import (
     InvalidRow,
     InvalidSyntax,
     MissingRow,
+    NotATable,
     TidingsError,
     UnknownColumn,
     UnknownRelation,
     UnsupportedStatement,
 )
+from tidings.lang.sql import statement as sql
+from tidings.write.statements import check
+from tidings.write.workspace import Workspace
 
 SHOP = """
 CREATE TABLE stock (item BIGINT PRIMARY KEY, qty INT, name STRING, price DECIMAL(8,2), seen TIMESTAMP);
@@ -278,7 +282,8 @@ def test_definitions_stay_outside(shop: Database) -> None:
     ("text", "error", "marked"),
     [
         ("UPDATE nosuch SET a = 1", UnknownRelation, "nosuch"),
-        ("UPDATE low SET qty = 1", UnknownRelation, "low"),
+        ("UPDATE low SET qty = 1", NotATable, "low"),
+        ("INSERT INTO low SELECT 1, 2", NotATable, "low"),
         ("UPDATE stock SET quantity = 1", UnknownColumn, "quantity"),
         ("UPDATE stock SET qty = item2 WHERE item = 1", UnknownColumn, "item2"),
         ("UPDATE stock s SET qty = stock.qty", UnknownColumn, "stock.qty"),
@@ -310,3 +315,42 @@ def test_errors_have_places(shop: Database, text: str, error: type[TidingsError]
         assert place is not None
         assert place.text[place.start : place.end] == marked
     assert shop.time == before
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "INSERT INTO orders VALUES (1, 2)",
+        "INSERT INTO orders SELECT item, qty FROM stock",
+        "UPDATE stock SET qty = qty + 1 WHERE item = 1",
+        "DELETE FROM stock",
+        "MERGE INTO stock s USING orders o ON s.item = o.item WHEN MATCHED THEN DELETE",
+    ],
+)
+def test_what_is_checked_is_not_done(shop: Database, text: str) -> None:
+    (statement,) = sql.read(text)
+    assert isinstance(statement, sql.Insert | sql.Update | sql.Delete | sql.Merge)
+    workspace = Workspace(shop._parts.transactions.write_parts)
+    check(workspace, statement)
+    assert workspace.done == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "INSERT INTO orders VALUES (1, 2, 3)",
+        "INSERT INTO orders SELECT item, nosuch FROM stock",
+        "UPDATE stock SET qty = nosuch WHERE item = 1",
+        "DELETE FROM stock WHERE nosuch = 1",
+        "MERGE INTO stock s USING orders o ON s.item = o.nosuch WHEN MATCHED THEN DELETE",
+    ],
+)
+def test_what_is_checked_is_refused_as_when_it_is_run(shop: Database, text: str) -> None:
+    (statement,) = sql.read(text)
+    assert isinstance(statement, sql.Insert | sql.Update | sql.Delete | sql.Merge)
+    workspace = Workspace(shop._parts.transactions.write_parts)
+    with pytest.raises(TidingsError) as checked:
+        check(workspace, statement)
+    with pytest.raises(TidingsError) as run:
+        shop.sql(text)
+    assert (type(checked.value), checked.value.place) == (type(run.value), run.value.place)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tidings import Database, ManualClock
-from tidings.errors import InvalidRow, MissingRow, UnknownRelation, UnknownTransactionState
+from tidings.errors import InvalidRow, MissingRow, NotATable, UnknownRelation, UnknownTransactionState
 
 
 def quantities(db: Database) -> list[tuple[Any, ...]]:
@@ -135,10 +135,12 @@ def test_update_is_a_delete_and_an_insert(db: Database) -> None:
 
 
 def test_unknown_table_and_views(db: Database) -> None:
-    for name in ("nosuch", "low"):
-        with pytest.raises(UnknownRelation) as refused, db.transaction() as tx:
-            tx.insert(name, [(1, 2)])
-        assert refused.value.parameters == {"name": name}
+    with pytest.raises(UnknownRelation) as refused, db.transaction() as tx:
+        tx.insert("nosuch", [(1, 2)])
+    assert refused.value.parameters == {"name": "nosuch"}
+    with pytest.raises(NotATable) as of_view, db.transaction() as tx:
+        tx.insert("LOW", [(1, 2)])
+    assert of_view.value.parameters == {"name": "low"}
 
 
 def test_a_refused_insert_does_not_end_the_transaction(db: Database) -> None:

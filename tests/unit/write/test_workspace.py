@@ -105,6 +105,19 @@ def test_a_hook_that_refuses_ends_the_transaction(db: Database, parts: WritePart
     assert len(db.query("quantity")) == 0
 
 
+def test_a_commit_that_fails_ends_the_transaction(db: Database, parts: WriteParts) -> None:
+    hook = Watching()
+    workspace = Workspace(parts, lambda _: hook)
+    workspace.add(workspace.target("quantity"), rows((1, 2)), -1)
+    with pytest.raises(MissingRow):
+        workspace.commit()
+    assert hook.calls == ["commit", "rolled back"]
+    for end in (workspace.commit, workspace.rollback):
+        with pytest.raises(UnknownTransactionState):
+            end()
+    assert hook.calls == ["commit", "rolled back"]
+
+
 def test_an_action_shares_the_work_and_cannot_end_it(db: Database, parts: WriteParts) -> None:
     hook = Watching()
     workspace = Workspace(parts, lambda _: hook)

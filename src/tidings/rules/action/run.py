@@ -11,12 +11,15 @@ from typing import assert_never
 
 import pyarrow as pa
 
+from tidings.engine.arrow import arrow_schema
 from tidings.engine.changes import as_changes
-from tidings.errors import RuleRaised, UnknownProcedure
-from tidings.ir.relation import Column
+from tidings.errors import InvalidRule, RuleRaised, UnknownProcedure
 from tidings.lang.sql.context import Analyzer
+from tidings.lang.sql.mentions import first_mention
 from tidings.lang.sql.rules.arguments import argument_columns, arguments_query
+from tidings.lang.sql.rules.condition import activations_of
 from tidings.lang.sql.statements.action import Call, Modify, Raise, Send
+from tidings.lang.sql.statements.dml import trees
 from tidings.read.bound_plans import BoundPlans
 from tidings.rules.action.check import CONDITION
 from tidings.rules.action.procedures import Procedures, Rows
@@ -46,8 +49,8 @@ class Actions:
         action = rule.action
         match action:
             case Call():
-                procedure = self.procedures[action.procedure]
-                procedure(self._arguments(rule, action, rows, workspace), Transaction(workspace.for_action()))
+                arguments = self._arguments(rule, action, rows, workspace)
+                self.procedures.call(action.procedure, arguments, Transaction(workspace.for_action()))
             case Modify():
                 statements.run(self._with_instances(rule, rows, workspace), action.change)
             case Raise():
@@ -56,6 +59,25 @@ class Actions:
                 raise AssertionError("what is sent goes through the outbox")
             case _:
                 assert_never(action)
+
+    def check(self, rule: Rule, workspace: Workspace) -> None:
+        """Bind the SQL of an action as when it runs, but with no instances, and run nothing; refused if that fails."""
+        action, text, parts = rule.action, rule.statement.text, workspace.parts
+        if not isinstance(action, Call | Modify):
+            return
+        for tree in action.arguments if isinstance(action, Call) else trees(action.change):
+            mention = first_mention(tree, text, parts.relations.system_tables)
+            if mention is not None:
+                reason = f"its action reads {mention.written}, which cannot be read in a transaction"
+                raise InvalidRule(mention.place, name=rule.name, reason=reason)
+        if rule.statement.parameters:
+            activations = Table(activations_of(rule.name), rule.statement.parameters, role="activations")
+            workspace = Workspace(replace(parts, relations=_with_table(parts.relations, activations)))
+        action_workspace = self._with_instances(rule, arrow_schema(rule.columns).empty_table(), workspace)
+        if isinstance(action, Modify):
+            statements.check(action_workspace, action.change)
+        elif argument_columns(action, rule.columns) is None:
+            action_workspace.parts.plans.bind(arguments_query(action, CONDITION), text)
 
     def _arguments(self, rule: Rule, call: Call, rows: pa.Table, workspace: Workspace) -> Rows:
         """The rows a procedure is called with: the columns or expressions it asks for, or all columns."""
@@ -70,7 +92,7 @@ class Actions:
 
     def _with_instances(self, rule: Rule, rows: pa.Table, workspace: Workspace) -> Workspace:
         """The transaction as an action sees it, with the instances as one more relation."""
-        relations = _with_condition(workspace.parts.relations, rule.columns)
+        relations = _with_table(workspace.parts.relations, Table(CONDITION, rule.columns))
         plans = BoundPlans(relations, self.analyzer, workspace.parts.mutex)
         entry = as_changes(rule.columns, rows, [1] * rows.num_rows)
         return workspace.for_action(replace(workspace.parts, relations=relations, plans=plans), {CONDITION: entry})
@@ -83,11 +105,11 @@ def refusal(rule: str, action: Raise, rows: pa.Table) -> RuleRaised:
     return RuleRaised(**parameters)
 
 
-def _with_condition(relations: Relations, columns: tuple[Column, ...]) -> Relations:
-    """The relations of a database with the instances as one more table, which hides one of the same name."""
+def _with_table(relations: Relations, table: Table) -> Relations:
+    """The relations of a database with one more table, which hides one of the same name."""
     extended = relations.copy()
-    hidden = extended.find(CONDITION)
+    hidden = extended.find(table.name)
     if hidden is not None:
         extended.remove(hidden)
-    extended.add(Table(CONDITION, columns))
+    extended.add(table)
     return extended

@@ -149,5 +149,5 @@ class Relations:
             raise UnknownRelation(name=name)
         readers = [v.name for v in self._views.values() if relation.name in reads(v.plan)]
         if readers:
-            raise DependentObjects(name=relation.name, dependents=", ".join(sorted(readers)))
+            raise DependentObjects(name=relation.name, change="dropped", dependents=", ".join(sorted(readers)))
         return relation

@@ -79,12 +79,8 @@ class RuleStore:
 
     def create(self, rule: RuleRecord) -> None:
         """Keep a rule, in the place of one of the same number."""
-        values = {"name": rule.name, "text": rule.text, "enabled": int(rule.enabled)}
-        values |= {"created": rule.created, "began": rule.began, "until": rule.until, "error": None}
         with self.storage.rule_tables.writing() as connection:
-            connection.execute(delete(schema.rule).where(schema.rule.c.id == rule.id))
-            instances.untrack(connection, [rule.id])
-            connection.execute(insert(schema.rule).values(id=rule.id, **values))
+            create(connection, rule)
 
     def drop(self, id: int) -> None:
         """Forget a rule; what it did stays known, what it had still to do is not done."""
@@ -199,6 +195,15 @@ class RuleStore:
         """Note what became of a firing, in a transaction of its own."""
         with self.storage.rule_tables.writing() as connection:
             settle(connection, id, state, at, error)
+
+
+def create(connection: Connection, rule: RuleRecord) -> None:
+    """Keep a rule, in the place of one of the same number, in the caller's transaction."""
+    values = {"name": rule.name, "text": rule.text, "enabled": int(rule.enabled)}
+    values |= {"created": rule.created, "began": rule.began, "until": rule.until, "error": None}
+    connection.execute(delete(schema.rule).where(schema.rule.c.id == rule.id))
+    instances.untrack(connection, [rule.id])
+    connection.execute(insert(schema.rule).values(id=rule.id, **values))
 
 
 def _firing(r: Row[Any]) -> Firing:

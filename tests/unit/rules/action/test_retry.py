@@ -13,7 +13,7 @@ import tidings
 from tests.unit.rules.test_coupling import states
 from tidings import Database, ManualClock
 from tidings.deliver.deliveries import DeliverySettings
-from tidings.errors import RuleRaised, UnknownProcedure
+from tidings.errors import RuleFailed, RuleRaised
 from tidings.retry_policy import SECOND, RetryPolicy
 
 PATIENT = DeliverySettings(policy=RetryPolicy(attempts=3, first=10 * SECOND, factor=2, jitter=0))
@@ -175,7 +175,7 @@ def test_what_is_to_be_tried_is_not_forgotten(shop: Database, clock: ManualClock
 def test_a_deferred_rule_is_shown_as_failing_until_it_works(shop: Database) -> None:
     shop.sql("DROP RULE reorder")
     shop.sql(f"{RULE} WITH (action = 'deferred')")
-    with pytest.raises(UnknownProcedure):
+    with pytest.raises(RuleFailed):
         shop.sql("INSERT INTO stock VALUES (2, 5)")
     assert str(error(shop)).startswith("UnknownProcedure")
     supplier = Supplier(shop)

@@ -289,6 +289,8 @@ def test_changes_that_a_signal_explains(db: Database) -> None:
 def test_events_of_what_is_not_there(db: Database) -> None:
     for event, error in (
         ("INSERT INTO nothing", UnknownRelation),
+        ("INSERT INTO low", InvalidRule),
+        ("UPDATE OF low(qty)", InvalidRule),
         ("UPDATE OF stock(colour)", UnknownColumn),
         ("SIGNAL stock", UnknownEvent),
         ("INSERT INTO stock THEN (INSERT INTO lim OR EVERY INTERVAL 1 DAY)", InvalidRule),

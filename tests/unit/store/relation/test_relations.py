@@ -53,7 +53,7 @@ def test_drop_what_nobody_reads() -> None:
     catalog.add(View("V", "", bound("SELECT a FROM t")))
     with pytest.raises(DependentObjects) as refused:
         catalog.drop("T", "TABLE")
-    assert refused.value.parameters == {"name": "t", "dependents": "V"}
+    assert refused.value.parameters == {"name": "t", "change": "dropped", "dependents": "V"}
     assert catalog.names() == ["t", "V"]
     catalog.drop("v", "VIEW")
     catalog.drop("T", "TABLE")

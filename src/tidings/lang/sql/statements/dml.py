@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, assert_never
 
 from sqlglot import exp
 
@@ -79,6 +79,22 @@ class Merge:
 
 
 RowStatement: TypeAlias = Insert | Update | Delete | Merge
+
+
+def trees(statement: RowStatement) -> list[Expression]:
+    """The queries, conditions and values of a statement."""
+    match statement:
+        case Insert(query=query):
+            return [query]
+        case Update(settings=settings, where=where):
+            return [*(value for _, value in settings), *([] if where is None else [where])]
+        case Delete(where=where):
+            return [] if where is None else [where]
+        case Merge(source=source, on=on, clauses=clauses):
+            conditions = [clause.condition for clause in clauses if clause.condition is not None]
+            return [source, on, *conditions, *(value for clause in clauses for _, value in clause.settings)]
+        case _:
+            assert_never(statement)
 
 
 def read_insert(tree: exp.Insert, text: str) -> Insert:

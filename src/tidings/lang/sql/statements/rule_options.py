@@ -40,6 +40,8 @@ class Options:
     priority: int = 0
     nervous: bool = False
     condition: Coupling = "deferred"
+    names_condition: bool = field(default=False, kw_only=True, compare=False)
+    """Whether the coupling of the condition is written, not the usual one."""
     action: Coupling = "detached"
     initial: bool = False
     enabled: bool = True
@@ -115,6 +117,8 @@ def read_options(reader: TokenReader, action: Action) -> Options:
         if written.places:
             reader.expect(",")
         at, name = reader.place(), reader.name("an option").lower()
+        if name in written.places:
+            raise InvalidSyntax(at, reason=f"the option {name} is given twice")
         written.places[name] = at
         if name in _INTERVALS:
             reader.expect("=")
@@ -145,7 +149,21 @@ def read_options(reader: TokenReader, action: Action) -> Options:
     chosen = {str(name): written.one_of(name, tuple(_COUPLINGS), "") for name in named}
     for name in written.values:
         raise InvalidSyntax(written.places[name], f"known: {', '.join(_KNOWN)}", reason=f"there is no option {name}")
+    _check_lifecycle(options, chosen.get("condition"), written.places)
     return _coupled(options, chosen, action, written.places)
+
+
+def _check_lifecycle(options: Options, condition: str | None, places: dict[str, Place]) -> None:
+    """Refuse options that say otherwise than those that give instances a lifecycle."""
+    lifecycle = [name for name in ("for", "keep_alive", "resolved") if name in places]
+    if not (options.hold or options.keep_alive or options.resolved):
+        return
+    if options.nervous:
+        reason = f"an instance with {lifecycle[0]} fires when it begins, not when it is touched"
+        raise InvalidSyntax(places["semantics"], "leave semantics out", reason=reason)
+    if condition in ("immediate", "deferred"):
+        reason = f"a condition with {lifecycle[0]} is judged after commits, so it is detached"
+        raise InvalidSyntax(places["condition"], "leave condition out", reason=reason)
 
 
 def _gather(written: _WrittenOptions, intervals: dict[str, int]) -> Gather | None:
@@ -189,4 +207,4 @@ def _coupled(
         raise InvalidSyntax(at, reason="RAISE refuses a transaction, so it cannot come after it")
     if isinstance(action, Send) and coupled not in ("detached", "detached independent"):
         raise InvalidSyntax(at, reason="what is sent goes out after the transaction: the action is detached")
-    return replace(options, condition=condition, action=coupled)
+    return replace(options, condition=condition, names_condition="condition" in couplings, action=coupled)

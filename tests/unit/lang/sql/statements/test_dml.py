@@ -6,7 +6,7 @@ import pytest
 
 from tidings.errors import InvalidSyntax, UnsupportedStatement
 from tidings.lang.sql import statement
-from tidings.lang.sql.statements.dml import Delete, Insert, Merge, RowStatement, Update
+from tidings.lang.sql.statements.dml import Delete, Insert, Merge, RowStatement, Update, trees
 
 
 def only(text: str) -> RowStatement:
@@ -53,6 +53,23 @@ def test_merge() -> None:
         ("unmatched", "insert", False, 2),
         ("unmatched by source", "update", False, 1),
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("INSERT INTO s SELECT a FROM t", ["SELECT a FROM t"]),
+        ("UPDATE s SET a = 1, b = c WHERE d", ["1", "c", "d"]),
+        ("DELETE FROM s", []),
+        ("DELETE FROM s WHERE d", ["d"]),
+        (
+            "MERGE INTO s USING n ON s.a = n.a WHEN MATCHED AND b THEN UPDATE SET c = d WHEN NOT MATCHED THEN INSERT *",
+            ["n", "s.a = n.a", "b", "d"],
+        ),
+    ],
+)
+def test_trees(text: str, parts: list[str]) -> None:
+    assert [tree.sql() for tree in trees(only(text))] == parts
 
 
 def test_merge_of_all_columns() -> None:

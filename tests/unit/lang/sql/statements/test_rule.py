@@ -57,6 +57,52 @@ def test_actions(text: str, expected: object) -> None:
     assert rule(f"CREATE RULE r WHEN SELECT a FROM t DO {text}").action == expected
 
 
+@pytest.mark.parametrize(
+    ("action", "target"),
+    [
+        ("WEBHOOK 'nonsense'", "'nonsense'"),
+        ("WEBHOOK 'ftp://example.com/x'", "'ftp://example.com/x'"),
+        ("WEBHOOK 'https://'", "'https://'"),
+        ("MAIL 'nobody'", "'nobody'"),
+        ("MAIL 'ann@'", "'ann@'"),
+    ],
+)
+def test_targets_that_nothing_can_be_sent_to(action: str, target: str) -> None:
+    with pytest.raises(InvalidSyntax) as refused:
+        rule(f"CREATE RULE r WHEN SELECT a FROM t DO {action}")
+    at = refused.value.place
+    assert at is not None
+    assert at.text[at.start : at.end] == target
+    assert refused.value.hint
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        "NOTIFY 'x', NOTIFY 'y'",
+        "CALL p(), CALL q(a)",
+        "INSERT INTO log SELECT a FROM condition, NOTIFY 'y'",
+        "INSERT INTO log SELECT a FROM condition, CALL q(a) WITH (priority = 1)",
+        "INSERT INTO log SELECT a FROM condition WHERE a > 1, RAISE 'y'",
+        "INSERT INTO log VALUES (1), WEBHOOK 'https://example.com/y'",
+        "DELETE FROM log, NOTIFY 'y'",
+        "UPDATE log SET n = 1, NOTIFY 'y'",
+    ],
+)
+def test_a_rule_has_one_action(action: str) -> None:
+    with pytest.raises(InvalidSyntax) as refused:
+        rule(f"CREATE RULE r WHEN SELECT a FROM t DO {action}")
+    at = refused.value.place
+    assert at is not None
+    assert at.text[at.start : at.end] in ("NOTIFY", "CALL", "RAISE", "WEBHOOK")
+    assert refused.value.hint == "make a rule for each of them"
+
+
+def test_tables_may_be_called_like_actions() -> None:
+    found = rule("CREATE RULE r WHEN SELECT a FROM t DO INSERT INTO log SELECT a FROM condition, mail, file AS call")
+    assert isinstance(found.action, Modify)
+
+
 def test_an_action_may_have_a_with_of_its_own() -> None:
     found = rule("""
         CREATE RULE r WHEN SELECT a FROM t

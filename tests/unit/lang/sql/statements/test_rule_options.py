@@ -45,8 +45,31 @@ def test_a_detached_condition_may_act_at_once() -> None:
         ("condition = 'detached independent'", "CALL f(a)"),
         ("action = 'detached'", "RAISE 'x'"),
         ("action = 'deferred'", "NOTIFY 'x'"),
+        ("priority = 1, Priority = 2", "NOTIFY 'x'"),
+        ("for = INTERVAL 1 MINUTE, for = INTERVAL 2 MINUTES", "NOTIFY 'x'"),
+        ("semantics = 'nervous', for = INTERVAL 1 MINUTE", "NOTIFY 'x'"),
+        ("semantics = 'nervous', keep_alive = INTERVAL 1 MINUTE", "NOTIFY 'x'"),
+        ("semantics = 'nervous', resolved", "NOTIFY 'x'"),
+        ("condition = 'immediate', for = INTERVAL 1 MINUTE", "NOTIFY 'x'"),
+        ("condition = 'deferred', keep_alive = INTERVAL 1 MINUTE", "NOTIFY 'x'"),
+        ("condition = 'immediate', resolved", "NOTIFY 'x'"),
     ],
 )
 def test_refusals(text: str, action: str) -> None:
     with pytest.raises(InvalidSyntax):
         options(text, action)
+
+
+def test_an_option_that_is_given_twice_is_shown() -> None:
+    with pytest.raises(InvalidSyntax) as refused:
+        options("initial, priority = 1, initial")
+    at = refused.value.place
+    assert at is not None
+    assert at.start == at.text.rindex("initial")
+
+
+def test_options_that_say_the_same_go_together() -> None:
+    assert options("for = INTERVAL 1 MINUTE, condition = 'detached', semantics = 'strict'").condition == "detached"
+    assert options("semantics = 'nervous', resolved = false, condition = 'immediate'").nervous
+    assert not options("priority = 1").names_condition
+    assert options("condition = 'deferred'").names_condition
