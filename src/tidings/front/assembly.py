@@ -37,6 +37,7 @@ from tidings.rules.context import RuleContext, RuleLimits
 from tidings.rules.dependencies import RuleDependencies
 from tidings.rules.descriptions import RuleDescriptions
 from tidings.rules.detached.advance import DetachedRules
+from tidings.rules.event.detection import EventDetection
 from tidings.rules.rebinding import RuleRebinding
 from tidings.rules.registry import RuleRegistry
 from tidings.rules.silence import Silences
@@ -241,6 +242,7 @@ def _rules(settings: Settings, write: WriteParts, compiled: CompiledPlans, outbo
         registry=RuleRegistry(RuleStore(storage), RuleBinder(storage.relations, storage.backend), compiled),
         scheduler=write.scheduler,
         timeline=write.timeline,
+        detection=EventDetection(write.scheduler),
         silences=Silences(SilenceStore(storage), write.enforcer.evaluator),
         actions=Actions(storage.backend),
         limits=RuleLimits(settings.cascade, settings.deliveries.policy),

@@ -24,13 +24,16 @@ from functools import partial, reduce
 import pyarrow as pa
 
 from tidings.errors import CascadeTooLong, RuleRaised, StaleWriter, TidingsError
+from tidings.ir.relation import Relation
 from tidings.lang.sql.rules.constants import CONSTANTS
 from tidings.read import in_transaction
-from tidings.rules.condition.evaluate import changes_relation, either, instances
+from tidings.rules.condition.evaluate import either, instances
+from tidings.rules.condition.holding import holding
 from tidings.rules.condition.shape import RuleShape
 from tidings.rules.condition.transaction_slice import NetEntries, TransactionSlice
 from tidings.rules.context import RuleContext
-from tidings.rules.event.occurrence import Present, happened
+from tidings.rules.event.happening import Happening
+from tidings.rules.event.occurrence import Present
 from tidings.rules.failure import failure
 from tidings.rules.fired import Fired
 from tidings.rules.rule import Rule
@@ -86,13 +89,14 @@ class Agenda:
     def _judge(self, rule: Rule, tx_slice: TransactionSlice) -> pa.Table | None:
         scheduler, now = self.context.scheduler, self.workspace.now()
         try:
+            happenings: list[Happening] = []
             if rule.event is not None:
-                present = Present(scheduler.relations, tx_slice, self.statement_ends, now, rule.record.began)
-                if not happened(rule.event, present):
+                present = Present(scheduler, tx_slice, self.statement_ends, now)
+                happenings = self.context.detection.now(rule, present)
+                if not happenings:
                     return None
             if rule.evaluates_on_event:
-                changes = changes_relation(scheduler, rule, tx_slice)
-                rows = self.workspace.for_action(self.workspace.parts, changes).answer(rule.instances, now)
+                rows = self._holding(rule, tx_slice, happenings, now)
             else:
                 rows = instances(scheduler, rule, tx_slice, self._condition_delta)
         except StaleWriter:
@@ -101,6 +105,14 @@ class Agenda:
             self.context.registry.set_error(rule.id, error)
             raise failure(rule.name, "condition", error) from error
         return rows if rows.num_rows else None
+
+    def _holding(self, rule: Rule, tx_slice: TransactionSlice, happenings: list[Happening], now: int) -> pa.Table:
+        """What holds now, for each way in which the event happened."""
+
+        def answer(plan: Relation, relations: NetEntries) -> pa.Table:
+            return self.workspace.for_action(self.workspace.parts, relations).answer(plan, now)
+
+        return holding(self.context.scheduler, rule, tx_slice, happenings, answer, is_open=True)
 
     def _condition_delta(
         self, rule: Rule, tx_slice: TransactionSlice, before: NetEntries, changes: NetEntries, only_inserted: bool

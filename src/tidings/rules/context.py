@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from tidings.retry_policy import RetryPolicy
 from tidings.rules.action.run import Actions
+from tidings.rules.event.detection import EventDetection
 from tidings.rules.registry import RuleRegistry
 from tidings.rules.silence import Silences
 from tidings.store.rules.rule_store import RuleStore
@@ -37,6 +38,7 @@ class RuleContext:
     scheduler: Scheduler
     timeline: Timeline
     silences: Silences
+    detection: EventDetection
     actions: Actions
     limits: RuleLimits = field(default_factory=RuleLimits)
     wake_deliveries: Callable[[], None] = _nobody_delivers

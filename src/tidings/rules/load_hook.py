@@ -20,16 +20,18 @@ from sqlalchemy import Connection
 
 from tidings.engine.arrow import arrow_schema
 from tidings.engine.changes import as_changes, consolidated, no_changes, rows_that_came
-from tidings.ir.relation import Scan
+from tidings.ir.relation import Relation, Scan
 from tidings.lang.sql.statements.action import Raise
 from tidings.read import in_transaction
 from tidings.rules.action.run import refusal
 from tidings.rules.condition import committed
-from tidings.rules.condition.evaluate import changes_relation, either, firing_rows, instances
-from tidings.rules.condition.transaction_slice import TransactionSlice
+from tidings.rules.condition.evaluate import either, firing_rows, instances
+from tidings.rules.condition.holding import holding
+from tidings.rules.condition.transaction_slice import NetEntries, TransactionSlice
 from tidings.rules.context import RuleContext
 from tidings.rules.detached.advance import DetachedRules
-from tidings.rules.event.occurrence import Present, happened
+from tidings.rules.event.happening import Happening
+from tidings.rules.event.occurrence import Present
 from tidings.rules.failure import naming
 from tidings.rules.fired import Fired
 from tidings.rules.recording import FiringBatch
@@ -82,19 +84,9 @@ class RuleLoadHook:
         for rule in self._rules([target]) if target.base_size else ():
             if rule.has_lifecycle:
                 self._to_restart.append(rule.id)
-            elif self._is_event_of(rule, target, at):
+            else:
                 fired += self._fired(rule, self._instances(rule, target, at))
         self._add(fired, at)
-
-    def _is_event_of(self, rule: Rule, target: Table, at: int) -> bool:
-        """Whether the load is the event that a rule waits for."""
-        if rule.event is None:
-            return True
-        row = pa.Table.from_pylist([dict.fromkeys(c.name for c in target.columns)], arrow_schema(target.columns))
-        entry = as_changes(target.columns, row, [1], at + 1)
-        tx_slice = TransactionSlice.of_entries(at, {}, {target.name: entry}, end=1)
-        relations = self.context.scheduler.relations
-        return happened(rule.event, Present(relations, tx_slice, (), at + 1, rule.record.began))
 
     def _condition_rows(self, rule: Rule, target: Table) -> pa.Table:
         """The rows of a condition now; stored views that read the table are evaluated, not read."""
@@ -105,24 +97,45 @@ class RuleLoadHook:
 
     def _instances(self, rule: Rule, target: Table, at: int) -> pa.Table:
         """The rows that a rule fires for."""
-        scheduler = self.context.scheduler
-        if rule.evaluates_on_event and rule.condition.changes_of is None:
-            return self._condition_rows(rule, target)
-        if rule.condition.changes_of is None:
-            rows, rows_before = self._condition_rows(rule, target), self._rows_before[rule.id]
-            weights = [1] * rows.num_rows + [-1] * rows_before.num_rows
-            delta = consolidated(rule.condition.columns, pa.concat_tables([rows, rows_before]), weights, at + 1)
-            strict = firing_rows(rule, delta)
-            return either(rule, strict, rows_that_came(delta)) if rule.is_nervous else strict
-        rows = in_transaction.answer(scheduler, Scan(target.name, target.name, target.columns), at)
+        reads_rows = rule.condition.changes_of is not None or bool(rule.condition.event_rows)
+        tx_slice = self._as_slice(target, at, whole=reads_rows)
+        scheduler, happenings = self.context.scheduler, list[Happening]()
+        if rule.event is not None:
+            happenings = self.context.detection.now(rule, Present(scheduler, tx_slice, (), at + 1))
+            if not happenings:
+                return arrow_schema(rule.columns).empty_table()
+        if rule.evaluates_on_event:
+            return self._holding(rule, target, tx_slice, happenings)
+        if rule.condition.changes_of is not None:
+            with naming(rule.name):
+                return instances(scheduler, rule, tx_slice, committed.condition_delta(scheduler))
+        rows, rows_before = self._condition_rows(rule, target), self._rows_before[rule.id]
+        weights = [1] * rows.num_rows + [-1] * rows_before.num_rows
+        delta = consolidated(rule.condition.columns, pa.concat_tables([rows, rows_before]), weights, at + 1)
+        strict = firing_rows(rule, delta)
+        return either(rule, strict, rows_that_came(delta)) if rule.is_nervous else strict
+
+    def _as_slice(self, target: Table, at: int, *, whole: bool) -> TransactionSlice:
+        """A load as a slice of a transaction; if it is not taken as a whole, one row stands for all."""
+        if not whole:
+            row = pa.Table.from_pylist([dict.fromkeys(c.name for c in target.columns)], arrow_schema(target.columns))
+            return TransactionSlice.of_entries(
+                at, {}, {target.name: as_changes(target.columns, row, [1], at + 1)}, end=1
+            )
+        rows = in_transaction.answer(self.context.scheduler, Scan(target.name, target.name, target.columns), at)
         inserted = as_changes(target.columns, rows, [1] * rows.num_rows, at + 1)
         absent = as_changes(target.columns, rows, [-1] * rows.num_rows, 0)
-        tx_slice = TransactionSlice.of_entries(at, {target.name: absent}, {target.name: inserted})
+        return TransactionSlice.of_entries(at, {target.name: absent}, {target.name: inserted}, end=1)
+
+    def _holding(self, rule: Rule, target: Table, tx_slice: TransactionSlice, happenings: list[Happening]) -> pa.Table:
+        """What holds with what was loaded; stored views that read the table are evaluated, not read."""
+        unchanged = {target.name: no_changes(target.columns)}
+
+        def answer(plan: Relation, entries: NetEntries) -> pa.Table:
+            return in_transaction.answer(self.context.scheduler, plan, tx_slice.at, unchanged, entries)
+
         with naming(rule.name):
-            if rule.evaluates_on_event:
-                replaced = changes_relation(scheduler, rule, tx_slice)
-                return in_transaction.answer(scheduler, rule.instances, at, replaced=replaced)
-            return instances(scheduler, rule, tx_slice, committed.condition_delta(scheduler))
+            return holding(self.context.scheduler, rule, tx_slice, happenings, answer, is_open=True)
 
     # history
 
@@ -132,7 +145,9 @@ class RuleLoadHook:
         for rule in self._rules(tables):
             if rule.condition_coupling != "detached":
                 with naming(rule.name):
-                    by_instant = list(committed.firing_rows_by_instant(self.context.scheduler, rule, since, until))
+                    happenings = None if rule.event is None else self.context.detection.loaded(rule, since, until)
+                    found = committed.firing_rows_by_instant(self.context.scheduler, rule, since, until, happenings)
+                    by_instant = list(found)
                 for at, rows in by_instant:
                     fired += [(at, each) for each in self._fired(rule, rows) if rule.is_effective(at)]
         for at, each in sorted(fired, key=lambda pair: pair[0]):

@@ -18,6 +18,7 @@ from tidings.lang.sql.rules.condition import activations_of
 from tidings.rules.binding import RuleBinder
 from tidings.rules.condition.shape import RuleShape, shapes
 from tidings.rules.error_text import error_text
+from tidings.rules.event.memory import EventMemory
 from tidings.rules.rule import Rule
 from tidings.store.rules.rule_store import RuleRecord, RuleStore
 
@@ -116,6 +117,14 @@ class RuleRegistry:
         self._records = [replace(r, until=until, error=None) if r.id == rule.id else r for r in self.records]
         self.store.storage.rule_cursors[rule.id] = until
 
+    def remember(self, rule: Rule, memory: EventMemory) -> None:
+        """Record what a rule remembers of its event."""
+        if rule.record.remembered != memory.text:
+            self.store.remember(rule.id, memory.text)
+            rule.record = replace(rule.record, remembered=memory.text)
+            self._records = [rule.record if r.id == rule.id else r for r in self.records]
+        self.store.storage.event_cursors[rule.id] = memory.log_needed_from
+
     # bound rules
 
     def rules(self) -> list[Rule]:
@@ -170,7 +179,9 @@ class RuleRegistry:
                     self.set_error(record.id, error)
             sound = {r.id for r in self.records if r.enabled and r.error is None}
             detached = [r for r in self._rules.values() if r.condition_coupling == "detached" and r.id in sound]
-            self.store.storage.rule_cursors = {r.id: r.cursor for r in detached}
+            storage = self.store.storage
+            storage.rule_cursors = {r.id: r.cursor for r in detached}
+            storage.event_cursors = {r.id: _log_needed_from(r) for r in self._rules.values() if remembers(r)}
             self._by_table = {}
             for rule in [r for r in self._rules.values() if r.record.enabled]:
                 for name in rule.influents | rule.event_tables:
@@ -179,3 +190,14 @@ class RuleRegistry:
 
     def _forget_rules(self) -> None:
         self._rules = None
+
+
+def remembers(rule: Rule) -> bool:
+    """Whether the event of a rule may take several transactions."""
+    return rule.record.enabled and rule.event is not None and rule.new_detector().remembers
+
+
+def _log_needed_from(rule: Rule) -> int:
+    """The instant from which on the log is needed to detect a rule's event."""
+    record = rule.record
+    return record.began if record.remembered is None else EventMemory.read(record.remembered).log_needed_from

@@ -42,6 +42,8 @@ class Storage:
     """Tables whose logs have grown since it was last decided which ones to fold."""
     defined_since: dict[str, int] = field(init=False, default_factory=dict)
     """Since when names, in lower case, mean what they mean, where they meant something else before."""
+    event_cursors: dict[int, int] = field(init=False, default_factory=dict)
+    """From when on rules need the log to detect their events, by rule."""
     rule_cursors: dict[int, int] = field(init=False, default_factory=dict)
     """From when on rules have still to read what changed, by rule."""
     revision: int = field(init=False, default=0)
@@ -128,7 +130,7 @@ class Storage:
         """Forget what snapshots hold of the log up to an instant, except what views and rules have still to read."""
         tables = self.tables()
         behind = [v.until for v in self.relations.stored() if v.error is None and not v.is_outdated]
-        before = min([before, *self.rule_cursors.values(), *behind])
+        before = min([before, *self.rule_cursors.values(), *self.event_cursors.values(), *behind])
         horizons = {t.id: horizon for t in tables if (horizon := t.history.horizon(before)) is not None}
         if horizons:
             self.journal.forget(horizons)

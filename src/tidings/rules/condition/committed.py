@@ -9,18 +9,19 @@ A signal is gone at the instant after its transaction.  Nothing was done then, s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidings.ir.expression import TIME, WEIGHT
-from tidings.ir.relation import Version
-from tidings.lang.sql.statements.rule_options import CatchUp
+from tidings.engine.changes import by_instant
+from tidings.ir.expression import WEIGHT
+from tidings.ir.relation import Relation, Version
 from tidings.read import in_transaction
-from tidings.rules.condition.evaluate import ConditionDelta, changes_relation, firing_rows, instances
+from tidings.rules.condition.evaluate import ConditionDelta, firing_rows, instances
+from tidings.rules.condition.holding import holding
 from tidings.rules.condition.transaction_slice import NetEntries, TransactionSlice
-from tidings.rules.event.occurrence import instants
+from tidings.rules.event.happening import Happening
 from tidings.rules.rule import Rule
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
@@ -28,17 +29,23 @@ from tidings.waves.scheduler import Scheduler
 
 
 def firing_rows_by_instant(
-    scheduler: Scheduler, rule: Rule, since: int, until: int, catch_up: CatchUp = "all"
+    scheduler: Scheduler, rule: Rule, since: int, until: int, happenings: Sequence[Happening] | None
 ) -> Iterator[tuple[int, pa.Table]]:
-    """The rows that a rule fires for in ``(since, until]``, by instant, in order; ``catch_up`` is for ticks."""
-    relations, events = scheduler.relations, None
-    if rule.event is not None:
-        events = instants(rule.event, relations, since, until, rule.record.began, catch_up)
+    """The rows that a rule fires for in ``(since, until]``, by instant, in order.
+
+    ``happenings`` are those of its event, None if it has none.
+    """
+    relations = scheduler.relations
+    events = None if happenings is None else {h.end for h in happenings}
     if rule.evaluates_on_event:
-        for at in events or ():
+        for at in sorted(events or ()):
             tx_slice = _logged_slice(rule, relations, at)
-            changes = changes_relation(scheduler, rule, tx_slice)
-            yield at, in_transaction.answer(scheduler, rule.instances, at, replaced=changes)
+            ending = [happening for happening in happenings or () if happening.end == at]
+
+            def answer(plan: Relation, entries: NetEntries, at: int = at) -> pa.Table:
+                return in_transaction.answer(scheduler, plan, at, replaced=entries)
+
+            yield at, holding(scheduler, rule, tx_slice, ending, answer, is_open=False)
         return
     if events is not None and not events:
         return

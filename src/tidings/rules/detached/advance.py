@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from tidings.rules.action.message_groups import MessageComposer, pace
 from tidings.rules.detached.actions import DetachedActions
 from tidings.rules.detached.conditions import DetachedConditions
+from tidings.rules.registry import remembers
 from tidings.rules.transactions import RuleTransactions
 from tidings.store.rules import message_groups
 
@@ -28,7 +29,18 @@ class DetachedRules:
         """Judge conditions and run actions until no rule fires any more, then send the groups that are due."""
         while self.conditions.judge() | self.actions.run_waiting():
             pass
+        self._record_events()
         self._send_due_groups()
+
+    def _record_events(self) -> None:
+        """Record what rules remember of their events, so that the log is not needed any more."""
+        context = self.transactions.context
+        for rule in context.registry.rules():
+            if remembers(rule):
+                until = rule.cursor if rule.condition_coupling == "detached" else context.timeline.time
+                memory = context.detection.to_record(rule, max(until, rule.record.began))
+                if memory is not None:
+                    context.registry.remember(rule, memory)
 
     def _send_due_groups(self) -> None:
         """Send the messages of groups, where they are due."""

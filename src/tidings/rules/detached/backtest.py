@@ -9,6 +9,7 @@ or waits for forgets what was before.  How much there is to evaluate is logged f
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +17,10 @@ from tidings.clock import instant
 from tidings.errors import InvalidRule
 from tidings.rules.condition import committed
 from tidings.rules.context import RuleContext
-from tidings.rules.event import occurrence
+from tidings.rules.event.check import needs_order
+from tidings.rules.event.happening import Happening
 from tidings.rules.instance.tracking import InstanceTracker
-from tidings.rules.rule import Rule, needs_order
+from tidings.rules.rule import Rule
 from tidings.store.relation.table import Table
 
 
@@ -44,11 +46,12 @@ def backtest(context: RuleContext, rule: Rule, since: int | None = None) -> list
     since = _oldest_retained(tables, until) if since is None else since
     if since >= until:
         return []
-    _log_size(rule, tables, since, until, context)
+    happenings = None if rule.event is None else context.detection.replayed(rule, since, until)
+    _log_size(rule, tables, since, until, happenings)
     if rule.has_lifecycle:
-        replayed = InstanceTracker(context.storage, context.scheduler).replay(rule, since, until)
+        replayed = InstanceTracker(context.storage, context.scheduler, context.detection).replay(rule, since, until)
         return [Backtested(at, fired.rows.to_pylist()) for at, fired in replayed]
-    by_instant = committed.firing_rows_by_instant(context.scheduler, rule, since, until)
+    by_instant = committed.firing_rows_by_instant(context.scheduler, rule, since, until, happenings)
     return [Backtested(at, rows.to_pylist()) for at, rows in by_instant if rows.num_rows and rule.is_effective(at)]
 
 
@@ -67,10 +70,10 @@ def _oldest_retained(tables: list[Table], until: int) -> int:
     return min((times[0] - 1 for table in tables if (times := table.history.times(0, until))), default=until)
 
 
-def _log_size(rule: Rule, tables: list[Table], since: int, until: int, context: RuleContext) -> None:
+def _log_size(rule: Rule, tables: list[Table], since: int, until: int, happenings: Sequence[Happening] | None) -> None:
     """Say how much will be evaluated."""
-    if rule.evaluates_on_event and rule.event is not None:
-        number = len(occurrence.instants(rule.event, context.scheduler.relations, since, until))
+    if happenings is not None:
+        number = len({happening.end for happening in happenings})
     else:
         number = len({time for table in tables for time in table.history.times(since, until)})
     _logger.info("Backtest of rule %s since %s: %d instants to evaluate", rule.name, instant(since), number)

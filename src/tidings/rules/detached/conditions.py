@@ -72,12 +72,16 @@ class DetachedConditions:
         return bool(fired)
 
     def _track(self, rule: Rule, until: int) -> TrackedFirings:
-        return InstanceTracker(self.context.storage, self.context.scheduler).track(rule, until, self.context.silences)
+        context = self.context
+        tracker = InstanceTracker(context.storage, context.scheduler, context.detection)
+        return tracker.track(rule, until, context.silences)
 
     def _fired(self, rule: Rule, until: int) -> list[tuple[int, Fired]]:
         """What a rule fires for, by instant, in order; silenced rows are firings of their own."""
-        scheduler, catch_up = self.context.scheduler, rule.options.catch_up
-        by_instant = committed.firing_rows_by_instant(scheduler, rule, rule.cursor, until, catch_up)
+        context, happenings = self.context, None
+        if rule.event is not None:
+            happenings = context.detection.committed(rule, rule.cursor, until, rule.options.catch_up)
+        by_instant = committed.firing_rows_by_instant(context.scheduler, rule, rule.cursor, until, happenings)
         fired = [
             (at, Fired(rule, rows, ran=False)) for at, rows in by_instant if rows.num_rows and rule.is_effective(at)
         ]

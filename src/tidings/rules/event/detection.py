@@ -7,12 +7,12 @@ time to time, so that no more of the log is read than what came since.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 
 from tidings.lang.sql.statements.rule_options import CatchUp
 from tidings.rules.event.detector import Detector, is_local
 from tidings.rules.event.happening import Happening
+from tidings.rules.event.memory import EventMemory
 from tidings.rules.event.occurrence import Present, has_happened, instants
 from tidings.rules.rule import Rule
 from tidings.waves.scheduler import Scheduler
@@ -49,16 +49,21 @@ class EventDetection:
     def committed(self, rule: Rule, since: int, until: int, catch_up: CatchUp = "all") -> list[Happening]:
         """What of a rule's event ended in ``(since, until]``; ``catch_up`` is for ticks that nothing else waits for."""
         detector = rule.new_detector()
-        if detector.remembers:
-            detector, catch_up = self._at(rule, since).copy(), "all"
-        found = list(self._run(detector, since, until, catch_up))
-        if detector.remembers:
-            self._remembered[rule.id] = _Remembered(rule.record.began, until, detector)
+        if not detector.remembers:
+            return self._run(detector, since, until, catch_up)
+        detector = self._at(rule, since).copy()
+        found = self._run(detector, since, until)
+        self._remembered[rule.id] = _Remembered(rule.record.began, until, detector)
         return found
+
+    def loaded(self, rule: Rule, since: int, until: int) -> list[Happening]:
+        """What of a rule's event ends in ``(since, until]`` by a history that is about to be committed."""
+        detector = rule.new_detector()
+        return self._run(self._at(rule, since).copy() if detector.remembers else detector, since, until)
 
     def replayed(self, rule: Rule, since: int, until: int) -> list[Happening]:
         """What of a rule's event would have ended in ``(since, until]``, had the rule been there since then."""
-        return list(self._run(rule.new_detector(), since, until, "all"))
+        return self._run(rule.new_detector(), since, until)
 
     def _at(self, rule: Rule, instant: int) -> Detector:
         """The detector of a rule, as it is at an instant."""
@@ -66,8 +71,7 @@ class EventDetection:
         if known is None or known.began != rule.record.began or known.until > instant:
             known = self._recorded(rule, instant)
         if known.until < instant:
-            for _ in self._run(known.detector, known.until, instant, "all"):
-                pass
+            self._run(known.detector, known.until, instant)
             known.until = instant
         self._remembered[rule.id] = known
         return known.detector
@@ -76,28 +80,23 @@ class EventDetection:
         """What the catalog has of what a rule remembers, unless that is later than an instant."""
         detector, record = rule.new_detector(), rule.record
         if record.remembered is not None:
-            kept = json.loads(record.remembered)
-            if record.began <= kept["until"] <= instant:
-                detector.restore(kept["nodes"])
-                return _Remembered(record.began, kept["until"], detector)
+            memory = EventMemory.read(record.remembered)
+            if record.began <= memory.until <= instant:
+                detector.restore(memory.nodes)
+                return _Remembered(record.began, memory.until, detector)
         return _Remembered(record.began, min(record.began, instant), detector)
 
-    def _run(self, detector: Detector, since: int, until: int, catch_up: CatchUp) -> list[Happening]:
+    def _run(self, detector: Detector, since: int, until: int, catch_up: CatchUp = "all") -> list[Happening]:
         happened: dict[int, list[int]] = {}
         for number, event in enumerate(detector.simple):
             for at in instants(event, self.scheduler, since, until, catch_up):
                 happened.setdefault(at, []).append(number)
         return list(detector.run(since, until, happened))
 
-    def to_record(self, rule: Rule, until: int) -> tuple[str, int] | None:
-        """What the catalog is to have of what a rule remembers, and from when on the log is needed; None if nothing."""
+    def to_record(self, rule: Rule, until: int) -> EventMemory | None:
+        """What the catalog is to have of what a rule remembers at an instant; None if it remembers nothing."""
         if rule.event is None or not rule.new_detector().remembers:
             return None
         detector = self._at(rule, until)
-        text = json.dumps({"until": until, "nodes": detector.as_json()})
         oldest = detector.oldest() if rule.condition.event_rows else None
-        return text, until if oldest is None else min(until, oldest - 1)
-
-    def due(self, rule: Rule, after: int) -> int | None:
-        """The next instant at which what a rule remembers becomes an event by itself."""
-        return self._at(rule, after).due(after)
+        return EventMemory(until, until if oldest is None else min(until, oldest - 1), detector.as_json())

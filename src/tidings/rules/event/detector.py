@@ -1,7 +1,7 @@
 """Detects composed events: from the instants of simple ones to those at which the whole happened.
 
-What happens in one transaction happens at one instant.  An ``AND`` or ``THEN`` without ``WITHIN`` is of one transaction,
-so to the operators above it is like a simple event: it happened in the transaction, or not.
+What happens in one transaction happens at one instant.  An ``AND`` or ``THEN`` without ``WITHIN`` is of one
+transaction, so to the operators above it is like a simple event: it happened in the transaction, or not.
 
 A detector remembers what may still become an event.  That can be kept as JSON, and taken up by another detector of the
 same event.

@@ -35,6 +35,7 @@ class EventNode(ABC):
 
     def restore(self, value: list[Any]) -> None:
         """Take up what was kept of this node alone."""
+        assert not value
 
     def oldest(self) -> int | None:
         """The earliest instant of a part that may still become one of an event."""

@@ -89,9 +89,7 @@ def _is_in(event: TableEvent | SignalEvent, scheduler: Scheduler, tx_slice: Tran
     return entry is not None and is_kind(event, scheduler, entry)
 
 
-def slice_changes(
-    event: TableEvent | SignalEvent, scheduler: Scheduler, tx_slice: TransactionSlice
-) -> pa.Table | None:
+def slice_changes(event: TableEvent | SignalEvent, scheduler: Scheduler, tx_slice: TransactionSlice) -> pa.Table | None:
     """The net changes, in a slice, of what an event is about; None if there are none."""
     relation = scheduler.relations.find(relation_of(event))
     if isinstance(relation, Table) or relation is None:
@@ -137,9 +135,7 @@ def updates(event: TableEvent, entry: pa.Table, key: Sequence[str]) -> list[tupl
 # in what is committed
 
 
-def instants(
-    event: Event, scheduler: Scheduler, since: int, until: int, catch_up: CatchUp = "all"
-) -> Sequence[int]:
+def instants(event: Event, scheduler: Scheduler, since: int, until: int, catch_up: CatchUp = "all") -> Sequence[int]:
     """The instants in ``(since, until]`` at which a simple event, or one of one transaction, happened.
 
     ``catch_up`` says which ticks count.

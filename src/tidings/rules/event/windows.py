@@ -75,4 +75,6 @@ class Windows:
 
     def restore(self, value: list[Any]) -> None:
         """Open the windows that were kept."""
-        self.windows = [Window(Happening.of_json(opening), [*map(Happening.of_json, inside)]) for opening, inside in value]
+        self.windows = [
+            Window(Happening.of_json(opening), [*map(Happening.of_json, inside)]) for opening, inside in value
+        ]

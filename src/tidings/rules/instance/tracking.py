@@ -23,7 +23,8 @@ from tidings.errors import InvalidRule
 from tidings.ir.expression import TIME, WEIGHT
 from tidings.lang.sql.statements.action import Send
 from tidings.read import in_transaction
-from tidings.rules.event.occurrence import instants
+from tidings.rules.event.detection import EventDetection
+from tidings.rules.event.happening import Happening
 from tidings.rules.fired import Fired
 from tidings.rules.instance.lifecycle import CountsAt, InstanceChange, LifecycleIntervals, Transition, run_lifecycles
 from tidings.rules.rule import TIMES, Rule
@@ -71,6 +72,7 @@ class InstanceTracker:
 
     storage: Storage
     scheduler: Scheduler
+    detection: EventDetection
 
     def track(self, rule: Rule, until: int, silences: Silences) -> TrackedFirings:
         """Track the instances of a rule from its cursor up to an instant."""
@@ -84,7 +86,8 @@ class InstanceTracker:
         known, outdated = _without_outdated(rule, stored)
         updates = outdated if is_tracked else outdated | self._all_instances(rule, known)
         present = known if is_tracked else [instance for instance in updates.values() if instance is not None]
-        transitions, later_updates = self._run_lifecycles(rule, present, changes, rule.cursor, until)
+        happenings = None if rule.event is None else self.detection.committed(rule, rule.cursor, until)
+        transitions, later_updates = self._run_lifecycles(rule, present, changes, until, happenings)
         return _fired(rule, transitions, updates | later_updates, silences)
 
     def replay(self, rule: Rule, since: int, until: int) -> list[tuple[int, Fired]]:
@@ -92,18 +95,24 @@ class InstanceTracker:
         rule_then = replace(rule, record=replace(rule.record, until=since))
         present = [instance for instance in self._all_instances(rule_then, []).values() if instance is not None]
         changes = self._changes(rule, since, until)
-        transitions, updates = self._run_lifecycles(rule, present, changes, since, until)
+        happenings = None if rule.event is None else self.detection.replayed(rule, since, until)
+        transitions, updates = self._run_lifecycles(rule_then, present, changes, until, happenings)
         firing = _firing_transitions(rule, transitions, updates)
         return [(at, Fired(rule, _rows(batch), ran=False, gone=gone)) for (at, gone), batch in firing.items()]
 
     def _run_lifecycles(
-        self, rule: Rule, known: list[Instance], changes: list[InstanceChange], since: int, until: int
+        self,
+        rule: Rule,
+        known: list[Instance],
+        changes: list[InstanceChange],
+        until: int,
+        happenings: list[Happening] | None,
     ) -> tuple[list[Transition], InstanceUpdates]:
         relations, options = self.scheduler.relations, rule.options
         activated = set[int]()
         if rule.condition.activations is not None and not options.initial:
-            activated = set(relations.table(rule.condition.activations).history.times(since, until))
-        events = None if rule.event is None else set(instants(rule.event, relations, since, until, rule.record.began))
+            activated = set(relations.table(rule.condition.activations).history.times(rule.cursor, until))
+        events = None if happenings is None else {happening.end for happening in happenings}
 
         def is_change(at: int) -> bool:
             return at not in activated

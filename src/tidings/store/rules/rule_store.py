@@ -75,7 +75,10 @@ class RuleStore:
         """All rules, in the order they were made."""
         with self.storage.rule_tables.reading() as connection:
             rows = connection.execute(select(schema.rule).order_by(schema.rule.c.id)).all()
-        return [RuleRecord(r.id, r.name, r.text, bool(r.enabled), r.created, r.began, r.until, r.error, r.remembered) for r in rows]
+        return [
+            RuleRecord(r.id, r.name, r.text, bool(r.enabled), r.created, r.began, r.until, r.error, r.remembered)
+            for r in rows
+        ]
 
     def create(self, rule: RuleRecord) -> None:
         """Keep a rule, in the place of one of the same number."""

@@ -271,16 +271,16 @@ def _between(reader: TokenReader) -> tuple[Event, Event]:
 
 def _any_of(reader: TokenReader) -> AnyOf:
     at = reader.at
-    count, parts = _count(reader), []
+    count, listed = _count(reader), list[Event]()
     reader.expect("(")
     while not reader.accept(")"):
-        if parts:
+        if listed:
             reader.expect(",")
-        parts.append(read_event(reader))
-    if count > len(parts):
+        listed.append(read_event(reader))
+    if count > len(listed):
         reader.at = at
-        reader.refuse(f"there are {len(parts)} events only")
-    return AnyOf(count, tuple(parts), _within(reader))
+        reader.refuse(f"there are {len(listed)} events only")
+    return AnyOf(count, tuple(listed), _within(reader))
 
 
 def _times(reader: TokenReader) -> Times:

@@ -21,6 +21,9 @@ from tidings.lang.sql.statements.event import Event, SignalEvent, read_event
 from tidings.lang.sql.statements.rule_options import Options, default_options, read_options
 from tidings.lang.sql.statements.token_reader import TokenReader
 
+HAPPENED = "happened"
+"""The column of an event that is declared without any."""
+
 HOLDS = "holds"
 """The column of the one row that a condition has which is no query, where it is true."""
 
@@ -77,7 +80,7 @@ class ActivateRule:
 
 @dataclass(frozen=True, slots=True)
 class CreateEvent:
-    """``CREATE EVENT [IF NOT EXISTS] name (columns)``."""
+    """``CREATE EVENT [IF NOT EXISTS] name [(columns)]``."""
 
     name: str
     columns: tuple[Column, ...]
@@ -158,17 +161,16 @@ def read_rule_statement(reader: TokenReader, change: ReadChange) -> RuleStatemen
 def _create_event(reader: TokenReader) -> CreateEvent:
     if_absent = reader.accept("IF", "NOT", "EXISTS")
     at, name = reader.place(), reader.name("the name of the event")
-    columns = reader.columns()
-    if not columns:
-        raise InvalidSyntax(at, reason="an event needs a column at least")
+    columns = reader.columns() if reader.word() == "(" else ()
     reader.require_end()
+    columns = columns or (Column(HAPPENED, "boolean"),)
     return CreateEvent(name, columns, if_absent, at)
 
 
 def _signal(reader: TokenReader) -> Signal:
     at, name = reader.place(), reader.name("an event")
     part = reader.until()
-    query = reader.parsed(part, "VALUES or a query") if part[0] < part[1] else None
+    query = reader.parsed(part, "VALUES or a query") if part[0] < part[1] else exp.select(exp.true())
     if not isinstance(query, exp.Query | exp.Values):
         raise InvalidSyntax(at, reason="SIGNAL needs VALUES or a query")
     return Signal(name, Insert(name, (), query, reader.text, at))
