@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 import duckdb
 
-from tests.laws.plain_events import KEYED, Bag, Moment, PlainEvent, State, spans
+from tests.laws.plain_events import KEYED, SECOND, Bag, Context, Moment, PlainEvent, State, happenings, spans
 
 TABLES = ("a", "b", KEYED)
 SIGNALS = "e"
@@ -46,6 +46,7 @@ class PlainRule:
     key: bool
     condition: str
     action: str
+    context: Context = "chronicle"
     state: bool = False
     """Whether it takes all that holds when its event happens, whatever event that is."""
 
@@ -69,7 +70,7 @@ class PlainRule:
         when = {"begins": "WHEN", "gone": "WHEN GONE", "changed": "WHEN CHANGED"}[self.when]
         do = self.statement or "RAISE 'no'"
         semantics = "nervous" if self.nervous else "strict"
-        state = ", when = 'state'" if self.state else ""
+        state = f", context = '{self.context}'" + (", when = 'state'" if self.state else "")
         query = self.query
         for age in ("old", "new"):
             query = query.replace(f"{age}_", f"{age}.")
@@ -166,25 +167,48 @@ class Plain:
         self.state = {t: Counter(self.engine.execute(f"SELECT * FROM {t}").fetchall()) for t in self.state}
         self.steps.append(self.state)
 
-    def happened(self, event: PlainEvent, start: int) -> bool:
-        """Whether an event ends in the open transaction, after a step of it."""
-        here, last = len(self.commits), len(self.steps) - 1
+    def happened(self, rule: PlainRule, start: int) -> bool:
+        """Whether the event of a rule ends in the open transaction, after a step of it."""
+        assert rule.event is not None
+        here = self._instant(len(self.commits))
+
+        def times(local: PlainEvent) -> list[int]:
+            return self._committed(local) + ([here] if self._in_steps(local, 0) else [])
+
+        found = happenings(rule.event, rule.context, times, here)
+        return any(
+            local.is_local and at == here and self._in_steps(local, start)
+            for each in found
+            if each.end == here
+            for local, at in each.parts
+        )
+
+    def _in_steps(self, local: PlainEvent, start: int) -> bool:
+        """Whether an event of one transaction ends in the open one, after a step of it."""
+        last = len(self.steps) - 1
 
         def find(leaf: PlainEvent, stepwise: bool) -> list[Moment]:
             bounds = list(range(last + 1)) if stepwise else sorted({0, start, last})
-            pairs = pairwise(bounds)
-            found = [(here, b) for a, b in pairs if leaf.is_in(self.steps[a], self.steps[b])]
-            return self._committed(leaf) + found
+            return [(0, b) for a, b in pairwise(bounds) if leaf.is_in(self.steps[a], self.steps[b])]
 
-        times = [*(c.time for c in self.commits), self.clock]
-        return any(end[0] == here and end[1] > start for _, end in spans(event, find, times.__getitem__))
+        return any(end[1] > start for _, end in spans(local, find))
 
-    def _committed(self, leaf: PlainEvent) -> list[Moment]:
-        return [(n, 0) for n, commit in enumerate(self.commits) if leaf.is_in(commit.before, commit.after)]
+    def _instant(self, number: int) -> int:
+        """The instant of a transaction, in microseconds; all are different."""
+        time = self.commits[number].time if number < len(self.commits) else self.clock
+        return time * SECOND + number
+
+    def _committed(self, local: PlainEvent) -> list[int]:
+        """The instants of the commits in which an event of one transaction happened."""
+
+        def find(leaf: PlainEvent, _: bool) -> list[Moment]:
+            return [(n, 0) for n, commit in enumerate(self.commits) if leaf.is_in(commit.before, commit.after)]
+
+        return sorted({self._instant(end[0]) for _, end in spans(local, find)})
 
     def triggered(self, rule: PlainRule, start: int) -> Bag:
         """The instances of a rule since a step of the open transaction."""
-        if rule.event is not None and not self.happened(rule.event, start):
+        if rule.event is not None and not self.happened(rule, start):
             return Counter()
         return self.instances(rule, self.steps[start], self.state)
 
@@ -320,12 +344,15 @@ class Plain:
         for rule in self._of("detached", "immediate", *DETACHED):
             ends = None
             if rule.event is not None:
-                times = [c.time for c in self.commits]
-                found = spans(rule.event, lambda leaf, _: self._committed(leaf), times.__getitem__)
-                ends = {end[0] for _, end in found}
+                last = self._instant(len(self.commits) - 1) if self.commits else 0
+                ends = {each.end for each in happenings(rule.event, rule.context, self._committed, last)}
             for n in range(self.judged.get(rule.name, 0), len(self.commits)):
                 commit = self.commits[n]
-                rows = self.instances(rule, commit.before, commit.after) if ends is None or n in ends else Bag()
+                rows = (
+                    self.instances(rule, commit.before, commit.after)
+                    if ends is None or self._instant(n) in ends
+                    else Bag()
+                )
                 firing = PlainFiring(rule, rows, commit.depth, waits=rule.action != "immediate")
                 if rows and not self._took(firing):
                     break

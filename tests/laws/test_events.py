@@ -1,58 +1,39 @@
-"""The spans of composed events are those that one finds by trying all ways to put their parts together."""
+"""Composed events happen when a plain interpreter says so, in every context, and however a history is cut."""
 
 from __future__ import annotations
 
+import json
 from random import Random
-from typing import assert_never
 
 import pytest
+import sqlglot
 
 from tests.laws import plain_events
-from tests.laws.plain_events import SECOND, Moment, PlainEvent, random_event
+from tests.laws.plain_events import CONTEXTS, SECOND, Moment, PlainEvent, random_event
 from tests.laws.seeds import chunks
-from tidings.lang.sql.statements.event import And, At, Event, Every, Or, SignalEvent, TableEvent, Then
-from tidings.rules.event.spans import SimpleEvent, spans
+from tidings.ir.dialect import DIALECT
+from tidings.lang.sql.statements.event import Event, SignalEvent, TableEvent, Ticks, read_event, walk
+from tidings.lang.sql.statements.token_reader import TokenReader
+from tidings.rules.event.detector import Detector
+from tidings.rules.event.spans import spans
 
 
-def named(leaf: SimpleEvent) -> str:
-    match leaf:
-        case TableEvent():
-            return f"{leaf.kind} {leaf.table}"
-        case SignalEvent():
-            return f"signal {leaf.name}"
-        case Every() | At():
-            raise AssertionError("time passes elsewhere")
-        case _:
-            assert_never(leaf)
+def read(event: PlainEvent) -> Event:
+    """The same event, for those who are to be checked, from its text."""
+    return read_event(TokenReader(event.text, sqlglot.tokenize(event.text, read=DIALECT)))
 
 
-def same(event: PlainEvent) -> Event:
-    """The same event, for those who are to be checked."""
-    within = None if event.within is None else event.within * SECOND
-    parts = tuple(map(same, event.parts))
-    match event.kind:
-        case "signal":
-            return SignalEvent(event.table)
-        case "insert" | "delete" | "update":
-            return TableEvent(event.kind, event.table)
-        case "or":
-            return Or(parts)
-        case "and":
-            return And(parts, within)
-        case "then":
-            return Then(parts, within)
+def named(leaf: TableEvent | SignalEvent) -> str:
+    return f"{leaf.kind} {leaf.table}" if isinstance(leaf, TableEvent) else f"signal {leaf.event}"
 
 
-def check(seed: int) -> int:
-    """One event over some transactions, the last of which is open; how many spans it has."""
+def check_spans(seed: int) -> int:
+    """One event of one transaction, of some that are committed and one that is open; how many spans it has."""
     random = Random(seed)
-    event = random_event(random, late=False)
+    event = random_event(random, late=False, several=False)
     while not event.parts:
-        event = random_event(random, late=False)
+        event = random_event(random, late=False, several=False)
     open_one, steps = random.randint(0, 4), random.randint(1, 4)
-    times = [0]
-    for _ in range(open_one):
-        times.append(times[-1] + random.choice((1, 10, 20)))
     places: list[Moment] = [(n, 0) for n in range(open_one)] + [(open_one, s) for s in range(1, steps + 1)]
     names = {f"{leaf.kind} {leaf.table}" for leaf in event.leaves}
     happened = {name: [p for p in places if random.random() < 0.4] for name in sorted(names)}
@@ -63,18 +44,56 @@ def check(seed: int) -> int:
         found = happened[name]
         return found if by_statement else sorted({m if m[0] < open_one else whole for m in found})
 
-    def moments(leaf: SimpleEvent, by_statement: bool) -> list[Moment]:
-        return [(times[n] * SECOND, place) for n, place in seen(named(leaf), by_statement)]
-
     expected: dict[Moment, Moment] = {}
-    for begin, end in plain_events.spans(event, lambda e, s: seen(f"{e.kind} {e.table}", s), times.__getitem__):
+    for begin, end in plain_events.spans(event, lambda e, s: seen(f"{e.kind} {e.table}", s)):
         expected[end] = max(begin, expected.get(end, begin))
-    instants = {time * SECOND: n for n, time in enumerate(times)}
-    found = {(instants[e[0]], e[1]): (instants[b[0]], b[1]) for e, b in spans(same(event), moments).items()}
+    found = spans(read(event), lambda leaf, by_statement: seen(named(leaf), by_statement))
     assert found == expected, (seed, event.text, happened)
     return len(found)
 
 
 @pytest.mark.parametrize("seeds", chunks(20_000, quick=4_000, size=4_000))
 def test_spans_are_those_one_finds_by_trying(seeds: range) -> None:
-    assert sum(map(check, seeds)) > len(seeds) // 4
+    assert sum(map(check_spans, seeds)) > len(seeds) // 4
+
+
+def check_happenings(seed: int) -> int:
+    """One event of several transactions over a history that is cut into pieces; how often it happened."""
+    random = Random(seed)
+    event = random_event(random, late=True, timed=True)
+    while event.is_local:
+        event = random_event(random, late=True, timed=True)
+    context = random.choice(CONTEXTS)
+    until = random.randint(20, 120) * SECOND
+    transactions = sorted(random.sample(range(SECOND, until, SECOND // 2), random.randint(3, 14)))
+    detector = Detector(read(event), context)
+    simple = [shown(each) for each in detector.simple]
+    names = [text for text, each in zip(simple, detector.simple, strict=True) if not isinstance(each, Ticks)]
+    happened = {name: [t for t in transactions if random.random() < 0.5] for name in dict.fromkeys(names)}
+    numbers: dict[int, list[int]] = {}
+    for number, name in enumerate(simple):
+        for t in happened.get(name, ()):
+            numbers.setdefault(t, []).append(number)
+    plain = plain_events.happenings(event, context, lambda leaf: happened[shown(read(leaf))], until)
+    expected = [(each.begin, each.end, {(shown(read(leaf)), t) for leaf, t in each.parts}) for each in plain]
+    found, since = list[tuple[int, int, set[tuple[str, int]]]](), 0
+    for cut in sorted({*random.choices(range(until), k=random.randint(0, 3)), until}):
+        ended = detector.run(since, cut, {t: n for t, n in numbers.items() if since < t <= cut})
+        found += [(each.begin, each.end, {(simple[n], t) for n, t in each.parts}) for each in ended]
+        kept = json.loads(json.dumps(detector.as_json()))
+        detector, since = Detector(read(event), context), cut
+        detector.restore(kept)
+    assert found == expected, (seed, event.text, context, happened)
+    return len(found)
+
+
+def shown(event: Event) -> str:
+    """An event by what it is, without its place in a text."""
+    return " ".join(
+        named(part) if isinstance(part, TableEvent | SignalEvent) else type(part).__name__ for part in walk(event)
+    )
+
+
+@pytest.mark.parametrize("seeds", chunks(20_000, quick=2_000, size=4_000))
+def test_events_happen_when_a_plain_interpreter_says(seeds: range) -> None:
+    assert sum(map(check_happenings, seeds)) > len(seeds)

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 import tidings
-from tests.laws.plain_events import SECOND, random_event
+from tests.laws.plain_events import CONTEXTS, SECOND, random_event
 from tests.laws.plain_rules import TABLES, Plain, PlainRule
 from tests.laws.seeds import SEED, chunks
 from tidings.deliver.deliveries import DeliverySettings
@@ -112,6 +112,7 @@ def random_rule(random: Random, age: int) -> PlainRule:
         key=random.random() < 0.3,
         condition=condition,
         action=action,
+        context=random.choice(CONTEXTS),
         state=state,
     )
     return random_rule(random, age) if rule.asks and (when != "begins" or rule.nervous) else rule

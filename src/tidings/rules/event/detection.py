@@ -41,10 +41,13 @@ class EventDetection:
         if detector.remembers:
             detector = self._at(rule, present.tx_slice.at).copy()
         local = [n for n, event in enumerate(detector.simple) if is_local(event)]
+        in_slice = {n for n in local if has_happened(detector.simple[n], present)}
+        in_transaction = set(in_slice)
         if present.tx_slice.start:
             earlier = Present(present.scheduler, present.before, present.statement_ends, present.now)
-            detector.step(present.instant, [n for n in local if has_happened(detector.simple[n], earlier)])
-        return detector.step(present.instant, [n for n in local if has_happened(detector.simple[n], present)])
+            in_transaction |= {n for n in local if has_happened(detector.simple[n], earlier)}
+        at, ended = present.instant, detector.step(present.instant, in_transaction)
+        return [each for each in ended if any((number, at) in each.parts for number in in_slice)]
 
     def committed(self, rule: Rule, since: int, until: int, catch_up: CatchUp = "all") -> list[Happening]:
         """What of a rule's event ended in ``(since, until]``; ``catch_up`` is for ticks that nothing else waits for."""

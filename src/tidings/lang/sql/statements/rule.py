@@ -170,7 +170,9 @@ def _create_event(reader: TokenReader) -> CreateEvent:
 def _signal(reader: TokenReader) -> Signal:
     at, name = reader.place(), reader.name("an event")
     part = reader.until()
-    query = reader.parsed(part, "VALUES or a query") if part[0] < part[1] else exp.select(exp.true())
+    if part[0] == part[1]:
+        return Signal(name, Insert(name, (HAPPENED,), exp.select(exp.true()), reader.text, at))
+    query = reader.parsed(part, "VALUES or a query")
     if not isinstance(query, exp.Query | exp.Values):
         raise InvalidSyntax(at, reason="SIGNAL needs VALUES or a query")
     return Signal(name, Insert(name, (), query, reader.text, at))
