@@ -21,10 +21,9 @@ Moment = tuple[int, int]
 """The number of a transaction, and of a step in the one that is open."""
 
 Span = tuple[Moment, Moment]
-Kind = Literal[
-    *("insert", "delete", "update", "signal"),
-    *("or", "and", "then", "any", "times", "not", "each", "all", "ticks", "all ticks", "plus"),
-]
+Simple = Literal["insert", "delete", "update", "signal"]
+Composed = Literal["or", "and", "then", "any", "times", "not", "each", "all", "ticks", "all ticks", "plus"]
+Kind = Simple | Composed
 Context = Literal["recent", "chronicle", "continuous", "cumulative"]
 CONTEXTS: tuple[Context, ...] = get_args(Context)
 

@@ -9,7 +9,8 @@ import pytest
 from tests.unit.rules.test_agenda import LOW
 from tidings import Database
 from tidings.lang.sql.statements.event import And, Event, Every, Or, SignalEvent, Then
-from tidings.rules.rule import Rule, is_temporal, needs_order
+from tidings.rules.event.check import is_temporal, needs_order
+from tidings.rules.rule import Rule
 
 A, B = SignalEvent("a"), SignalEvent("b")
 

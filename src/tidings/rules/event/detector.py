@@ -37,7 +37,7 @@ from tidings.lang.sql.statements.rule_options import EventContext
 from tidings.rules.event.gathering import GatherNode
 from tidings.rules.event.happening import Happening
 from tidings.rules.event.nodes import EachNode, EventNode, OrNode, PeriodicNode, PlusNode, SimpleNode, ThenNode
-from tidings.rules.event.windows import Windows
+from tidings.rules.event.windows import EventWindows
 
 
 def is_local(event: Event) -> bool:
@@ -132,15 +132,15 @@ class Detector:
                 return GatherNode(self._below(event), event.count, event.within, self.context)
             case Then():
                 within = event.within
-                return reduce(lambda a, b: ThenNode((a, b), Windows(self.context), within), self._below(event))
+                return reduce(lambda a, b: ThenNode((a, b), EventWindows(self.context), within), self._below(event))
             case Absent():
-                return ThenNode(self._below(event), Windows(self.context), event.within, has_forbidden=True)
+                return ThenNode(self._below(event), EventWindows(self.context), event.within, has_forbidden=True)
             case Between():
-                return EachNode(self._below(event), Windows(self.context), event.at_end)
+                return EachNode(self._below(event), EventWindows(self.context), event.at_end)
             case Ticks():
                 number = self._simple(event).number
                 below = self._below(event)
-                return PeriodicNode(below, Windows(self.context), event.at_end, number, event.interval)
+                return PeriodicNode(below, EventWindows(self.context), event.at_end, number, event.interval)
             case Plus():
                 return PlusNode(self._below(event), event.interval)
             case _:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from tidings.rules.event.happening import Happening
-from tidings.rules.event.windows import Window, Windows
+from tidings.rules.event.windows import EventWindow, EventWindows
 
 
 class EventNode(ABC):
@@ -68,7 +68,7 @@ class _WindowNode(EventNode):
     """An operator with windows that its first input opens."""
 
     inputs: tuple[EventNode, ...]
-    windows: Windows
+    windows: EventWindows
 
     def kept(self) -> list[Any]:
         return self.windows.as_json()
@@ -154,7 +154,7 @@ def _is_before(later: Happening, opening: Happening) -> bool:
     return opening.end < later.begin
 
 
-def _all_of(group: list[Window]) -> list[Happening]:
+def _all_of(group: list[EventWindow]) -> list[Happening]:
     return [each for window in group for each in (window.opening, *window.inside)]
 
 

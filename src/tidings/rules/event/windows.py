@@ -21,7 +21,7 @@ from tidings.rules.event.happening import Happening
 
 
 @dataclass(slots=True)
-class Window:
+class EventWindow:
     """A happening that opened a window, and what happened in it."""
 
     opening: Happening
@@ -29,24 +29,24 @@ class Window:
 
 
 @dataclass(slots=True)
-class Windows:
+class EventWindows:
     """The windows that are open, in the order in which they were opened."""
 
     context: EventContext
-    windows: list[Window] = field(default_factory=list)
+    windows: list[EventWindow] = field(default_factory=list)
 
     def open(self, happenings: Iterable[Happening]) -> None:
         """Open a window for each happening; a recent one takes the place of all others."""
         for happening in happenings:
             if self.context == "recent":
                 self.windows.clear()
-            self.windows.append(Window(happening))
+            self.windows.append(EventWindow(happening))
 
     def keep(self, is_kept: Callable[[Happening], bool]) -> None:
         """Close the windows whose opening does not pass."""
         self.windows = [window for window in self.windows if is_kept(window.opening)]
 
-    def chosen(self, is_fit: Callable[[Happening], bool]) -> list[list[Window]]:
+    def chosen(self, is_fit: Callable[[Happening], bool]) -> list[list[EventWindow]]:
         """The windows that fit an event, as the context groups them: each group composes one happening."""
         fit = [window for window in self.windows if is_fit(window.opening)]
         if not fit:
@@ -63,7 +63,7 @@ class Windows:
             case _:
                 assert_never(self.context)
 
-    def use(self, groups: list[list[Window]]) -> None:
+    def use(self, groups: list[list[EventWindow]]) -> None:
         """Close windows that were used; recent ones stay open."""
         if self.context != "recent":
             used = {id(window) for group in groups for window in group}
@@ -76,5 +76,5 @@ class Windows:
     def restore(self, value: list[Any]) -> None:
         """Open the windows that were kept."""
         self.windows = [
-            Window(Happening.of_json(opening), [*map(Happening.of_json, inside)]) for opening, inside in value
+            EventWindow(Happening.of_json(opening), [*map(Happening.of_json, inside)]) for opening, inside in value
         ]

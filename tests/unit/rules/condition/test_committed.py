@@ -9,13 +9,16 @@ import pytest
 
 from tests.unit.rules.test_agenda import LOW
 from tidings import Database, ManualClock
+from tidings.engine.changes import by_instant
 from tidings.ir.expression import TIME
-from tidings.rules.condition.committed import by_instant, firing_rows_by_instant
+from tidings.rules.condition.committed import firing_rows_by_instant
 
 
 def judged(db: Database, text: str) -> list[tuple[int, list[dict[str, Any]]]]:
     rule = db._parts.registry.find_or_propose(text)
-    found = firing_rows_by_instant(db._parts.scheduler, rule, 2_000_000, db.time)
+    detection = db._parts.rules.detection
+    happenings = None if rule.event is None else detection.replayed(rule, 2_000_000, db.time)
+    found = firing_rows_by_instant(db._parts.scheduler, rule, 2_000_000, db.time, happenings)
     return [(at // 1_000_000, rows.to_pylist()) for at, rows in found if rows.num_rows]
 
 

@@ -17,7 +17,7 @@ TEXT = "CREATE RULE r WHEN SELECT item FROM low DO NOTIFY 'x' WITH (for = INTERV
 
 @pytest.fixture
 def tracker(db: Database) -> InstanceTracker:
-    return InstanceTracker(db._parts.storage, db._parts.scheduler)
+    return InstanceTracker(db._parts.storage, db._parts.scheduler, db._parts.rules.detection)
 
 
 def stored(db: Database) -> list[Instance]:

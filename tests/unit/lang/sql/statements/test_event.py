@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import sqlglot
 
 from tidings.errors import InvalidSyntax
 from tidings.ir.dialect import DIALECT
-from tidings.lang.sql.statements.event import And, At, Event, Every, Or, SignalEvent, TableEvent, Then, read_event
+from tidings.lang.sql.statements.event import And, At, Event, Every, Or, SignalEvent, TableEvent, Then, read_event, walk
 from tidings.lang.sql.statements.token_reader import TokenReader
 
 MINUTE = 60_000_000
@@ -30,7 +32,7 @@ def test_events_of_tables() -> None:
 def test_signals_and_instants() -> None:
     signal = event("SIGNAL alarm")
     assert isinstance(signal, SignalEvent)
-    assert signal.name == "alarm"
+    assert signal.event == "alarm"
     assert event("EVERY INTERVAL 1 MINUTE") == Every(MINUTE)
     assert event("AT TIMESTAMP '1970-01-01 00:01:00'") == At(MINUTE)
 
@@ -50,7 +52,61 @@ def test_parentheses_and_a_limit_of_time() -> None:
     assert parsed.within == MINUTE
 
 
-@pytest.mark.parametrize("text", ["", "TRUNCATE t", "AT TIMESTAMP 'soon'", "(SIGNAL a", "UPDATE OF t ("])
+def bare(text: str) -> str:
+    """An event without the places of its parts, as text."""
+    return re.sub(
+        r", place=Place\(text='.*?', start=\d+, end=\d+\)|, name=None|, columns=\(\)|, at_end=False|, within=None",
+        "",
+        repr(event(text)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("ANY 2 OF (SIGNAL a, SIGNAL b)", "AnyOf(count=2, parts=(SignalEvent(event='a'), SignalEvent(event='b')))"),
+        ("5 OF SIGNAL a WITHIN INTERVAL 1 MINUTE", f"Times(count=5, part=SignalEvent(event='a'), within={MINUTE})"),
+        (
+            "NOT SIGNAL b BETWEEN SIGNAL a AND SIGNAL c",
+            "Absent(absent=SignalEvent(event='b'), begin=SignalEvent(event='a'), end=SignalEvent(event='c'))",
+        ),
+        (
+            "EACH SIGNAL b BETWEEN SIGNAL a AND SIGNAL c",
+            "Between(part=SignalEvent(event='b'), begin=SignalEvent(event='a'), end=SignalEvent(event='c'))",
+        ),
+        (
+            "ALL EVERY INTERVAL 1 MINUTE AS t BETWEEN SIGNAL a AND SIGNAL c",
+            f"Ticks(interval={MINUTE}, begin=SignalEvent(event='a'), end=SignalEvent(event='c'), at_end=True,"
+            " name='t')",
+        ),
+        ("SIGNAL a AS x PLUS INTERVAL 1 MINUTE", f"Plus(part=SignalEvent(event='a', name='x'), interval={MINUTE})"),
+        ("EVERY '0 9 * * 1-5'", "Cron(text='0 9 * * 1-5')"),
+    ],
+)
+def test_the_rest_of_the_algebra(text: str, expected: str) -> None:
+    assert bare(text) == expected
+
+
+def test_all_parts_of_an_event() -> None:
+    parsed = event(
+        "NOT SIGNAL b BETWEEN (SIGNAL a OR 2 OF SIGNAL d WITHIN INTERVAL 1 MINUTE) AND SIGNAL c PLUS INTERVAL 1 DAY"
+    )
+    assert sorted(part.event for part in walk(parsed) if isinstance(part, SignalEvent)) == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "TRUNCATE t", "AT TIMESTAMP 'soon'", "(SIGNAL a", "UPDATE OF t ("),
+        *("ANY 3 OF (SIGNAL a, SIGNAL b)", "ANY 0 OF (SIGNAL a)", "5 OF SIGNAL a", "EVERY 'often'"),
+        *(
+            "EVERY INTERVAL 0 SECONDS",
+            "SIGNAL a PLUS INTERVAL 0 DAYS",
+            "NOT SIGNAL a",
+            "EACH SIGNAL a BETWEEN SIGNAL b",
+        ),
+    ],
+)
 def test_refusals(text: str) -> None:
     with pytest.raises(InvalidSyntax):
         event(text)

@@ -124,7 +124,7 @@ def _bare(found: object) -> object:
         case TableEvent():
             return TableEvent(found.kind, found.table, found.columns)
         case SignalEvent():
-            return SignalEvent(found.name)
+            return SignalEvent(found.event)
         case Or(parts=parts):
             return Or(tuple(map(_bare, parts)))  # type: ignore[arg-type]
         case And(parts=parts, within=within):
@@ -178,7 +178,6 @@ def test_among_other_statements() -> None:
         ("CREATE RULE a ON EVERY INTERVAL 1 MONTH WHEN SELECT 1 AS x DO RAISE 'x'", "1"),
         ("CREATE RULE a ON AT TIMESTAMP 'noon' WHEN SELECT 1 AS x DO RAISE 'x'", "'noon'"),
         ("CREATE RULE a WHEN SELECT 1 AS x DO RAISE 'x' WITH (semantics = 'loose')", "semantics"),
-        ("SIGNAL e", "e"),
         ("CREATE OR REPLACE EVENT e (x INT)", "e"),
         ("ENABLE RULE a b", "b"),
     ],
