@@ -165,7 +165,8 @@ def happenings(event: PlainEvent, context: Context, times: Times, until: int) ->
         case "not":
             return _ended(below[0], below[1], below[2], within, context)
         case "each" | "all":
-            return _between(*below, lambda a, each: a.end < each.begin, event.kind == "all", context)
+            opened, ends, inside = below
+            return _between(opened, ends, inside, lambda a, each: a.end < each.begin, event.kind == "all", context)
         case "ticks" | "all ticks":
             assert within is not None
             instants = {t for a in below[0] for t in range(a.end + within, until + 1, within)}
@@ -174,7 +175,8 @@ def happenings(event: PlainEvent, context: Context, times: Times, until: int) ->
             def is_tick(a: PlainHappening, each: PlainHappening, interval: int = within) -> bool:
                 return a.end < each.end and (each.end - a.end) % interval == 0
 
-            return _between(*below, ticks, is_tick, event.kind == "all ticks", context)
+            opened, ends = below
+            return _between(opened, ends, ticks, is_tick, event.kind == "all ticks", context)
         case _:
             assert within is not None
             return [PlainHappening(h.begin, h.end + within, h.parts) for h in below[0] if h.end + within <= until]
