@@ -19,6 +19,7 @@ from tidings.engine.memory import MemoryBudget
 from tidings.errors import UnknownExecution, UnknownStrategy
 from tidings.exclusive import exclusive, reading
 from tidings.front.assembly import Parts, Settings, assemble, open_storage
+from tidings.front.background_runner import POLL
 from tidings.front.choices import Engine, Execution, Instant, Late, StrategyChoice
 from tidings.lang.sql import statement as sql
 from tidings.read.subscriptions import Subscription
@@ -162,6 +163,7 @@ class Database:
 
         def registered(function: F) -> F:
             self._parts.rules.actions.procedures.register(name, function, each=each)
+            self._parts.signals.advance_wanted.set()
             return function
 
         return registered
@@ -172,7 +174,11 @@ class Database:
         if self._deliveries is None:
             parts = self._parts
             self._deliveries = Deliveries(
-                parts.storage.rule_tables, parts.clock, parts.settings.deliveries, parts.signals.outbox_filled
+                parts.storage.rule_tables,
+                parts.clock,
+                parts.settings.deliveries,
+                parts.signals.outbox_filled,
+                parts.signals.advance_wanted,
             )
         return self._deliveries
 
@@ -221,6 +227,7 @@ class Database:
         self._parts.loader.load(table, data, sorted_by, late, hook)
         if hook is not None:
             hook.act()
+        self._parts.signals.advance_wanted.set()
 
     # answers
 
@@ -289,6 +296,20 @@ class Database:
         """
         return self._parts.maintenance.advance()
 
+    def start(self, poll: float = POLL) -> None:
+        """Advance in a thread from now on: when something is committed, and when something is due.
+
+        An error does not end it: :meth:`status` shows the error, and the thread tries again after a while.
+
+        :param poll: How many seconds the thread sleeps at most.  So soon are commits of another process noticed, and
+            so often is what reads the clock brought up to date.
+        """
+        self._parts.background.start(poll)
+
+    def stop(self) -> None:
+        """End the thread that :meth:`start` started; an advance that is under way is waited for."""
+        self._parts.background.stop()
+
     @exclusive
     def refresh(self, view: str) -> int:
         """Bring one stored view up to the present, and say which instant that is."""
@@ -296,8 +317,8 @@ class Database:
 
     @reading
     def status(self) -> Status:
-        """How the stored views stand and how rows are held: position, lag, length of logs, and what went wrong."""
-        return self._parts.maintenance.status()
+        """How the database is doing: stored views, logs, rules that fail, and the thread that :meth:`start` starts."""
+        return self._parts.maintenance.status(self._parts.background.status())
 
     # upkeep
 
@@ -340,8 +361,9 @@ class Database:
         return list(self._parts.scheduler.executor.records)
 
     def close(self) -> None:
-        """Let go of the engine's resources and of the folder; a fold that is under way is waited for."""
+        """Let go of the engine's resources and of the folder; advances and folds that are under way are waited for."""
         parts = self._parts
+        parts.background.stop()
         with parts.signals.news:
             parts.signals.closed.set()
             parts.signals.news.notify_all()

@@ -224,6 +224,12 @@ class StaleWriter(TidingsError):
     hint_template = "open the database again"
 
 
+class DatabaseClosed(TidingsError):
+    """The database is closed"""
+
+    hint_template = "open it again"
+
+
 class ReadOnly(TidingsError):
     """The database was opened for reading only"""
 

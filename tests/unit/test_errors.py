@@ -147,6 +147,7 @@ ELSEWHERE = {
     errors.InvalidMemory: "tests/unit/engine/test_memory.py",
     errors.LateRow: "tests/unit/store/relation/test_history.py",
     errors.StaleWriter: "tests/unit/store/test_catch_up.py",
+    errors.DatabaseClosed: "tests/unit/front/test_background_runner.py",
     errors.ReadOnly: "tests/unit/store/test_catch_up.py",
     errors.ReaderBehind: "tests/unit/store/test_catch_up.py",
     errors.MustRefetch: "tests/unit/read/test_subscriptions.py",

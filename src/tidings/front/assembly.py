@@ -23,6 +23,7 @@ from tidings.engine.backends import in_process_duckdb
 from tidings.engine.location import Location
 from tidings.engine.memory import MemoryBudget
 from tidings.engine.run import Runner
+from tidings.front.background_runner import BackgroundRunner
 from tidings.front.maintenance import Maintenance
 from tidings.front.show_statements import ShowStatements
 from tidings.front.statement_runner import StatementRunner
@@ -94,6 +95,8 @@ class Signals:
     """Is set when the database is closed."""
     outbox_filled: Event
     """Is set when there may be something to deliver."""
+    advance_wanted: Event
+    """Is set when an advance may have something to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,7 @@ class Parts:
     subscriptions: Subscriptions
     statements: StatementRunner
     maintenance: Maintenance
+    background: BackgroundRunner
 
     @property
     def storage(self) -> Storage:
@@ -179,12 +183,12 @@ def open_storage(
 def assemble(storage: Storage, settings: Settings) -> Parts:
     """Build the parts of a database over its storage, and restore what the catalog has."""
     mutex, compiled = RLock(), CompiledPlans()
-    signals = Signals(mutex, Condition(mutex), closed=Event(), outbox_filled=Event())
-    timeline = Timeline(storage, settings.clock, signals.news)
+    signals = Signals(mutex, Condition(mutex), closed=Event(), outbox_filled=Event(), advance_wanted=Event())
+    timeline = Timeline(storage, settings.clock, signals.news, committed=signals.advance_wanted)
     scheduler = _scheduler(storage, settings, timeline, compiled)
     folding = _folding(storage, settings)
     write = _write_parts(scheduler, timeline, folding, compiled, mutex)
-    transactions = RuleTransactions(_rules(settings, write, compiled, signals.outbox_filled), write)
+    transactions = RuleTransactions(_rules(settings, write, compiled, signals), write)
 
     rules, views = transactions.context, Views(storage, scheduler, timeline)
     rule_tables = RuleSystemTables(rules.registry, rules.silences.store, timeline)
@@ -200,6 +204,7 @@ def assemble(storage: Storage, settings: Settings) -> Parts:
         subscriptions=Subscriptions(write.plans, answers, maintenance.reload, signals.news, signals.closed),
         statements=_statements(answers, transactions, maintenance, rule_tables),
         maintenance=maintenance,
+        background=BackgroundRunner(maintenance, mutex, signals.advance_wanted, signals.closed),
     )
 
 
@@ -231,7 +236,7 @@ def _write_parts(
     return WriteParts(storage.relations, plans, enforcer, scheduler, timeline, commits, mutex)
 
 
-def _rules(settings: Settings, write: WriteParts, compiled: CompiledPlans, outbox_filled: Event) -> RuleContext:
+def _rules(settings: Settings, write: WriteParts, compiled: CompiledPlans, signals: Signals) -> RuleContext:
     """What rules work with."""
     storage = write.scheduler.storage
     return RuleContext(
@@ -241,7 +246,8 @@ def _rules(settings: Settings, write: WriteParts, compiled: CompiledPlans, outbo
         silences=Silences(SilenceStore(storage), write.enforcer.evaluator),
         actions=Actions(storage.backend),
         limits=RuleLimits(settings.cascade, settings.deliveries.policy),
-        wake_deliveries=outbox_filled.set,
+        wake_deliveries=signals.outbox_filled.set,
+        wake_runner=signals.advance_wanted.set,
     )
 
 

@@ -139,3 +139,5 @@ class RuleHook:
             batch = self._batch(fired, context.timeline.time)
             with context.storage.rule_tables.writing() as connection:
                 batch.write(connection)
+            context.wake_deliveries()
+            context.wake_runner()

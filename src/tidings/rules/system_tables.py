@@ -67,11 +67,8 @@ class RuleSystemTables:
 
     def _rules(self) -> list[tuple[Any, ...]]:
         bound = {rule.id: rule for rule in self.registry.rules()}
-        troubles = self.registry.store.troubles() if self.registry.records else {}
-        return [
-            self._rule(record, bound.get(record.id), record.error or troubles.get(record.name))
-            for record in self.registry.records
-        ]
+        failing = errors_by_rule(self.registry)
+        return [self._rule(record, bound.get(record.id), failing.get(record.name)) for record in self.registry.records]
 
     def _rule(self, record: RuleRecord, rule: Rule | None, error: str | None) -> tuple[Any, ...]:
         created = instant(record.created)
@@ -87,6 +84,15 @@ class RuleSystemTables:
             *(rule.condition_coupling, rule.action_coupling, summary(rule.action), options.group, activations),
             *(created, error, record.text),
         )
+
+
+def errors_by_rule(registry: RuleRegistry) -> dict[str, str]:
+    """What is wrong with rules, by their names: with their conditions, with what they did, or with what they sent."""
+    if not registry.records:
+        return {}
+    errors = {record.name: record.error for record in registry.records}
+    troubles = registry.store.troubles()
+    return {name: text for name, error in errors.items() if (text := error or troubles.get(name)) is not None}
 
 
 def as_inserts(columns: tuple[Column, ...], rows: list[tuple[Any, ...]]) -> pa.Table:
