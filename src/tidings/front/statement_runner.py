@@ -57,7 +57,7 @@ class StatementRunner:
                 | sql.Signal()
             ):
                 self.rules.run(statement)
-            case sql.SilenceRule() | sql.UnsilenceRule():
+            case sql.SilenceRule() | sql.UnsilenceRule() | sql.EndSilence():
                 self.silences.run(statement)
             case sql.RefreshView():
                 self.maintenance.refresh(statement.name)

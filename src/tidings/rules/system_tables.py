@@ -39,7 +39,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
         " finished timestamp, error string"
     ),
     SILENCES: _columns(
-        "id int, rule string, condition string, since timestamp, until timestamp, comment string, active boolean"
+        "id int, rule string, condition string, since timestamp, until timestamp, comment string, active boolean,"
+        " groups string"
     ),
 }
 """The columns of the tables."""
@@ -103,7 +104,7 @@ def as_inserts(columns: tuple[Column, ...], rows: list[tuple[Any, ...]]) -> pa.T
 
 def _silence(silence: Silence, now: int) -> tuple[Any, ...]:
     times = instant(silence.since), instant(silence.until)
-    return silence.id, silence.rule, silence.condition, *times, silence.comment, now < silence.until
+    return silence.id, silence.rule, silence.condition, *times, silence.comment, now < silence.until, silence.group
 
 
 def _firing(firing: Firing) -> tuple[Any, ...]:

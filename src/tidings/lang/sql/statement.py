@@ -60,6 +60,7 @@ from tidings.lang.sql.statements.show import (
     read_show_statement,
 )
 from tidings.lang.sql.statements.silence import (
+    EndSilence,
     SilenceRule,
     SilenceStatement,
     UnsilenceRule,
@@ -80,6 +81,7 @@ __all__ = [
     "Drop",
     "DropEvent",
     "DropRule",
+    "EndSilence",
     "Insert",
     "Merge",
     "Query",
@@ -190,7 +192,7 @@ def read(text: str) -> list[Statement]:
 
 
 _MAY_BE_OWN = re.compile(
-    r"\b(rule|event|signal|enable|disable|unsilence|show|describe)\b|(^|;)\s*desc\b", re.IGNORECASE
+    r"\b(rule|event|signal|enable|disable|silence|unsilence|show|describe)\b|(^|;)\s*desc\b", re.IGNORECASE
 )
 """Texts without one of these words need not be looked at twice."""
 

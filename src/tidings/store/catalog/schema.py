@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 from tidings.errors import CatalogFailed, CatalogTooNew
 
-VERSION = 2
+VERSION = 3
 
 metadata = MetaData()
 
@@ -228,13 +228,15 @@ silence = Table(
     "silence",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("rule", Text, nullable=False),
+    Column("rule", Text),
+    Column("rule_group", Text),
     Column("condition", Text),
     Column("since", BigInteger, nullable=False),
     Column("until", BigInteger, nullable=False),
     Column("comment", Text),
 )
-"""Rules that are not heard from one instant to another, of all instances or of those that a condition speaks of."""
+"""A rule, or all rules of a group, are not heard from one instant to another, of all instances or of those that a
+condition speaks of."""
 
 gathering = Table(
     "gathering",
@@ -267,7 +269,17 @@ def _add_rules(connection: Connection) -> None:
     metadata.create_all(connection, RULE_TABLES)
 
 
-MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _add_rules}
+def _add_groups_to_silences(connection: Connection) -> None:
+    """Make the table of silences anew: SQLite cannot let a column be NULL that may not be."""
+    columns = [c for c in silence.columns if c is not silence.c.rule_group]
+    rows = [dict(row) for row in connection.execute(select(*columns)).mappings()]
+    silence.drop(connection)
+    silence.create(connection)
+    if rows:
+        connection.execute(silence.insert(), rows)
+
+
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _add_rules, 2: _add_groups_to_silences}
 """What turns a catalog of one version into the next."""
 
 
