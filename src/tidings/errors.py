@@ -260,6 +260,12 @@ class BreaksViews(TidingsError):
     hint_template = "keep the columns they read, or drop them first"
 
 
+class ColumnInUse(TidingsError):
+    """{column} of {table} cannot be dropped: it is used by {users}"""
+
+    hint_template = "drop or change what uses it first"
+
+
 class CircularView(TidingsError):
     """{name} would read itself: {path}"""
 

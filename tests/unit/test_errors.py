@@ -153,6 +153,7 @@ ELSEWHERE = {
     errors.MustRefetch: "tests/unit/read/test_subscriptions.py",
     errors.SubscriptionExists: "tests/unit/read/test_subscriptions.py",
     errors.BreaksViews: "tests/unit/define/test_replacement.py",
+    errors.ColumnInUse: "tests/unit/define/test_tables.py",
     errors.CircularView: "tests/unit/define/test_replacement.py",
     errors.UnknownEvent: "tests/unit/rules/event/test_occurrence.py",
     errors.EmptySignal: "tests/unit/rules/event/test_occurrence.py",

@@ -5,10 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tidings.analysis.influents import reads
-from tidings.errors import DependentObjects, UnsupportedStatement
+from tidings.define.column_use import columns_read
+from tidings.define.tables import columns_to_drop
+from tidings.errors import ColumnInUse, DependentObjects, UnsupportedStatement
+from tidings.ir.relation import Relation
 from tidings.lang.sql import statement as sql
-from tidings.lang.sql.mentions import first_mention
+from tidings.lang.sql.mentions import first_mention, may_use_column
+from tidings.lang.sql.rules.condition import ChangesOf
 from tidings.lang.sql.statements.action import Modify
+from tidings.lang.sql.statements.event import And, Event, Or, TableEvent, Then
+from tidings.rules.action.check import CONDITION
 from tidings.rules.event import occurrence
 from tidings.rules.registry import RuleRegistry
 from tidings.rules.rule import Rule
@@ -58,9 +64,57 @@ class RuleDependencies:
                     self.require_free(name)
             case sql.RenameTable() | sql.RenameColumn():
                 self.require_free(statement.table)
+            case sql.DropColumns():
+                self._check_dropped(statement)
             case sql.CreateView():
                 mention = first_mention(statement.query, statement.text, self.relations.system_tables)
                 if mention is not None:
                     raise UnsupportedStatement(mention.place, "query it", statement=f"a view of {mention.written}")
             case _:
                 pass
+
+    def _check_dropped(self, statement: sql.DropColumns) -> None:
+        """Refuse to drop columns that rules use, and those of what only rules have."""
+        table = self.relations.find(statement.table)
+        if not isinstance(table, Table):
+            return
+        if table.role != "table":
+            raise UnsupportedStatement(
+                statement.place, statement=f"ALTER TABLE DROP COLUMN of the {table.role} {table.name}"
+            )
+        for column in columns_to_drop(table, statement):
+            names = [rule.name for rule in self.registry.rules() if _uses(rule, table.name, column)]
+            if names:
+                listed = ", ".join(f"rule {name}" for name in sorted(names))
+                raise ColumnInUse(statement.place, column=column, table=table.name, users=listed)
+
+
+def _uses(rule: Rule, table: str, column: str) -> bool:
+    """Whether a rule reads or changes a column of a table, or waits for its updates; not through views."""
+    condition, changes_of = rule.condition, rule.condition.changes_of
+    if column in columns_read(condition.plan, table):
+        return True
+    if changes_of is not None and _reads_changes(condition.plan, changes_of, table, column):
+        return True
+    if rule.event is not None and _waits_for(rule.event, table, column):
+        return True
+    change = rule.action.change if isinstance(rule.action, Modify) else None
+    return change is not None and may_use_column(change, table, column, {CONDITION})
+
+
+def _reads_changes(plan: Relation, changes_of: ChangesOf, table: str, column: str) -> bool:
+    """Whether a condition depends on a column of a table through ``CHANGES``."""
+    if changes_of.name.lower() != table.lower():
+        return column in columns_read(changes_of.plan, table)
+    return bool({f"old_{column}", f"new_{column}"} & columns_read(plan, changes_of.relation))
+
+
+def _waits_for(event: Event, table: str, column: str) -> bool:
+    """Whether an event is the update of a column, or has that as a part."""
+    match event:
+        case TableEvent():
+            return event.table.lower() == table.lower() and column.lower() in map(str.lower, event.columns)
+        case Or(parts=parts) | And(parts=parts) | Then(parts=parts):
+            return any(_waits_for(part, table, column) for part in parts)
+        case _:
+            return False

@@ -47,9 +47,10 @@ class Silences:
             reason = "the condition of a silence is true or false of a row of the rule, and looks at nothing else"
             raise InvalidExpression(error.place, reason=reason) from None
         except UnknownColumn as error:
-            name = error.parameters["name"]
-            hint = f"the rule {rule.name} of the group has no such column" if statement.group else error.hint
-            raise UnknownColumn(error.place, hint, name=name) from None
+            if not statement.group:
+                raise
+            hint = f"the rule {rule.name} of the group has no such column"
+            raise UnknownColumn(error.place, hint, name=error.parameters["name"]) from None
 
     def split(self, fired: list[Fired], at: int) -> list[Fired]:
         """What fired at an instant; silenced rows are firings of their own."""

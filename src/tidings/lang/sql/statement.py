@@ -24,6 +24,7 @@ from tidings.lang.sql.parse import after_as, place, slices, statements
 from tidings.lang.sql.statements.define import (
     AddColumns,
     CreateTable,
+    DropColumns,
     RenameColumn,
     RenameTable,
     read_alter,
@@ -79,6 +80,7 @@ __all__ = [
     "Delete",
     "Describe",
     "Drop",
+    "DropColumns",
     "DropEvent",
     "DropRule",
     "EndSilence",
@@ -154,6 +156,7 @@ class Query:
 Statement: TypeAlias = (
     CreateTable
     | AddColumns
+    | DropColumns
     | RenameColumn
     | RenameTable
     | CreateView

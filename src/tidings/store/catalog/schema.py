@@ -21,6 +21,7 @@ from sqlalchemy import (
     Text,
     inspect,
     select,
+    text,
 )
 
 from tidings.errors import CatalogFailed, CatalogTooNew
@@ -67,10 +68,12 @@ entry = Table(
     Column("loses", Integer, nullable=False),
     Column("inline", LargeBinary),
     Column("file", Text),
+    Column("layout", Integer, nullable=False, server_default="0"),
 )
 """The log: what changed in a relation from a first instant to a last, inline as Arrow IPC or in a Parquet file.
 
 A transaction has one instant; a load of history and a wave over many transactions have many, told apart by ``__t``.
+``layout`` is the number of columns that had been dropped from the relation when the entry was written.
 """
 
 base = Table(
@@ -82,8 +85,12 @@ base = Table(
     Column("folder", Text, nullable=False),
     Column("forgotten", BigInteger, nullable=False),
     Column("sorted_by", Text, nullable=False),
+    Column("layout", Integer, nullable=False, server_default="0"),
 )
-"""The newest snapshot of a relation: as of when, how many rows, and the instant to which the log still reaches back."""
+"""The newest snapshot of a relation: as of when, how many rows, and the instant to which the log still reaches back.
+
+``layout`` is as in ``entry``.
+"""
 
 base_file = Table(
     "base_file",
@@ -269,8 +276,11 @@ def _add_rules(connection: Connection) -> None:
     metadata.create_all(connection, RULE_TABLES)
 
 
-def _add_groups_to_silences(connection: Connection) -> None:
-    """Make the table of silences anew: SQLite cannot let a column be NULL that may not be."""
+def _add_layouts_and_groups(connection: Connection) -> None:
+    """Nothing had been dropped yet.  The table of silences is made anew: SQLite cannot let a column be NULL later."""
+    for table in (entry, base):
+        if "layout" not in {column["name"] for column in inspect(connection).get_columns(table.name)}:
+            connection.execute(text(f"ALTER TABLE {table.name} ADD COLUMN layout INTEGER NOT NULL DEFAULT 0"))
     columns = [c for c in silence.columns if c is not silence.c.rule_group]
     rows = [dict(row) for row in connection.execute(select(*columns)).mappings()]
     silence.drop(connection)
@@ -279,7 +289,7 @@ def _add_groups_to_silences(connection: Connection) -> None:
         connection.execute(silence.insert(), rows)
 
 
-MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _add_rules, 2: _add_groups_to_silences}
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _add_rules, 2: _add_layouts_and_groups}
 """What turns a catalog of one version into the next."""
 
 

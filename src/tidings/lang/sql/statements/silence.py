@@ -76,7 +76,7 @@ def read_silence_statement(reader: TokenReader) -> SilenceStatement:
     return SilenceRule(name, group, condition, condition_text, interval, comment, reader.text, at)
 
 
-def _rule_or_group(reader: TokenReader) -> tuple[str, bool, Place | None]:
+def _rule_or_group(reader: TokenReader) -> tuple[str, bool, Place]:
     """The name of a rule or a group, which of both it is, and its place."""
     group = reader.accept("GROUP")
     if not group:
