@@ -25,7 +25,6 @@ from tidings.lang.sql import statement as sql
 from tidings.read.subscriptions import Subscription
 from tidings.result import Delta, Result
 from tidings.rules.detached.backtest import Backtested, backtest
-from tidings.rules.load_hook import RuleLoadHook
 from tidings.store.filesystem import SCRATCH, locate
 from tidings.store.vacuum import GRACE, Vacuumed
 from tidings.waves.record import WaveRecord
@@ -210,24 +209,20 @@ class Database:
     def load(
         self, table: str | Mapping[str, Any], data: Any = None, *, sorted_by: str | None = None, late: Late = "refuse"
     ) -> None:
-        """Give an empty table its first rows at once: an Arrow table, or a Spark DataFrame with the Spark engine.
+        """Give a table many rows at once: an Arrow table, or a Spark DataFrame with the Spark engine.
 
-        They count as having been there before the first transaction.  They are stored in the order of one column, the
-        first unless told otherwise; choose the one by which views look rows up.
+        The first rows of a table count as having been there before the first transaction.  They are stored in the order
+        of one column, the first unless told otherwise; choose the one by which views look rows up.  Further rows are
+        inserted by one transaction.
 
-        A table made ``WITH (append_only, time = column)`` need not be empty: its rows take their instants from that
-        column and count as the transactions they were.  They must be later than anything that is settled; earlier ones
-        are refused or, with ``late="present"``, take the present.  Histories that overlap are loaded together, as a
-        mapping from tables to rows.
+        The rows of a table made ``WITH (append_only, time = column)`` take their instants from that column and count as
+        the transactions they were.  They must be later than anything that is settled; earlier ones are refused or, with
+        ``late="present"``, take the present.  Histories that overlap are loaded together, as a mapping from tables to
+        rows.
 
         Rules fire for what is loaded, and may refuse it.
         """
-        rules = self._parts.rules
-        hook = RuleLoadHook(rules, self._parts.detached) if rules.registry.records else None
-        self._parts.loader.load(table, data, sorted_by, late, hook)
-        if hook is not None:
-            hook.act()
-        self._parts.signals.advance_wanted.set()
+        self._parts.loads.load(table, data, sorted_by, late)
 
     # answers
 

@@ -24,6 +24,7 @@ from tidings.engine.location import Location
 from tidings.engine.memory import MemoryBudget
 from tidings.engine.run import Runner
 from tidings.front.background_runner import BackgroundRunner
+from tidings.front.loads import Loads
 from tidings.front.maintenance import Maintenance
 from tidings.front.show_statements import ShowStatements
 from tidings.front.statement_runner import StatementRunner
@@ -152,6 +153,10 @@ class Parts:
     @property
     def loader(self) -> Loader:
         return Loader(self.transactions.write_parts.commits)
+
+    @property
+    def loads(self) -> Loads:
+        return Loads(self.loader, self.transactions, self.detached)
 
     @property
     def shows(self) -> ShowStatements:

@@ -20,7 +20,7 @@ from tidings.engine.row_values import row_keys
 from tidings.engine.run import Runner
 from tidings.engine.source import Source
 from tidings.engine.sql.literals import literals
-from tidings.ir.expression import read, show_name
+from tidings.ir.expression import WEIGHT, read, show_name
 from tidings.ir.relation import Column, Filter, Relation, Scan, SemiJoin
 from tidings.store.relation.net import Key, Net, Row, table_of, values
 from tidings.store.relation.table import Table
@@ -65,6 +65,16 @@ class KeyLookup:
                     counted[key][row] += count
                     plain.setdefault(row, net.values_of(row))
         return {key: [plain[row] for row in rows.elements()] for key, rows in counted.items()}
+
+    def held(self, table: Table, keys: pa.Table) -> pa.Table:
+        """Those of many keys that a row has now; Arrow does the work, and no row becomes Python values."""
+        names = keys.column_names
+        base = self._base(table, keys).select(names).cast(keys.schema)
+        ones = pa.repeat(pa.scalar(1, pa.int64()), base.num_rows)
+        logged = [entry.select([*names, WEIGHT]) for entry in table.history.unfolded()()]
+        rows = pa.concat_tables([base.append_column(WEIGHT, ones), *logged])
+        counted = rows.join(keys, keys=names, join_type="left semi").group_by(names).aggregate([(WEIGHT, "sum")])
+        return counted.filter(pc.greater(counted.column(f"{WEIGHT}_sum"), 0)).select(names)
 
     def _base(self, table: Table, sought: pa.Table) -> pa.Table:
         """The rows of the base that may equal those that are sought, in the columns these have."""

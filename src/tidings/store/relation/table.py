@@ -26,6 +26,9 @@ from tidings.store.relation.schema_evolution import LoadWritten, WrittenRows, ad
 from tidings.store.relation.table_history import TableHistory
 from tidings.store.relation.versions import Versions
 
+_MANY = 10_000
+"""Log entries of more rows than this are not counted as Python values when they are logged."""
+
 
 @dataclass(slots=True)
 class Table:
@@ -161,7 +164,9 @@ class Table:
     def log(self, time: int, entry: pa.Table, first: int | None = None) -> None:
         """Log an entry after all others; from ``first`` to ``time`` if it is not of one instant."""
         self.entry_log.add(EntryFacts.of(entry, time if first is None else first, time), entry)
-        if self._net is not None:
+        if self._net is not None and entry.num_rows > _MANY:
+            self._net = None  # made anew when somebody asks; by then a snapshot may hold the rows
+        elif self._net is not None:
             self._count(self._net, entry)
 
     def append(self, time: int, rows: pa.Table, weights: list[int]) -> None:
