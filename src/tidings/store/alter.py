@@ -33,6 +33,7 @@ def alter(storage: Storage, table: Table, altered: Table) -> None:
         rows = Runner(storage.backend).query(scan, lambda _relation, _version: before)
         current = with_current_columns(rows, table.columns, table.added_values, table.dropped_since(layout))
         storage.backend.load(table.base, table.columns, current, table.sort_column)
+        table.set_base(table.base, table.base_size, table.base_time)
 
 
 def drop(storage: Storage, relations: list[Table | View | StoredView]) -> None:

@@ -245,6 +245,13 @@ def test_a_dropped_name_may_be_given_to_another_column(wide: Shop) -> None:
         assert rows(db, as_of=before) == [(1, "x", 7), (2, None, 7), (3, "z", 7)]
 
 
+def test_a_row_that_was_looked_up_before_is_looked_up_anew(wide: Shop) -> None:
+    wide.db.sql("UPDATE t SET b = 'y' WHERE a = 1")
+    wide.db.sql("ALTER TABLE t DROP COLUMN c; ALTER TABLE t ADD COLUMN e INT DEFAULT 4")
+    wide.db.sql("UPDATE t SET d = 'dd' WHERE a = 1")
+    assert rows(wide.db)[0] == (1, "y", "dd", 4)
+
+
 def test_several_columns_are_dropped_at_once(wide: Shop) -> None:
     wide.db.sql("ALTER TABLE t DROP COLUMNS (d, c)")
     for db in wide.twice():
