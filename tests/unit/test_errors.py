@@ -53,9 +53,9 @@ def opened(**settings: Any) -> Database:
     return tidings.open(**({"engine": "duckdb"} | settings))
 
 
-def load_twice(db: Database) -> None:
+def load_in_another_order(db: Database) -> None:
     db.load("quantity", LOADED)
-    db.load("quantity", LOADED)
+    db.load("quantity", LOADED, sorted_by="qty")
 
 
 # condition, act, parameters that must be so, caret line below the marked text (None: no place), hint needed
@@ -113,7 +113,7 @@ CASES: list[tuple[type[TidingsError], Act, dict[str, object], tuple[int, int, st
     (errors.InvalidPlanText, lambda db: parse("heap t"), {"line": 1}, None, False),
     (errors.InvalidRow, insert("quantity", [(1, 2), ("x", 3)]), {"row": 2, "table": "quantity"}, None, False),
     (errors.InvalidRow, insert("quantity", [{"itm": 3}]), {"row": 1, "table": "quantity"}, None, True),
-    (errors.InvalidRow, load_twice, {"table": "quantity"}, None, False),
+    (errors.InvalidRow, load_in_another_order, {"table": "quantity"}, None, False),
     (errors.MissingRow, delete("quantity", [(1, 2)]), {"table": "quantity", "row": {"item": 1, "qty": 2}}, None, True),
     (errors.UnknownTransactionState, after_the_end, {}, None, False),
     (errors.InvalidInterval, lambda db: db.changes("low", since=2, until=1), {"since": 2, "until": 1}, None, False),
