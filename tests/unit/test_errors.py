@@ -214,7 +214,7 @@ def test_every_condition_is_provoked() -> None:
     assert known - {TidingsError} == {c[0] for c in CASES} | set(ELSEWHERE)
 
 
-WRONG_FROM_THE_START = [c for c in CASES if c[1] not in (load_twice, after_the_end)]
+WRONG_FROM_THE_START = [c for c in CASES if c[1] not in (load_in_another_order, after_the_end)]
 
 
 @pytest.mark.parametrize("case", WRONG_FROM_THE_START, ids=lambda c: c[0].__name__)
