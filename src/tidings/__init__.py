@@ -19,7 +19,8 @@ from tidings.rules.detached.backtest import Backtested
 from tidings.store.rules.messages import Message
 from tidings.store.vacuum import Vacuumed
 from tidings.waves.record import WaveRecord
-from tidings.waves.status import Status, ViewStatus
+from tidings.waves.status import RuleFailure, Status, ViewStatus
+from tidings.worker_thread import WorkerStatus
 from tidings.write.transaction import Transaction
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "Pair",
     "Result",
     "RetryPolicy",
+    "RuleFailure",
     "Status",
     "StrategyChoice",
     "Subscription",
@@ -51,6 +53,7 @@ __all__ = [
     "Vacuumed",
     "ViewStatus",
     "WaveRecord",
+    "WorkerStatus",
     "errors",
     "instant",
     "micros",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
@@ -32,13 +33,26 @@ class ManualClock:
     def __init__(self, start: datetime | int = 0) -> None:
         self.start = start if isinstance(start, int) else micros(start)
         self._now = self.start
+        self._listeners: list[Callable[[], None]] = []
 
     def now(self) -> int:
         return self._now
 
+    def listen(self, listener: Callable[[], None]) -> None:
+        """Have a function called after every move of the clock."""
+        if listener not in self._listeners:
+            self._listeners.append(listener)
+
+    def unlisten(self, listener: Callable[[], None]) -> None:
+        """Have a function that listens not called any more."""
+        if listener in self._listeners:
+            self._listeners.remove(listener)
+
     def set(self, to: datetime | int) -> int:
         """Move the clock to an instant; returns it in microseconds."""
         self._now = to if isinstance(to, int) else micros(to)
+        for listener in tuple(self._listeners):
+            listener()
         return self._now
 
     def advance(self, by: timedelta) -> int:

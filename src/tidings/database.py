@@ -19,12 +19,12 @@ from tidings.engine.memory import MemoryBudget
 from tidings.errors import UnknownExecution, UnknownStrategy
 from tidings.exclusive import exclusive, reading
 from tidings.front.assembly import Parts, Settings, assemble, open_storage
+from tidings.front.background_runner import POLL
 from tidings.front.choices import Engine, Execution, Instant, Late, StrategyChoice
 from tidings.lang.sql import statement as sql
 from tidings.read.subscriptions import Subscription
 from tidings.result import Delta, Result
 from tidings.rules.detached.backtest import Backtested, backtest
-from tidings.rules.load_hook import RuleLoadHook
 from tidings.store.filesystem import SCRATCH, locate
 from tidings.store.vacuum import GRACE, Vacuumed
 from tidings.waves.record import WaveRecord
@@ -165,6 +165,7 @@ class Database:
 
         def registered(function: F) -> F:
             self._parts.rules.actions.procedures.register(name, function, each=each)
+            self._parts.signals.advance_wanted.set()
             return function
 
         return registered
@@ -175,7 +176,11 @@ class Database:
         if self._deliveries is None:
             parts = self._parts
             self._deliveries = Deliveries(
-                parts.storage.rule_tables, parts.clock, parts.settings.deliveries, parts.signals.outbox_filled
+                parts.storage.rule_tables,
+                parts.clock,
+                parts.settings.deliveries,
+                parts.signals.outbox_filled,
+                parts.signals.advance_wanted,
             )
         return self._deliveries
 
@@ -213,24 +218,21 @@ class Database:
     def load(
         self, table: str | Mapping[str, Any], data: Any = None, *, sorted_by: str | None = None, late: Late = "refuse"
     ) -> None:
-        """Give an empty table its first rows at once: an Arrow table, or a Spark DataFrame with the Spark engine.
+        """Give a table many rows at once: an Arrow table, or a Spark DataFrame with the Spark engine.
 
-        They count as having been there before the first transaction.  They are stored in the order of one column, the
-        first unless told otherwise; choose the one by which views look rows up.
+        The first rows of a table count as having been there before the first transaction.  They are stored in the order
+        of one column, the first unless told otherwise; choose the one by which views look rows up.  Further rows are
+        inserted by one transaction.
 
-        A table made ``WITH (append_only, time = column)`` need not be empty: its rows take their instants from that
-        column and count as the transactions they were.  They must be later than anything that is settled; earlier ones
-        are refused or, with ``late="present"``, take the present.  Histories that overlap are loaded together, as a
-        mapping from tables to rows.
+        The rows of a table made ``WITH (append_only, time = column)`` take their instants from that column and count as
+        the transactions they were.  They must be later than anything that is settled; earlier ones are refused or, with
+        ``late="present"``, take the present.  Histories that overlap are loaded together, as a mapping from tables to
+        rows.
 
         Rules fire for what is loaded, and may refuse it.
         """
         self._require_no_procedure("load", f"{_TAKE_TX} tx.insert(table, rows)")
-        rules = self._parts.rules
-        hook = RuleLoadHook(rules, self._parts.detached) if rules.registry.records else None
-        self._parts.loader.load(table, data, sorted_by, late, hook)
-        if hook is not None:
-            hook.act()
+        self._parts.loads.load(table, data, sorted_by, late)
 
     # answers
 
@@ -300,6 +302,20 @@ class Database:
         self._require_no_procedure("advance", "what is detached runs after the commit, by the next advance()")
         return self._parts.maintenance.advance()
 
+    def start(self, poll: float = POLL) -> None:
+        """Advance in a thread from now on: when something is committed, and when something is due.
+
+        An error does not end it: :meth:`status` shows the error, and the thread tries again after a while.
+
+        :param poll: How many seconds the thread sleeps at most.  So soon are commits of another process noticed, and
+            so often is what reads the clock brought up to date.
+        """
+        self._parts.background.start(poll)
+
+    def stop(self) -> None:
+        """End the thread that :meth:`start` started; an advance that is under way is waited for."""
+        self._parts.background.stop()
+
     @exclusive
     def refresh(self, view: str) -> int:
         """Bring one stored view up to the present, and say which instant that is."""
@@ -307,8 +323,8 @@ class Database:
 
     @reading
     def status(self) -> Status:
-        """How the stored views stand and how rows are held: position, lag, length of logs, and what went wrong."""
-        return self._parts.maintenance.status()
+        """How the database is doing: stored views, logs, rules that fail, and the thread that :meth:`start` starts."""
+        return self._parts.maintenance.status(self._parts.background.status())
 
     # upkeep
 
@@ -351,8 +367,9 @@ class Database:
         return list(self._parts.scheduler.executor.records)
 
     def close(self) -> None:
-        """Let go of the engine's resources and of the folder; a fold that is under way is waited for."""
+        """Let go of the engine's resources and of the folder; advances and folds that are under way are waited for."""
         parts = self._parts
+        parts.background.stop()
         with parts.signals.news:
             parts.signals.closed.set()
             parts.signals.news.notify_all()

@@ -236,6 +236,12 @@ class StaleWriter(TidingsError):
     hint_template = "open the database again"
 
 
+class DatabaseClosed(TidingsError):
+    """The database is closed"""
+
+    hint_template = "open it again"
+
+
 class ReadOnly(TidingsError):
     """The database was opened for reading only"""
 
@@ -264,6 +270,12 @@ class BreaksViews(TidingsError):
     """{name} cannot be replaced or altered so: {dependents} would break: {reason}"""
 
     hint_template = "keep the columns they read, or drop them first"
+
+
+class ColumnInUse(TidingsError):
+    """{column} of {table} cannot be dropped: it is used by {users}"""
+
+    hint_template = "drop or change what uses it first"
 
 
 class CircularView(TidingsError):

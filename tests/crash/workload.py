@@ -2,7 +2,8 @@
 
 The same seed always gives the same steps, so that whoever looks at the folder after a crash knows what must be there.
 Every transaction inserts its own number into ``done``; how far a life came is the greatest number in there.  Two more
-tables are altered on the way: ``w`` gets columns and other names for them, and ``r0`` gets other names itself.
+tables are altered on the way: ``w`` gets columns, loses one and gets other names for them, and ``r0`` gets other names
+itself.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ DEFINITIONS = (
     "CREATE TABLE done (n BIGINT)",
     "CREATE TABLE t (k INT, x INT)",
     "CREATE TABLE u (k INT, y INT)",
-    "CREATE TABLE w (k INT, x INT)",
+    "CREATE TABLE w (k INT, x INT, y INT)",
     "CREATE TABLE r0 (n BIGINT)",
     "CREATE VIEW joined AS SELECT t.k, t.x, u.y FROM t JOIN u ON t.k = u.k",
     "CREATE MATERIALIZED VIEW totals AS SELECT k, count(*) AS n, sum(x) AS s FROM t GROUP BY k",
@@ -40,7 +41,7 @@ DROP TABLE brief CASCADE
 
 OFTEN = ("commit", "commit", "commit", "commit", "fold", "vacuum")
 ONCE = tuple("advance fold vacuum view drop drop_table reopen replace redefine subscribe".split())
-ALTERATIONS = ("add_column", "rename_column", "rename_table")
+ALTERATIONS = ("add_column", "rename_column", "drop_column", "rename_table")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +58,9 @@ class Step:
 class Shape:
     """What alterations have made of two tables."""
 
-    columns: tuple[str, ...] = ("k", "x")
+    columns: tuple[str, ...] = ("k", "x", "y")
     """Those of ``w``."""
-    defaults: tuple[int | None, ...] = (None,)
+    defaults: tuple[int | None, ...] = (None, None)
     """What all rows of ``w`` have after their first column."""
     name: str = "r0"
 
@@ -70,6 +71,8 @@ class Shape:
                 return replace(self, columns=(*self.columns, f"c{number}"), defaults=(*self.defaults, number))
             case "rename_column":
                 return replace(self, columns=(*self.columns[:-1], f"c{number}"))
+            case "drop_column":
+                return replace(self, columns=("k", *self.columns[2:]), defaults=self.defaults[1:])
             case "rename_table":
                 return replace(self, name=f"r{number}")
             case _:
@@ -144,6 +147,8 @@ def live(folder: Path, seed: int, acknowledged: Path, catalog: str | None = None
                     db.sql(f"ALTER TABLE w ADD COLUMN c{number} INT DEFAULT {number}")
                 case "rename_column":
                     db.sql(f"ALTER TABLE w RENAME COLUMN {now.columns[-1]} TO c{number}")
+                case "drop_column":
+                    db.sql(f"ALTER TABLE w DROP COLUMN {now.columns[1]}")
                 case "rename_table":
                     db.sql(f"ALTER TABLE {now.name} RENAME TO r{number}")
                 case "subscribe":

@@ -36,3 +36,19 @@ def test_micros(when: datetime, expected: int) -> None:
 def test_the_system_clock_tells_utc() -> None:
     before = micros(datetime.now(UTC))
     assert before <= SystemClock().now() <= micros(datetime.now(UTC))
+
+
+def test_a_manual_clock_tells_when_it_is_moved() -> None:
+    clock, moves = ManualClock(5), list[int]()
+
+    def listener() -> None:
+        moves.append(clock.now())
+
+    clock.listen(listener)
+    clock.listen(listener)
+    clock.advance(timedelta(microseconds=1))
+    clock.set(10)
+    clock.unlisten(listener)
+    clock.unlisten(listener)
+    clock.set(20)
+    assert moves == [6, 10]

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tidings.constraints.evaluate import Evaluator
-from tidings.engine.changes import without_version
+from tidings.engine.changes import added_up, without_version
 from tidings.engine.row_values import row_keys
 from tidings.errors import AppendOnly, CheckViolated, DuplicateKey, MissingRow, NullNotAllowed
 from tidings.ir.expression import WEIGHT
@@ -22,6 +23,9 @@ from tidings.store.key_lookup import KeyLookup
 from tidings.store.relation.constraints import NONE
 from tidings.store.relation.net import Key, table_of
 from tidings.store.relation.table import Table
+
+_MANY = 10_000
+"""The keys of more rows than this are compared by Arrow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +134,9 @@ class Enforcer:
 
     def _check_key(self, change: NetChange, came: list[int]) -> None:
         """Refuse a key that two rows would have."""
+        if len(came) == len(change.weights) > _MANY:
+            self._check_many_keys(change)
+            return
         table = change.table
         names = [c.name for c in table.columns]
         places = [names.index(k) for k in table.constraints.key]
@@ -148,6 +155,25 @@ class Enforcer:
         for key in growing:
             if len(present[key]) + balance[key] > 1:
                 raise self._duplicate(change, first[key], key)
+
+    def _check_many_keys(self, change: NetChange) -> None:
+        """The same for many rows that come while none goes, without making Python values of them."""
+        keys = change.rows.select(list(change.table.constraints.key))
+        places, totals = added_up(keys, change.weights)
+        repeated = pc.index(pc.greater(totals, 1), pa.scalar(True)).as_py()
+        if repeated >= 0:
+            self._refuse_key(change, keys, keys.slice(places[repeated].as_py(), 1))
+        held = self.finder.held(change.table, keys)
+        if held.num_rows:
+            self._refuse_key(change, keys, held.slice(0, 1))
+
+    def _refuse_key(self, change: NetChange, keys: pa.Table, key: pa.Table) -> None:
+        """Refuse the last row that has a key."""
+        is_equal = pa.chunked_array([pa.repeat(pa.scalar(True), keys.num_rows)])
+        for name in keys.column_names:
+            is_equal = pc.and_(is_equal, pc.equal(keys.column(name), key.column(name)[0]))
+        (values,) = row_keys(key)
+        raise self._duplicate(change, pc.indices_nonzero(is_equal)[-1].as_py(), values)
 
     def _duplicate(self, change: NetChange, n: int, key: Key) -> DuplicateKey:
         table = change.table

@@ -22,6 +22,7 @@ DefinitionStatement: TypeAlias = (
     statement.CreateTable
     | statement.CreateView
     | statement.AddColumns
+    | statement.DropColumns
     | statement.RenameColumn
     | statement.RenameTable
     | statement.Drop
@@ -48,7 +49,7 @@ class DefinitionStatements:
                 self.tables.create(definition)
             case statement.CreateView():
                 outcomes = self.views.create(definition)
-            case statement.AddColumns() | statement.RenameColumn():
+            case statement.AddColumns() | statement.DropColumns() | statement.RenameColumn():
                 with self.timeline.redefining([definition.table]):
                     self.tables.alter(definition)
             case statement.RenameTable():

@@ -11,13 +11,16 @@ from dataclasses import dataclass, replace
 
 from tidings.constraints.evaluate import Evaluator
 from tidings.define.binder import AnyView, ViewBinder
+from tidings.define.column_use import users
 from tidings.errors import (
+    ColumnInUse,
     DependentObjects,
     DuplicateColumn,
     DuplicateRelation,
     InvalidExpression,
     UnknownColumn,
     UnknownRelation,
+    UnsupportedStatement,
     UnsupportedType,
     closest,
 )
@@ -35,7 +38,7 @@ from tidings.store.relation.table import Table
 from tidings.store.storage import Storage
 from tidings.store.timeline import Timeline
 
-Alteration = statement.AddColumns | statement.RenameColumn | statement.RenameTable
+Alteration = statement.AddColumns | statement.DropColumns | statement.RenameColumn | statement.RenameTable
 
 
 @dataclass(slots=True)
@@ -90,7 +93,7 @@ class Tables:
     # altering
 
     def alter(self, alteration: Alteration) -> None:
-        """Give a table another name, other names of columns, or more columns."""
+        """Give a table another name, other names of columns, more columns or fewer."""
         try:
             table = self.relations.table(alteration.table)
         except UnknownRelation as unknown:
@@ -98,6 +101,8 @@ class Tables:
         match alteration:
             case statement.AddColumns():
                 name, (columns, constraints) = table.name, self._with_added(table, alteration)
+            case statement.DropColumns():
+                name, (columns, constraints) = table.name, self._without_dropped(table, alteration)
             case statement.RenameColumn():
                 name, (columns, constraints) = table.name, _renamed(table, alteration)
             case statement.RenameTable():
@@ -140,6 +145,32 @@ class Tables:
             added=(*old.added, *added),
         )
         return (*table.columns, *alteration.columns), constraints
+
+    def _without_dropped(
+        self, table: Table, alteration: statement.DropColumns
+    ) -> tuple[tuple[Column, ...], Constraints]:
+        """The columns and constraints of a table without the columns that are dropped, which nobody may use."""
+        columns, constraints = table.columns, table.constraints
+        for column in columns_to_drop(table, alteration):
+            names = [c.name for c in columns]
+            in_use = users(self.storage, table, column)
+            if in_use:
+                raise ColumnInUse(alteration.place, column=column, table=table.name, users=", ".join(in_use))
+            place = names.index(column)
+            columns, constraints = (*columns[:place], *columns[place + 1 :]), constraints.without(column, place)
+        if not columns:
+            hint = f"DROP TABLE {table.name} drops the table"
+            raise UnsupportedStatement(alteration.place, hint, statement="ALTER TABLE DROP COLUMN of all columns")
+        return columns, constraints
+
+
+def columns_to_drop(table: Table, alteration: statement.DropColumns) -> list[str]:
+    """The columns that a statement drops, as they are declared, each once; refused if one is not there."""
+    names = {c.name.lower(): c.name for c in table.columns}
+    for column, if_exists in alteration.columns:
+        if column.lower() not in names and not if_exists:
+            raise UnknownColumn(alteration.place, closest(column, names.values()), name=column)
+    return list(dict.fromkeys(names[c.lower()] for c, _ in alteration.columns if c.lower() in names))
 
 
 def _renamed(table: Table, alteration: statement.RenameColumn) -> tuple[tuple[Column, ...], Constraints]:

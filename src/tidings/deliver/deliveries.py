@@ -70,6 +70,7 @@ class Deliveries:
         clock: Clock | None = None,
         settings: DeliverySettings | None = None,
         wakeup: Event | None = None,
+        advance_wanted: Event | None = None,
     ) -> None:
         settings = settings or DeliverySettings()
         self._clock = clock or SystemClock()
@@ -78,6 +79,8 @@ class Deliveries:
         channels = _channels(settings, self._notify)
         self.deliverer = Deliverer(self.outbox, channels, self._clock, settings.policy, workers=settings.workers)
         self._thread = DeliveryThread(self.deliverer, wakeup=wakeup or Event())
+        self._advance_wanted = advance_wanted or Event()
+        """Is set when actions may be tried again: whoever advances runs them."""
 
     def listen(self, channel: str, room: int = 1024) -> Listener:
         """Listen to what ``NOTIFY 'channel'`` sends from now on; a full queue loses its oldest notice."""
@@ -122,11 +125,11 @@ class Deliveries:
 
     def redeliver(self, *ids: str) -> int:
         """Have messages sent again, whatever became of them, under their old ids; how many will be."""
-        return self.outbox.redeliver(self._clock.now(), *ids)
+        return self._woken(self.outbox.redeliver(self._clock.now(), *ids))
 
     def redeliver_range(self, first: int = 0, last: int | None = None, *states: MessageState | str) -> int:
         """Have the dead letters of a range of numbers sent again, or those in other states; how many will be."""
-        return self.outbox.redeliver_range(self._clock.now(), first, last, *map(MessageState, states))
+        return self._woken(self.outbox.redeliver_range(self._clock.now(), first, last, *map(MessageState, states)))
 
     def endpoints(self) -> list[Endpoint]:
         """The targets that are disabled or have had to rest."""
@@ -134,11 +137,17 @@ class Deliveries:
 
     def enable(self, channel: str, target: str) -> int:
         """Let a target have messages again, also those that it missed; how many these are."""
-        return self.outbox.enable(self._clock.now(), channel, target)
+        return self._woken(self.outbox.enable(self._clock.now(), channel, target))
 
     def disable(self, channel: str, target: str, reason: str = "by hand") -> None:
         """Let a target have nothing any more until it is enabled."""
         self.outbox.disable(self._clock.now(), channel, target, reason)
+
+    def _woken(self, messages: int) -> int:
+        """So many messages wait again: wake those who send them."""
+        self._thread.wake()
+        self._advance_wanted.set()
+        return messages
 
 
 def _channels(settings: DeliverySettings, notify: Notify) -> dict[str, Channel]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
-from threading import Event, Thread
+from threading import Event
 
 from tidings.deliver.deliverer import Deliverer
-from tidings.errors import StaleWriter, TidingsError
 from tidings.retry_policy import SECOND
+from tidings.worker_thread import WorkerThread
 
 _logger = logging.getLogger("tidings.deliver")
 
@@ -22,24 +22,24 @@ class DeliveryThread:
     """How many seconds the thread sleeps at most."""
     wakeup: Event = field(default_factory=Event)
     """Is set when something may have been put into the outbox."""
-    error: str | None = field(init=False, default=None)
-    """What keeps the thread from working, if anything does."""
-    _thread: Thread | None = field(init=False, default=None)
+    _worker: WorkerThread = field(init=False)
+
+    def __post_init__(self) -> None:
+        clock, stopping = self.deliverer.clock, self.deliverer.stopping
+        self._worker = WorkerThread("tidings-deliver", self._work, clock, _logger, self.wakeup, stopping)
+
+    @property
+    def error(self) -> str | None:
+        """What keeps the thread from working, if anything does."""
+        return self._worker.status.error
 
     def start(self) -> None:
         """Deliver in a thread from now on."""
-        if self._thread is None:
-            self._thread = Thread(target=self._run, name="tidings-deliver", daemon=True)
-            self._thread.start()
+        self._worker.start()
 
     def stop(self) -> None:
         """End the thread; what it is sending is waited for, what it has not sent stays in the outbox."""
-        if self._thread is not None:
-            self.deliverer.stopping.set()
-            self.wakeup.set()
-            self._thread.join()
-            self._thread = None
-            self.deliverer.stopping.clear()
+        self._worker.stop()
 
     def wake(self) -> None:
         """Say that there is something to deliver; without this it is noticed a little later."""
@@ -52,28 +52,10 @@ class DeliveryThread:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def _run(self) -> None:
-        while not self.deliverer.stopping.is_set():
-            self.wakeup.clear()
-            try:
-                is_idle = not self.deliverer.step()
-                pause = self._pause() if is_idle else 0.0
-                self.error = None
-            except StaleWriter as error:  # another process is the writer, and delivers
-                self.error = str(error)
-                return
-            except Exception as error:  # a full disk, say: it is shown, and tried again
-                self._report(error)
-                pause = self.poll
-            if pause:
-                self.wakeup.wait(pause)
-
-    def _report(self, error: Exception) -> None:
-        if self.error != str(error):
-            _logger.warning("deliveries are held up: %s", error, exc_info=not isinstance(error, TidingsError))
-        self.error = str(error)
-
-    def _pause(self) -> float:
-        """How many seconds to sleep."""
+    def _work(self) -> float:
+        """Deliver what is due; how many seconds to sleep then."""
+        self.wakeup.clear()
+        if self.deliverer.step():
+            return 0.0
         due = self.deliverer.next_due()
         return self.poll if due is None else min(self.poll, max(0.01, (due - self.deliverer.clock.now()) / SECOND))

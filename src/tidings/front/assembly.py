@@ -23,6 +23,8 @@ from tidings.engine.backends import in_process_duckdb
 from tidings.engine.location import Location
 from tidings.engine.memory import MemoryBudget
 from tidings.engine.run import Runner
+from tidings.front.background_runner import BackgroundRunner
+from tidings.front.loads import Loads
 from tidings.front.maintenance import Maintenance
 from tidings.front.show_statements import ShowStatements
 from tidings.front.statement_runner import StatementRunner
@@ -96,6 +98,8 @@ class Signals:
     """Is set when the database is closed."""
     outbox_filled: Event
     """Is set when there may be something to deliver."""
+    advance_wanted: Event
+    """Is set when an advance may have something to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +114,7 @@ class Parts:
     subscriptions: Subscriptions
     statements: StatementRunner
     maintenance: Maintenance
+    background: BackgroundRunner
 
     @property
     def storage(self) -> Storage:
@@ -152,6 +157,10 @@ class Parts:
         return Loader(self.transactions.write_parts.commits)
 
     @property
+    def loads(self) -> Loads:
+        return Loads(self.loader, self.transactions, self.detached)
+
+    @property
     def shows(self) -> ShowStatements:
         return self.statements.shows
 
@@ -181,12 +190,12 @@ def open_storage(
 def assemble(storage: Storage, settings: Settings) -> Parts:
     """Build the parts of a database over its storage, and restore what the catalog has."""
     mutex, compiled = RLock(), CompiledPlans()
-    signals = Signals(mutex, Condition(mutex), closed=Event(), outbox_filled=Event())
-    timeline = Timeline(storage, settings.clock, signals.news)
+    signals = Signals(mutex, Condition(mutex), closed=Event(), outbox_filled=Event(), advance_wanted=Event())
+    timeline = Timeline(storage, settings.clock, signals.news, committed=signals.advance_wanted)
     scheduler = _scheduler(storage, settings, timeline, compiled)
     folding = _folding(storage, settings)
     write = _write_parts(scheduler, timeline, folding, compiled, mutex)
-    transactions = RuleTransactions(_rules(settings, write, compiled, signals.outbox_filled), write)
+    transactions = RuleTransactions(_rules(settings, write, compiled, signals), write)
 
     rules = transactions.context
     dependencies = RuleDependencies(rules.registry, storage.relations)
@@ -204,6 +213,7 @@ def assemble(storage: Storage, settings: Settings) -> Parts:
         subscriptions=Subscriptions(write.plans, answers, maintenance.reload, signals.news, signals.closed),
         statements=_statements(answers, transactions, dependencies, maintenance, rule_tables),
         maintenance=maintenance,
+        background=BackgroundRunner(maintenance, mutex, signals.advance_wanted, signals.closed),
     )
 
 
@@ -235,7 +245,7 @@ def _write_parts(
     return WriteParts(storage.relations, plans, enforcer, scheduler, timeline, commits, mutex)
 
 
-def _rules(settings: Settings, write: WriteParts, compiled: CompiledPlans, outbox_filled: Event) -> RuleContext:
+def _rules(settings: Settings, write: WriteParts, compiled: CompiledPlans, signals: Signals) -> RuleContext:
     """What rules work with."""
     storage = write.scheduler.storage
     return RuleContext(
@@ -246,7 +256,8 @@ def _rules(settings: Settings, write: WriteParts, compiled: CompiledPlans, outbo
         silences=Silences(SilenceStore(storage), write.enforcer.evaluator),
         actions=Actions(storage.backend),
         limits=RuleLimits(settings.cascade, settings.deliveries.policy),
-        wake_deliveries=outbox_filled.set,
+        wake_deliveries=signals.outbox_filled.set,
+        wake_runner=signals.advance_wanted.set,
     )
 
 

@@ -9,14 +9,18 @@ from tidings.compiled import CompiledPlans
 from tidings.define.views import Views
 from tidings.rules.context import RuleContext
 from tidings.rules.detached.advance import DetachedRules
+from tidings.rules.detached.deadlines import earliest, is_retried, next_deadline
+from tidings.rules.system_tables import errors_by_rule
 from tidings.store.catch_up import catch_up, is_behind
 from tidings.store.fold import Folding
+from tidings.store.relation.view import Refresh
 from tidings.store.restore import restore
 from tidings.store.storage import Storage
 from tidings.store.timeline import Timeline
 from tidings.store.vacuum import Vacuumed, vacuum
 from tidings.waves.scheduler import Scheduler
-from tidings.waves.status import Status, status
+from tidings.waves.status import RuleFailure, Status, status
+from tidings.worker_thread import WorkerStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,29 @@ class Maintenance:
         self.folding.step()
         return at
 
+    def next_due(self, after: int, tick: int) -> int | None:
+        """The first instant after another at which :meth:`advance` has something to do although nothing is committed.
+
+        What reads the clock is taken to have something to do every ``tick`` microseconds.  For a reader time passes as
+        far as the writer has recorded it.
+        """
+        if self.storage.is_reader:
+            return None
+        views = (v for v in self.storage.relations.stored() if v.refresh is not Refresh.MANUAL)
+        tick_due = after + tick if any(self.timeline.reads_clock(view.plan) for view in views) else None
+        return earliest(tick_due, next_deadline(self.rules, after, tick))
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether another process, the writer, has recorded anything that is not known here."""
+        return is_behind(self.storage)
+
+    @property
+    def is_unsettled(self) -> bool:
+        """Whether a stored view or a condition fails and is tried again by every advance."""
+        views = (v for v in self.storage.relations.stored() if v.refresh is not Refresh.MANUAL)
+        return any(v.error is not None for v in views) or (not self.storage.is_reader and is_retried(self.rules))
+
     def refresh(self, name: str) -> int:
         """Bring one stored view up to the present; returns the instant."""
         view = self.views.stored(name)
@@ -88,6 +115,7 @@ class Maintenance:
         self.folding.step()
         return vacuum(self.storage, grace, self.folding.running)
 
-    def status(self) -> Status:
-        """How the stored views stand, and how rows are held."""
-        return status(self.storage.relations, self.timeline.time, self.folding.status())
+    def status(self, runner: WorkerStatus | None = None) -> Status:
+        """How the stored views stand, how rows are held, and what goes wrong."""
+        failing = tuple(RuleFailure(rule, error) for rule, error in errors_by_rule(self.rules.registry).items())
+        return status(self.storage.relations, self.timeline.time, self.folding.status(), failing, runner)

@@ -34,8 +34,15 @@ class StatementRunner:
 
     def run(self, statement: sql.Statement) -> Result | None:
         """Run one statement; returns the rows of a query, and a report where the statement has one."""
-        if not isinstance(statement, sql.Query | sql.ShowNames | sql.ShowCreate | sql.Describe):
-            self.maintenance.storage.require_writer()
+        if isinstance(statement, sql.Query | sql.ShowNames | sql.ShowCreate | sql.Describe):
+            return self._run(statement)
+        self.maintenance.storage.require_writer()
+        try:
+            return self._run(statement)
+        finally:
+            self.maintenance.rules.wake_runner()
+
+    def _run(self, statement: sql.Statement) -> Result | None:
         match statement:
             case sql.Insert() | sql.Update() | sql.Delete() | sql.Merge():
                 with self.transactions.begin() as workspace:
@@ -50,7 +57,7 @@ class StatementRunner:
                 | sql.Signal()
             ):
                 self.rules.run(statement)
-            case sql.SilenceRule() | sql.UnsilenceRule():
+            case sql.SilenceRule() | sql.UnsilenceRule() | sql.EndSilence():
                 self.silences.run(statement)
             case sql.RefreshView():
                 self.maintenance.refresh(statement.name)

@@ -26,7 +26,7 @@ class RuleLimits:
     """How often, and when, an action that failed after the commit is tried again."""
 
 
-def _nobody_delivers() -> None:
+def _nobody_waits() -> None:
     """There is nobody to wake."""
 
 
@@ -41,8 +41,10 @@ class RuleContext:
     detection: EventDetection
     actions: Actions
     limits: RuleLimits = field(default_factory=RuleLimits)
-    wake_deliveries: Callable[[], None] = _nobody_delivers
+    wake_deliveries: Callable[[], None] = _nobody_waits
     """Is called when something may have been put into the outbox."""
+    wake_runner: Callable[[], None] = _nobody_waits
+    """Is called when rules may have something to do without a commit."""
 
     @property
     def store(self) -> RuleStore:

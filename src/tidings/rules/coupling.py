@@ -149,3 +149,4 @@ class RuleHook:
             with context.storage.rule_tables.writing() as connection:
                 batch.write(connection)
             context.wake_deliveries()
+            context.wake_runner()

@@ -6,11 +6,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tidings.analysis.influents import reads
-from tidings.errors import DependentObjects, UnsupportedStatement
+from tidings.define.column_use import columns_read
+from tidings.define.tables import columns_to_drop
+from tidings.errors import ColumnInUse, DependentObjects, UnsupportedStatement
+from tidings.ir.relation import Relation
 from tidings.lang.sql import statement as sql
-from tidings.lang.sql.mentions import first_mention, mentioned
+from tidings.lang.sql.mentions import first_mention, may_use_column, mentioned
+from tidings.lang.sql.rules.condition import BoundCondition, ChangesOf
 from tidings.lang.sql.statements.action import Call, Modify
 from tidings.lang.sql.statements.dml import trees
+from tidings.lang.sql.statements.event import Event, TableEvent, walk
 from tidings.rules.action.check import CONDITION
 from tidings.rules.event import check as events
 from tidings.rules.registry import RuleRegistry
@@ -80,9 +85,61 @@ class RuleDependencies:
                 self.require_free(statement.table, "renamed")
             case sql.RenameColumn():
                 self.require_free(statement.table, "renamed", statement.old)
+            case sql.DropColumns():
+                self._check_dropped(statement)
             case sql.CreateView():
                 mention = first_mention(statement.query, statement.text, self.relations.system_tables)
                 if mention is not None:
                     raise UnsupportedStatement(mention.place, "query it", statement=f"a view of {mention.written}")
             case _:
                 pass
+
+    def _check_dropped(self, statement: sql.DropColumns) -> None:
+        """Refuse to drop columns that rules use, and those of what only rules have."""
+        table = self.relations.find(statement.table)
+        if not isinstance(table, Table):
+            return
+        if table.role != "table":
+            raise UnsupportedStatement(
+                statement.place, statement=f"ALTER TABLE DROP COLUMN of the {table.role} {table.name}"
+            )
+        for column in columns_to_drop(table, statement):
+            names = [rule.name for rule in self.registry.rules() if _uses(rule, table.name, column)]
+            if names:
+                listed = ", ".join(f"rule {name}" for name in sorted(names))
+                raise ColumnInUse(statement.place, column=column, table=table.name, users=listed)
+
+
+def _uses(rule: Rule, table: str, column: str) -> bool:
+    """Whether a rule reads or changes a column of a table, or waits for its updates; not through views."""
+    condition, changes_of = rule.condition, rule.condition.changes_of
+    if column in columns_read(condition.plan, table):
+        return True
+    if changes_of is not None and _reads_changes(condition.plan, changes_of, table, column):
+        return True
+    if _reads_event_rows(condition, table, column) or (rule.event and _waits_for(rule.event, table, column)):
+        return True
+    change = rule.action.change if isinstance(rule.action, Modify) else None
+    return change is not None and may_use_column(change, table, column, {CONDITION})
+
+
+def _reads_changes(plan: Relation, changes_of: ChangesOf, table: str, column: str) -> bool:
+    """Whether a condition depends on a column of a table through ``CHANGES``."""
+    if changes_of.name.lower() != table.lower():
+        return column in columns_read(changes_of.plan, table)
+    return bool({f"old_{column}", f"new_{column}"} & columns_read(plan, changes_of.relation))
+
+
+def _reads_event_rows(condition: BoundCondition, table: str, column: str) -> bool:
+    """Whether a condition reads a column of a table in the rows of an event."""
+    return any(
+        {column, f"old_{column}"} & columns_read(condition.plan, rows.relation)
+        for rows in condition.event_rows
+        if isinstance(rows.event, TableEvent) and rows.event.table.lower() == table.lower()
+    )
+
+
+def _waits_for(event: Event, table: str, column: str) -> bool:
+    """Whether an event is the update of a column, or has that as a part."""
+    updates = (part for part in walk(event) if isinstance(part, TableEvent) and part.table.lower() == table.lower())
+    return any(column.lower() in map(str.lower, update.columns) for update in updates)

@@ -1,12 +1,14 @@
 """Silences: for a while, what a rule fires for is recorded, and its action does not run.
 
-A silence is of one rule: of all its instances, or of those for which a condition on its columns is true.  What fires
-while it lasts is recorded as *silenced*: its action does not run, and nothing is sent.  What counts is the instant at
-which a rule fires, so a batch that is judged later is silenced in the same way.
+A silence is of one rule, or of all rules that are in a group while it lasts: of all their instances, or of those for
+which a condition on their columns is true.  What fires while it lasts is recorded as *silenced*: its action does not
+run, and nothing is sent.  What counts is the instant at which a rule fires, so a batch that is judged later is silenced
+in the same way.
 
 Only what happens after a commit can be silenced.  What is done in the transaction is part of it: DISABLE such a rule.
 
-Where the condition of a silence cannot be evaluated, the rule is not silenced.
+Where the condition of a silence cannot be evaluated, the rule is not silenced: it was replaced, or joined the group
+later, and does not have the columns.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from tidings.constraints.evaluate import Evaluator
-from tidings.errors import InvalidExpression, InvalidRule, TidingsError
+from tidings.errors import InvalidExpression, InvalidRule, TidingsError, UnknownColumn
 from tidings.lang.sql.statements.silence import SilenceRule
 from tidings.rules.action.check import CONDITION
 from tidings.rules.fired import Fired
@@ -44,6 +46,11 @@ class Silences:
         except InvalidExpression as error:
             reason = "the condition of a silence is true or false of a row of the rule, and looks at nothing else"
             raise InvalidExpression(error.place, reason=reason) from None
+        except UnknownColumn as error:
+            if not statement.group:
+                raise
+            hint = f"the rule {rule.name} of the group has no such column"
+            raise UnknownColumn(error.place, hint, name=error.parameters["name"]) from None
 
     def split(self, fired: list[Fired], at: int) -> list[Fired]:
         """What fired at an instant; silenced rows are firings of their own."""
@@ -58,7 +65,7 @@ class Silences:
         """Which of the rows that a rule fires for at an instant are silenced."""
         mask = [False] * rows.num_rows
         for silence in self.store.silences():
-            if silence.rule.lower() == rule.name.lower() and silence.covers(at):
+            if silence.covers(at) and silence.is_of(rule.name, rule.options.group):
                 covered = self._covered(silence, rule, rows)
                 mask = [before or now for before, now in zip(mask, covered, strict=True)]
         return mask
@@ -70,7 +77,7 @@ class Silences:
         columns = rows.select([c.name for c in rule.columns])
         try:
             return [bool(v) for v in self.evaluator.holds(CONDITION, rule.columns, silence.condition, columns)]
-        except TidingsError:  # the rule was replaced by one with other columns, say
+        except TidingsError:
             return [False] * rows.num_rows
 
 

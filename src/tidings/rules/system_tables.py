@@ -39,7 +39,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
         " finished timestamp, error string"
     ),
     SILENCES: _columns(
-        "id int, rule string, condition string, since timestamp, until timestamp, comment string, active boolean"
+        "id int, rule string, condition string, since timestamp, until timestamp, comment string, active boolean,"
+        " groups string"
     ),
 }
 """The columns of the tables."""
@@ -67,11 +68,8 @@ class RuleSystemTables:
 
     def _rules(self) -> list[tuple[Any, ...]]:
         bound = {rule.id: rule for rule in self.registry.rules()}
-        troubles = self.registry.store.troubles() if self.registry.records else {}
-        return [
-            self._rule(record, bound.get(record.id), record.error or troubles.get(record.name))
-            for record in self.registry.records
-        ]
+        failing = errors_by_rule(self.registry)
+        return [self._rule(record, bound.get(record.id), failing.get(record.name)) for record in self.registry.records]
 
     def _rule(self, record: RuleRecord, rule: Rule | None, error: str | None) -> tuple[Any, ...]:
         created = instant(record.created)
@@ -89,6 +87,15 @@ class RuleSystemTables:
         )
 
 
+def errors_by_rule(registry: RuleRegistry) -> dict[str, str]:
+    """What is wrong with rules, by their names: with their conditions, with what they did, or with what they sent."""
+    if not registry.records:
+        return {}
+    errors = {record.name: record.error for record in registry.records}
+    troubles = registry.store.troubles()
+    return {name: text for name, error in errors.items() if (text := error or troubles.get(name)) is not None}
+
+
 def as_inserts(columns: tuple[Column, ...], rows: list[tuple[Any, ...]]) -> pa.Table:
     """Rows as changes that insert them."""
     table = table_of(columns, rows)
@@ -97,7 +104,7 @@ def as_inserts(columns: tuple[Column, ...], rows: list[tuple[Any, ...]]) -> pa.T
 
 def _silence(silence: Silence, now: int) -> tuple[Any, ...]:
     times = instant(silence.since), instant(silence.until)
-    return silence.id, silence.rule, silence.condition, *times, silence.comment, now < silence.until
+    return silence.id, silence.rule, silence.condition, *times, silence.comment, now < silence.until, silence.group
 
 
 def _firing(firing: Firing) -> tuple[Any, ...]:

@@ -19,7 +19,7 @@ def alter(storage: Storage, table: Table, altered: Table) -> None:
     storage.journal.redefine(table_definition(altered))
     before = Source(table.columns, table.base, no_changes(table.columns))
     storage.relations.remove(table)
-    old = table.columns
+    old, layout = table.columns, table.layout
     table.alter(altered.name, altered.columns, altered.constraints)
     storage.relations.add(table)
     snapshot = storage.snapshots.files.get(table.id)
@@ -31,8 +31,9 @@ def alter(storage: Storage, table: Table, altered: Table) -> None:
     elif table.base is not None and old != table.columns:
         scan = Scan(table.name, "base", old)
         rows = Runner(storage.backend).query(scan, lambda _relation, _version: before)
-        widened = with_current_columns(rows, table.columns, table.added_values)
-        storage.backend.load(table.base, table.columns, widened, table.sort_column)
+        current = with_current_columns(rows, table.columns, table.added_values, table.dropped_since(layout))
+        storage.backend.load(table.base, table.columns, current, table.sort_column)
+        table.set_base(table.base, table.base_size, table.base_time)
 
 
 def drop(storage: Storage, relations: list[Table | View | StoredView]) -> None:

@@ -192,8 +192,9 @@ class Folding:
     def _still_fits(self, job: FoldJob) -> bool:
         """Whether a table is still the one a fold was begun for."""
         snapshot = self.storage.snapshots.files.get(job.table.id)
-        same = (None if snapshot is None else snapshot.record) is job.base and job.table.columns == job.target.columns
-        return same and any(t is job.table for t in self.storage.tables())
+        same_base = (None if snapshot is None else snapshot.record) is job.base
+        same_columns = job.table.columns == job.target.columns and job.table.layout == job.target.layout
+        return same_base and same_columns and any(t is job.table for t in self.storage.tables())
 
     def _failed(self, table: Table, failure: Exception | None) -> None:
         self.failures[table.name] = str(failure)

@@ -38,6 +38,8 @@ class FoldJob:
     target: SnapshotTarget
     base: SnapshotRecord | None
     added_values: Mapping[str, pa.Scalar]
+    dropped: tuple[int, ...]
+    """The places of columns that were dropped since its base was written."""
     entries: Callable[[], list[pa.Table]]
     at: int
     merge: bool = False
@@ -52,7 +54,8 @@ class FoldJob:
 
     def snapshot(self, record: SnapshotRecord) -> Snapshot:
         """A snapshot of the table, opened anew: open files are not for two threads."""
-        return Snapshot(self.target.root, record, self.target.columns, self.target.sort_column, self.added_values)
+        target, dropped = self.target, self.dropped if record is self.base else ()
+        return Snapshot(target.root, record, target.columns, target.sort_column, self.added_values, dropped=dropped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +112,8 @@ class FoldThread:
             try:
                 snapshot = run(self._backend, job)
                 if job.merge:
-                    entry = merged(job.target.root, job.target.relation, job.entries())
+                    target = job.target
+                    entry = merged(target.root, target.relation, job.entries(), target.layout)
             except (TidingsError, OSError) as error:
                 failure = error
             except Exception as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,7 +20,7 @@ from tidings.engine.row_values import row_keys
 from tidings.engine.run import Runner
 from tidings.engine.source import Source
 from tidings.engine.sql.literals import literals
-from tidings.ir.expression import read, show_name
+from tidings.ir.expression import WEIGHT, read, show_name
 from tidings.ir.relation import Column, Filter, Relation, Scan, SemiJoin
 from tidings.store.relation.net import Key, Net, Row, table_of, values
 from tidings.store.relation.table import Table
@@ -38,6 +38,9 @@ class KeyLookup:
 
     storage: Storage
     runner: Runner
+    _last: list[tuple[object, str, pa.Array, pa.Table]] = field(init=False, default_factory=list)
+    """What the engine was asked for last, of which base and column: an update finds its rows, and then the commit looks
+    whether they are there."""
 
     def in_base(self, table: Table, rows: pa.Table) -> Counter[Row]:
         """How often the base holds each of some rows."""
@@ -66,6 +69,16 @@ class KeyLookup:
                     plain.setdefault(row, net.values_of(row))
         return {key: [plain[row] for row in rows.elements()] for key, rows in counted.items()}
 
+    def held(self, table: Table, keys: pa.Table) -> pa.Table:
+        """Those of many keys that a row has now; Arrow does the work, and no row becomes Python values."""
+        names = keys.column_names
+        base = self._base(table, keys).select(names).cast(keys.schema)
+        ones = pa.repeat(pa.scalar(1, pa.int64()), base.num_rows)
+        logged = [entry.select([*names, WEIGHT]) for entry in table.history.unfolded()()]
+        rows = pa.concat_tables([base.append_column(WEIGHT, ones), *logged])
+        counted = rows.join(keys, keys=names, join_type="left semi").group_by(names).aggregate([(WEIGHT, "sum")])
+        return counted.filter(pc.greater(counted.column(f"{WEIGHT}_sum"), 0)).select(names)
+
     def _base(self, table: Table, sought: pa.Table) -> pa.Table:
         """The rows of the base that may equal those that are sought, in the columns these have."""
         if table.base is None or not sought.num_rows:
@@ -87,6 +100,8 @@ class KeyLookup:
         if by is not None:
             keys = pc.unique(sought.column(by.name))
             name = show_name(by.name)
+            if self._last and self._last[0][:2] == (table.base_token, by.name) and self._last[0][2].equals(keys):
+                return self._last[0][3]
             if len(keys) <= LIST_LIMIT:
                 listed = literals(keys, by.type, "spark")
                 plan = Filter(scan, (read(f"stored.{name} IN ({listed}) OR stored.{name} IS NULL"),))
@@ -94,7 +109,10 @@ class KeyLookup:
                 keys_scan = Scan(_SOUGHT, "sought", (Column(by.name, by.type),))
                 plan = SemiJoin(scan, keys_scan, (read(f"stored.{name} <=> sought.{name}"),))
                 sources[_SOUGHT] = Source(keys_scan.columns, None, versioned(pa.table({by.name: keys})))
-        return self.runner.query(plan, lambda relation, _version: sources[relation])
+        rows = self.runner.query(plan, lambda relation, _version: sources[relation])
+        if by is not None and len(keys) <= LIST_LIMIT:
+            self._last[:] = [(table.base_token, by.name, keys, rows)]
+        return rows
 
 
 def _is_found_by_value(values: pa.ChunkedArray) -> bool:

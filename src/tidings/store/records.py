@@ -33,6 +33,8 @@ class LogEntry:
     rows: pa.Table
     first: int | None = None
     """The first instant, if there are several."""
+    layout: int = 0
+    """How many columns had been dropped when its rows were written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,8 @@ class SnapshotRecord:
     forgotten: int = 0
     """The log of the relation reaches back to this instant."""
     sorted_by: str = ""
+    layout: int = 0
+    """How many columns had been dropped when its files were written."""
 
 
 @dataclass(frozen=True, slots=True)

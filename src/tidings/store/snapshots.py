@@ -147,11 +147,13 @@ class FileSnapshots:
         self.files[table.id] = snapshot
 
     def _snapshot(self, table: Table, record: SnapshotRecord) -> Snapshot:
-        return Snapshot(self.root, record, table.columns, table.lookup_column, table.added_values, self.decoded)
+        dropped = table.dropped_since(record.layout)
+        key, added = table.lookup_column, table.added_values
+        return Snapshot(self.root, record, table.columns, key, added, self.decoded, dropped)
 
     def fold(self, table: Table, *, merge: bool) -> None:
         record = self._written(table, table.last)
-        entry = merged(self.root, table.id, table.history.unfolded()()) if merge else None
+        entry = merged(self.root, table.id, table.history.unfolded()(), table.layout) if merge else None
         adopt(self.journal, self, table, Snapshot(self.root, record, table.columns, table.key_column), entry)
 
     def fold_job(self, table: Table, *, merge: bool) -> FoldJob:
@@ -161,6 +163,7 @@ class FileSnapshots:
             target=SnapshotTarget.of(table, self.root),
             base=None if snapshot is None else snapshot.record,
             added_values=table.added_values,
+            dropped=() if snapshot is None else snapshot.dropped,
             entries=table.history.unfolded(),
             at=table.last,
             merge=merge,

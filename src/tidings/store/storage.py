@@ -122,7 +122,7 @@ class Storage:
             with self.together() as pending:
                 mark, (first, last) = table.mark(), span(entry)
                 pending.undo.append(lambda: table.back_to(mark))
-                pending.batch.entries.append(LogEntry(table.id, last, entry, first))
+                pending.batch.entries.append(LogEntry(table.id, last, entry, first, table.layout))
                 table.log(last, entry, first)
                 self.fold_candidates[table.id] = table
 

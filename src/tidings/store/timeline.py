@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from threading import Condition
+from dataclasses import dataclass, field
+from threading import Condition, Event
 
 from tidings.analysis.influents import CLOCK
 from tidings.clock import Clock
@@ -31,8 +31,10 @@ class Timeline:
     """That of the one before."""
     answered_until: int = 0
     """The last instant about which an answer was given."""
-    has_subscribers: bool = False
+    has_subscribers: bool = field(init=False, default=False)
     """Whether somebody has subscribed to changes, and may hold a position in them."""
+    committed: Event = field(default_factory=Event)
+    """Is set by every commit; whoever acts on it clears it."""
 
     def begin(self) -> None:
         """Know the last commit, before anything is restored."""
@@ -57,6 +59,7 @@ class Timeline:
         except BaseException:
             self.before, self.time = before
             raise
+        self.committed.set()
         with self.news:
             self.news.notify_all()
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tidings.analysis.influents import CLOCK, influents
 from tidings.errors import HistoryGone
 from tidings.store.fold import TableStatus
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.view import StoredView
+from tidings.worker_thread import WorkerStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,22 +33,40 @@ class ViewStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class RuleFailure:
+    """A rule that fails, and why; ``tidings.rules`` says the same."""
+
+    rule: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
-    """The state of a database: the last commit, its stored views, and how rows are stored."""
+    """The state of a database: the last commit, its stored views, how rows are stored, and what goes wrong."""
 
     time: int
     views: tuple[ViewStatus, ...]
     tables: tuple[TableStatus, ...] = ()
     """Tables, stored views and their groupings."""
+    failing_rules: tuple[RuleFailure, ...] = ()
+    runner: WorkerStatus = field(default_factory=WorkerStatus)
+    """How the thread is doing that ``start()`` starts."""
 
     def view(self, name: str) -> ViewStatus:
         """The state of one view."""
         return next(v for v in self.views if v.name.lower() == name.lower())
 
 
-def status(relations: Relations, time: int, tables: tuple[TableStatus, ...] = ()) -> Status:
+def status(
+    relations: Relations,
+    time: int,
+    tables: tuple[TableStatus, ...] = (),
+    failing_rules: tuple[RuleFailure, ...] = (),
+    runner: WorkerStatus | None = None,
+) -> Status:
     """The state of a database at the time of its last commit."""
-    return Status(time, tuple(_view_status(relations, view, time) for view in relations.stored()), tables)
+    views = tuple(_view_status(relations, view, time) for view in relations.stored())
+    return Status(time, views, tables, failing_rules, runner or WorkerStatus())
 
 
 def refresh_text(view: StoredView) -> str:

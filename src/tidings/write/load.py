@@ -1,7 +1,8 @@
 """Loads: many rows at once, from outside of transactions.
 
 The first rows of a table have no instant of their own: they count as having been there before the first transaction.
-The rows of a history have the instants that one of their columns tells, and are logged at these.
+The rows of a history have the instants that one of their columns tells, and are logged at these.  Further rows of a
+table that has some are inserted by a transaction, which somebody else begins.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from tidings.analysis.influents import influents
+from tidings.engine.arrow import conform
 from tidings.errors import InvalidRow, UnknownColumn, UnsupportedStatement, closest
 from tidings.store.load import load
 from tidings.store.relation.history import entries
@@ -36,8 +38,7 @@ class Loader:
         """Load rows into a table, or into each table of a mapping; a table with a time column gets a history."""
         relations = self.commits.storage.relations
         for name in [table] if isinstance(table, str) else table:
-            if relations.table(name).role == "event":
-                raise UnsupportedStatement(None, f"use db.signal({name!r}, …)", statement=f"a load of the event {name}")
+            self._target(name)
         if not isinstance(table, str):
             self._load_history(table, late, hook)
         elif relations.table(table).constraints.time_column is not None:
@@ -45,11 +46,38 @@ class Loader:
         else:
             self._load_first_rows(relations.table(table), data, sorted_by, hook)
 
+    def has_rows(self, table: str) -> bool:
+        """Whether a table has or had rows, and does not have their instants in a column."""
+        target = self._target(table)
+        has_rows = target.base is not None or bool(target.history.times(-1, self.commits.timeline.time))
+        return has_rows and target.constraints.time_column is None
+
+    def further_rows(self, table: str, data: Any, sorted_by: str | None) -> tuple[Table, pa.Table]:
+        """A table that has rows, and those that are to be inserted into it."""
+        target = self._target(table)
+        if sorted_by is not None and sorted_by.lower() != target.sort_column.lower():
+            reason = f"its rows are in the order of {target.sort_column}: sorted_by is for the first ones"
+            raise InvalidRow(row=1, table=target.name, reason=reason)
+        rows = _as_declared(target, data)
+        rows = rows.toArrow() if hasattr(rows, "toArrow") else rows
+        if not isinstance(rows, pa.Table):
+            reason = f"they cannot be read from a {type(data).__name__}"
+            raise InvalidRow(None, "load an Arrow table, or insert them", row=1, table=target.name, reason=reason)
+        try:
+            return target, conform(rows, target.schema)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise InvalidRow(row=1, table=target.name, reason=str(error).splitlines()[0]) from None
+
+    def _target(self, name: str) -> Table:
+        table = self.commits.storage.relations.table(name)
+        if table.role == "event":
+            raise UnsupportedStatement(None, f"use db.signal({name!r}, …)", statement=f"a load of the event {name}")
+        return table
+
     def _load_first_rows(self, target: Table, data: Any, sorted_by: str | None, hook: LoadHook | None) -> None:
         """Give an empty table its first rows; stored views that read it begin anew."""
+        assert not self.has_rows(target.name), "further rows are inserted"
         storage, enforcer, timeline = self.commits.storage, self.commits.enforcer, self.commits.timeline
-        if target.base is not None or target.history.times(-1, timeline.time):
-            raise InvalidRow(row=1, table=target.name, reason="only a table without rows can be loaded")
         names = [c.name for c in target.columns]
         key = next((n for n in names if n.lower() == (sorted_by or target.key_column).lower()), None)
         if key is None:

@@ -5,12 +5,14 @@ which rows of the source match none, and which rows of the table match none.  Ea
 first clause whose condition holds, and the values that clauses would give it (:mod:`tidings.lang.sql.rows.merge`).
 
 If ON says which column of the source has the primary key, rows of the table are looked up by the keys that the source
-has, in this process, and the questions are put over these rows alone.
+has, in this process, and the questions are put over these rows alone.  If the source is constants too, no question is
+left (:mod:`tidings.lang.sql.rows.constant_merge`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -23,10 +25,12 @@ from tidings.errors import AmbiguousMerge
 from tidings.ir import types
 from tidings.ir.expression import Expression
 from tidings.ir.relation import Column
+from tidings.lang.sql.rows.constant_merge import ConstantMergeRow, constant_merge
 from tidings.lang.sql.rows.merge import ClauseQuery, clause_queries, source_keys_query
 from tidings.lang.sql.statements.dml import Merge
-from tidings.store.relation.net import table_of
+from tidings.store.relation.net import Row, table_of
 from tidings.store.relation.rows import read_rows
+from tidings.store.relation.table import Table
 from tidings.write.statement_context import StatementContext
 
 KEYS = 10_000
@@ -35,6 +39,11 @@ KEYS = 10_000
 
 def run(context: StatementContext, statement: Merge) -> None:
     """Do what the clauses say, each row by the first one that holds."""
+    key = [c for k in context.table.constraints.key for c in context.table.columns if c.name == k]
+    constants = constant_merge(context.target, statement, key)
+    if constants is not None and _all_fit(context.table, constants):
+        _run_constants(context, constants)
+        return
     known_rows = _known_rows(context, statement)
     old_rows, new_rows = [], []
     for clause_query in clause_queries(context.target, statement):
@@ -47,6 +56,40 @@ def run(context: StatementContext, statement: Merge) -> None:
         context.workspace.add(context.table, rows, -1)
     for rows in new_rows:
         context.workspace.add(context.table, rows, 1)
+
+
+def _all_fit(table: Table, rows: list[ConstantMergeRow]) -> bool:
+    """Whether no number is too large for its column; what an engine says of such, it has to say itself."""
+    kinds = {c.name: c.type for c in table.columns}
+    named = (
+        *(zip(table.constraints.key, row.key, strict=True) for row in rows),
+        *((row.updated or {}).items() for row in rows),
+        *((row.inserted or {}).items() for row in rows),
+    )
+    return all(value is None or _may_be(value, kinds[name]) for pairs in named for name, value in pairs)
+
+
+def _run_constants(context: StatementContext, rows: list[ConstantMergeRow]) -> None:
+    """Do what a MERGE of constants says of each row."""
+    table, workspace = context.table, context.workspace
+    keys = [row.key for row in rows if None not in row.key]
+    present = workspace.parts.enforcer.finder.by_key(table, keys, workspace.pending(table)) if keys else {}
+    old, new, inserted = list[Row](), list[Row](), list[Mapping[str, Any]]()
+    names = [c.name for c in table.columns]
+    for row in rows:
+        matches = present.get(row.key, [])
+        if row.updated is not None or row.deletes:
+            old += matches
+        if row.updated is not None:
+            updated = row.updated
+            new += [tuple(updated.get(n, v) for n, v in zip(names, match, strict=True)) for match in matches]
+        if row.inserted is not None and not matches:
+            inserted.append(row.inserted)
+    workspace.add(table, table_of(table.columns, old), -1)
+    workspace.add(table, table_of(table.columns, new), 1)
+    if inserted:
+        defaults = workspace.parts.enforcer.evaluator.defaults(table, context.target.now)
+        workspace.add(table, read_rows(table.name, table.columns, inserted, defaults), 1)
 
 
 def _known_rows(context: StatementContext, statement: Merge) -> pa.Table | None:

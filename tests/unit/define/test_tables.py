@@ -15,6 +15,7 @@ from tidings import Database, ManualClock
 from tidings.errors import (
     BreaksViews,
     CheckViolated,
+    ColumnInUse,
     DependentObjects,
     DuplicateColumn,
     DuplicateKey,
@@ -187,7 +188,11 @@ def test_views_that_would_break(shop: Shop, view: str, change: str, broken: str)
         ("RENAME COLUMN c TO d", UnknownColumn),
         ("RENAME COLUMN a TO b", DuplicateColumn),
         ("RENAME TO other", DuplicateRelation),
-        ("DROP COLUMN b", UnsupportedStatement),
+        ("DROP COLUMN c", UnknownColumn),
+        ("DROP COLUMN A", ColumnInUse),
+        ("DROP COLUMN b", ColumnInUse),
+        ("DROP COLUMN b CASCADE", UnsupportedStatement),
+        ("DROP CONSTRAINT b", UnsupportedStatement),
     ],
 )
 def test_what_cannot_be_altered(shop: Shop, change: str, error: type[TidingsError]) -> None:
@@ -195,6 +200,131 @@ def test_what_cannot_be_altered(shop: Shop, change: str, error: type[TidingsErro
     with pytest.raises(error):
         shop.db.sql(f"ALTER TABLE t {change}")
     assert rows(shop.again()) == [(1, "x"), (2, None)]
+
+
+@pytest.fixture
+def wide(shop: Shop) -> Shop:
+    """Two more columns: rows of the table have been written without and with them."""
+    shop.db.sql("ALTER TABLE t ADD COLUMNS (c INT DEFAULT 3, d STRING)")
+    shop.db.sql("INSERT INTO t VALUES (3, 'z', 30, 'dd'); UPDATE t SET c = 31 WHERE a = 3")
+    return shop
+
+
+def test_dropped_columns_are_gone_now_and_before(wide: Shop) -> None:
+    before = wide.db.time
+    wide.db.sql("ALTER TABLE t DROP COLUMN C")
+    left = [(1, "x", None), (2, None, None), (3, "z", "dd")]
+    for db in wide.twice():
+        assert rows(db) == left
+        assert rows(db, as_of=before) == left
+        assert [c.row for c in db.changes("t", since=before - 1, per_commit=True).rows()] == []
+        with pytest.raises(UnknownColumn):
+            db.query("SELECT c FROM t")
+        with pytest.raises(DuplicateKey):
+            db.sql("INSERT INTO t VALUES (3, 'y', 'e')")
+    wide.db.sql("UPDATE t SET d = 'new' WHERE a = 2; INSERT INTO t (a) VALUES (4)")
+    wide.db.fold()
+    for db in wide.twice():
+        assert rows(db) == [(1, "x", None), (2, None, "new"), (3, "z", "dd"), (4, None, None)]
+        assert rows(db, as_of=before) == left
+
+
+def test_a_dropped_name_may_be_given_to_another_column(wide: Shop) -> None:
+    before = wide.db.time
+    wide.db.sql("ALTER TABLE t DROP COLUMN c; ALTER TABLE t ADD COLUMN c INT DEFAULT 7")
+    wide.db.sql("INSERT INTO t VALUES (4, 'v', 'd4', 44)")
+    there = [(1, "x", None, 7), (2, None, None, 7), (3, "z", "dd", 7)]
+    for db in wide.twice():
+        assert rows(db) == [*there, (4, "v", "d4", 44)]
+        assert rows(db, as_of=before) == there
+        assert rows(db, "SELECT c FROM t WHERE a = 3") == [(7,)]
+    wide.db.fold()
+    wide.db.sql("ALTER TABLE t DROP COLUMN d; ALTER TABLE t RENAME COLUMN c TO d")
+    for db in wide.twice():
+        assert rows(db) == [(1, "x", 7), (2, None, 7), (3, "z", 7), (4, "v", 44)]
+        assert rows(db, as_of=before) == [(1, "x", 7), (2, None, 7), (3, "z", 7)]
+
+
+def test_a_row_that_was_looked_up_before_is_looked_up_anew(wide: Shop) -> None:
+    wide.db.sql("UPDATE t SET b = 'y' WHERE a = 1")
+    wide.db.sql("ALTER TABLE t DROP COLUMN c; ALTER TABLE t ADD COLUMN e INT DEFAULT 4")
+    wide.db.sql("UPDATE t SET d = 'dd' WHERE a = 1")
+    assert rows(wide.db)[0] == (1, "y", "dd", 4)
+
+
+def test_several_columns_are_dropped_at_once(wide: Shop) -> None:
+    wide.db.sql("ALTER TABLE t DROP COLUMNS (d, c)")
+    for db in wide.twice():
+        assert rows(db) == [(1, "x"), (2, None), (3, "z")]
+    wide.db.sql("ALTER TABLE t DROP COLUMN IF EXISTS c")
+    wide.db.sql("CREATE TABLE u (a INT, b INT, c INT); ALTER TABLE u DROP COLUMN a, DROP COLUMN c")
+    assert wide.again().schema("u").rows()[0]["column"] == "b"
+    with pytest.raises(UnsupportedStatement):
+        wide.db.sql("ALTER TABLE u DROP COLUMN b")
+
+
+def test_rows_that_differ_in_a_dropped_column_stay_two(shop: Shop) -> None:
+    shop.db.sql("CREATE TABLE bag (a INT, b INT); INSERT INTO bag VALUES (1, 1), (1, 2), (2, 1)")
+    shop.db.sql("ALTER TABLE bag DROP COLUMN b")
+    for db in shop.twice():
+        assert rows(db, "bag") == [(1,), (1,), (2,)]
+    shop.db.fold()
+    assert rows(shop.again(), "bag") == [(1,), (1,), (2,)]
+
+
+def test_views_of_other_columns_go_on(wide: Shop) -> None:
+    wide.db.sql("""
+        CREATE VIEW plain AS SELECT a, d FROM (SELECT * FROM t) AS q;
+        CREATE MATERIALIZED VIEW counted AS SELECT count(*) AS n, max(a) AS a FROM t;
+        CREATE MATERIALIZED VIEW grouped AS SELECT d, count(*) AS n FROM plain GROUP BY d;
+    """)
+    list(wide.db.subscribe("SELECT a, d FROM t", name="follower"))
+    wide.db.sql("ALTER TABLE t DROP COLUMN c")
+    for db in wide.twice():
+        assert rows(db, "plain") == [(1, None), (2, None), (3, "dd")]
+        assert rows(db, "counted") == [(3, 3)]
+        assert rows(db, "grouped") == [("dd", 1), (None, 2)]
+    wide.db.sql("INSERT INTO t VALUES (4, 'v', 'dd')")
+    wide.db.advance()
+    for db in wide.twice():
+        assert rows(db, "counted") == [(4, 4)]
+        assert rows(db, "grouped") == [("dd", 2), (None, 2)]
+
+
+@pytest.mark.parametrize(
+    ("user", "named"),
+    [
+        ("CREATE VIEW v AS SELECT a, c FROM t", "view v"),
+        ("CREATE VIEW v AS SELECT * FROM t", "view v"),
+        ("CREATE VIEW v AS SELECT a FROM t WHERE c > 1", "view v"),
+        ("CREATE VIEW v AS SELECT count(*) AS n FROM t GROUP BY c", "view v"),
+        ("CREATE MATERIALIZED VIEW v AS SELECT max(c) AS c FROM t", "view v"),
+        ("CREATE VIEW v AS SELECT a FROM o WHERE EXISTS (SELECT 1 FROM t WHERE c = 31)", "view v"),
+        ("CREATE VIEW v AS SELECT DISTINCT t.a FROM t NATURAL JOIN o", "view v"),
+        ("CREATE TABLE p (c INT CHECK (c > 0), x INT)", "CHECK (c > 0)"),
+        ("CREATE TABLE p (x INT, c TIMESTAMP) WITH (append_only, time = c)", "time = column"),
+        ("CREATE TABLE p (x INT, c INT, PRIMARY KEY (x, c))", "the primary key"),
+    ],
+)
+def test_columns_in_use_stay(wide: Shop, user: str, named: str) -> None:
+    wide.db.sql(f"CREATE TABLE o (a BIGINT, c INT); {user}")
+    table = "p" if "TABLE p" in user else "t"
+    for db in wide.twice():
+        with pytest.raises(ColumnInUse) as refused:
+            db.sql(f"ALTER TABLE {table} DROP COLUMN c")
+        assert refused.value.parameters == {"column": "c", "table": table, "users": named}
+        assert refused.value.place is not None
+        assert len(rows(db, "t")) == 3
+
+
+@pytest.mark.parametrize("text", ["t", "SELECT * FROM t", "SELECT a FROM t WHERE c > 1"])
+def test_columns_that_subscriptions_read_stay(wide: Shop, text: str) -> None:
+    list(wide.db.subscribe(text, name="follower"))
+    with pytest.raises(ColumnInUse) as refused:
+        wide.db.sql("ALTER TABLE t DROP COLUMN c")
+    assert refused.value.parameters["users"] == "subscription follower"
+    wide.db.unsubscribe("follower")
+    wide.db.sql("ALTER TABLE t DROP COLUMN c")
 
 
 def test_unknown_tables(shop: Shop) -> None:

@@ -56,9 +56,10 @@ def test_a_thread_ends_when_another_process_is_the_writer(tmp_path: Path) -> Non
     fresh = Session(url)
     thread = DeliveryThread(Deliverer(Outbox(stale), {"webhook": Told()}, ManualClock(0)))
     thread.start()
-    assert thread._thread is not None
-    thread._thread.join(20)
-    assert not thread._thread.is_alive()
+    worker = thread._worker
+    assert worker._thread is not None
+    worker._thread.join(20)
+    assert not worker.is_alive
     assert thread.error is not None
     assert Outbox(fresh).counts()[MessageState.WAITING] == 1
     stale.close()

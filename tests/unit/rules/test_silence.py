@@ -165,6 +165,104 @@ def test_old_silences_are_forgotten(db: Database, clock: ManualClock) -> None:
     assert [s[0] for s in silences(db)] == [3, 4]
 
 
+GROUPED = f"""
+    CREATE RULE tell {LOW} DO NOTIFY 'x' WITH (group = 'shop');
+    CREATE RULE mail WHEN SELECT item, qty FROM low DO NOTIFY 'y' WITH (group = 'Shop');
+    CREATE RULE acts {LOW} DO INSERT INTO orders SELECT item, 1 FROM condition
+      WITH (action = 'deferred', group = 'shop');
+    CREATE RULE other {LOW} DO NOTIFY 'z'
+"""
+
+
+def by_rule(db: Database) -> dict[str, list[str]]:
+    """How the firings of each rule stand."""
+    found: dict[str, list[str]] = {}
+    for firing in db._parts.registry.store.firings():
+        found.setdefault(firing.rule, []).append(firing.state)
+    return found
+
+
+def test_a_silence_of_a_group(db: Database, clock: ManualClock) -> None:
+    db.sql(GROUPED)
+    db.sql("SILENCE GROUP SHOP FOR INTERVAL 1 HOUR COMMENT 'we move'")
+    low(db, 1)
+    assert by_rule(db) == {"tell": ["silenced"], "mail": ["silenced"], "acts": ["done"], "other": ["sent"]}
+    assert silences(db) == [(1, None, None, "we move", True)]
+    assert db.query("SELECT groups FROM tidings.silences").rows() == [{"groups": "SHOP"}]
+    clock.advance(timedelta(hours=2))
+    low(db, 2)
+    assert by_rule(db)["tell"] == ["silenced", "sent"]
+
+
+def test_rules_that_join_a_group_later_are_silenced_too(db: Database) -> None:
+    db.sql(GROUPED)
+    db.sql("SILENCE GROUP shop FOR INTERVAL 1 HOUR")
+    db.sql(f"CREATE RULE late {LOW} DO NOTIFY 'x' WITH (group = 'shop')")
+    db.sql(f"CREATE OR REPLACE RULE tell {LOW} DO NOTIFY 'x'")
+    low(db, 1)
+    assert by_rule(db) | {"acts": []} == {
+        "late": ["silenced"],
+        "mail": ["silenced"],
+        "tell": ["sent"],
+        "other": ["sent"],
+        "acts": [],
+    }
+
+
+def test_a_condition_of_a_group_fits_all_its_rules(db: Database) -> None:
+    db.sql(GROUPED)
+    with pytest.raises(UnknownColumn) as refused:
+        db.sql("SILENCE GROUP shop WHERE qty > 2 FOR INTERVAL 1 HOUR")
+    assert refused.value.parameters == {"name": "qty"}
+    assert refused.value.hint is not None
+    assert "tell" in refused.value.hint
+    db.sql("SILENCE GROUP shop WHERE item = 1 FOR INTERVAL 1 HOUR")
+    low(db, 1)
+    low(db, 2)
+    assert by_rule(db)["tell"] == by_rule(db)["mail"] == ["silenced", "sent"]
+
+
+def test_a_later_rule_without_the_column_is_heard(db: Database) -> None:
+    db.sql(GROUPED)
+    db.sql("SILENCE GROUP shop WHERE item = 1 FOR INTERVAL 1 HOUR")
+    db.sql("CREATE RULE late WHEN SELECT qty FROM low DO NOTIFY 'x' WITH (group = 'shop')")
+    low(db, 1)
+    assert by_rule(db)["late"] == ["sent"]
+    assert by_rule(db)["tell"] == ["silenced"]
+    assert silences(db) == [(1, None, "item = 1", None, True)]
+    assert db.status().failing_rules == ()
+
+
+def test_a_silence_of_a_group_is_taken_back(db: Database) -> None:
+    db.sql(GROUPED)
+    db.sql("SILENCE GROUP shop FOR INTERVAL 1 HOUR; SILENCE RULE mail FOR INTERVAL 1 HOUR; UNSILENCE GROUP Shop")
+    low(db, 1)
+    assert by_rule(db)["tell"] == ["sent"]
+    assert by_rule(db)["mail"] == ["silenced"]
+    db.sql("SILENCE GROUP shop FOR INTERVAL 1 HOUR; UNSILENCE RULE mail")
+    assert [s[-1] for s in silences(db)] == [False, False, True]
+    db.sql("UNSILENCE 3; UNSILENCE GROUP shop")
+    assert [s[-1] for s in silences(db)] == [False, False, False]
+
+
+def test_a_silence_of_a_group_outlives_its_rules(db: Database) -> None:
+    db.sql(f"CREATE RULE tell {LOW} DO NOTIFY 'x' WITH (group = 'shop'); SILENCE GROUP shop FOR INTERVAL 1 HOUR")
+    db.sql(f"DROP RULE tell; CREATE RULE again {LOW} DO NOTIFY 'x' WITH (group = 'shop')")
+    low(db, 1)
+    assert by_rule(db)["again"] == ["silenced"]
+    db.sql("DROP RULE again; UNSILENCE GROUP shop")
+    assert [s[-1] for s in silences(db)] == [False]
+
+
+def test_instances_with_a_life_are_silenced_by_group(db: Database, clock: ManualClock) -> None:
+    db.sql(f"CREATE RULE tell {LOW} DO NOTIFY 'x' WITH (for = INTERVAL 1 MINUTE, resolved, group = 'shop')")
+    db.sql("SILENCE GROUP shop WHERE item = 1 FOR INTERVAL 1 HOUR")
+    db.sql("UPDATE stock SET qty = 5")
+    pass_minutes(db, clock, 2)
+    assert notices(db) == [("begins", [2])]
+    assert sorted(states(db)) == [("sent", [2]), ("silenced", [1])]
+
+
 @pytest.mark.parametrize(
     ("text", "error"),
     [
@@ -177,6 +275,11 @@ def test_old_silences_are_forgotten(db: Database, clock: ManualClock) -> None:
         ("SILENCE RULE tell WHERE FOR INTERVAL 1 HOUR", InvalidSyntax),
         ("SILENCE RULE tell FOR INTERVAL 1 HOUR COMMENT", InvalidSyntax),
         ("SILENCE RULE acts FOR INTERVAL 1 HOUR", InvalidRule),
+        ("SILENCE GROUP nobody FOR INTERVAL 1 HOUR", UnknownRule),
+        ("UNSILENCE GROUP nobody", UnknownRule),
+        ("SILENCE GROUP acting FOR INTERVAL 1 HOUR", InvalidRule),
+        ("SILENCE GROUP telling WHERE nothing = 1 FOR INTERVAL 1 HOUR", UnknownColumn),
+        ("SILENCE GROUP telling WHERE item + 1 FOR INTERVAL 1 HOUR", InvalidExpression),
         ("UNSILENCE 7", UnknownSilence),
         ("UNSILENCE 1.5", InvalidSyntax),
         ("UNSILENCE RULE nobody", UnknownRule),
@@ -184,8 +287,9 @@ def test_old_silences_are_forgotten(db: Database, clock: ManualClock) -> None:
 )
 def test_silences_that_cannot_be(db: Database, text: str, error: type[Exception]) -> None:
     db.sql(f"""
-        CREATE RULE tell {LOW} DO NOTIFY 'x';
-        CREATE RULE acts {LOW} DO INSERT INTO orders SELECT item, 1 FROM condition WITH (action = 'deferred')
+        CREATE RULE tell {LOW} DO NOTIFY 'x' WITH (group = 'telling');
+        CREATE RULE acts {LOW} DO INSERT INTO orders SELECT item, 1 FROM condition
+          WITH (action = 'deferred', group = 'acting')
     """)
     with pytest.raises(error):
         db.sql(text)

@@ -301,3 +301,22 @@ def test_a_stale_writer_cannot_commit(writer: Database, path: Path, clock: Manua
         assert (writer.time, writer.status().view("v").position) == (1, 0)
         assert rows(second, "t") == [(1, 1), (2, 2)]
         assert open_folder(second._parts.backend, Location.local(path), None, read_only=True).is_reader
+
+
+def test_a_reader_follows_columns_that_are_dropped(writer: Database, reader: Database) -> None:
+    writer.sql("ALTER TABLE t ADD COLUMN y INT DEFAULT 5; INSERT INTO t VALUES (1, 2, 3)")
+    assert rows(reader, "t") == [(1, 2, 3)]
+    writer.sql("ALTER TABLE t DROP COLUMN y; INSERT INTO t VALUES (2, 3)")
+    assert rows(reader, "t") == [(1, 2), (2, 3)]
+    writer.sql("ALTER TABLE t ADD COLUMN y INT DEFAULT 6")
+    writer.fold()
+    assert rows(reader, "t") == [(1, 2, 6), (2, 3, 6)]
+
+
+def test_what_was_written_after_a_column_was_dropped_asks_a_reader_to_catch_up(
+    writer: Database, reader: Database
+) -> None:
+    table = reader._parts.relations.table("t")
+    assert table.dropped_since(0) == ()
+    with pytest.raises(errors.ReaderBehind):
+        table.dropped_since(1)

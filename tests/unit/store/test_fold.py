@@ -162,6 +162,16 @@ def test_a_dropped_table_has_no_use_for_its_fold(db: Database, slow: Slow, path:
     assert list((path / "base").rglob("*.parquet")) == []
 
 
+def test_a_table_that_was_altered_has_no_use_for_its_fold(db: Database, slow: Slow) -> None:
+    put(db, 1, 2, 3)
+    assert slow.begun.wait(60)
+    db.sql("ALTER TABLE t DROP COLUMN s; ALTER TABLE t ADD COLUMN s STRING DEFAULT 'new'")
+    slow.go.set()
+    db._parts.folding._settle()
+    assert not db._parts.folding.failures
+    assert sorted(tuple(r.values()) for r in db.query("t").rows()) == [(1, "new"), (2, "new"), (3, "new")]
+
+
 def test_a_view_that_began_anew_has_no_use_for_its_fold(db: Database, slow: Slow) -> None:
     db.sql("CREATE MATERIALIZED VIEW v AS SELECT x FROM t")
     put(db, 1, 2, 3)

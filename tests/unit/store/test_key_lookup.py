@@ -47,6 +47,9 @@ def test_keys_of_every_type(type: str, keys: list[Any], where: str, tmp_path: Pa
             tx.delete("t", [(keys[0],)])
         assert sorted(r["v"] for r in db.query("t").rows()) == list(range(11, 10 + len(keys)))
         assert all(r["tags"] == [1] for r in db.query("t").rows())
+        table, finder = db._parts.relations.table("t"), db._parts.transactions.write_parts.enforcer.finder
+        held = finder.held(table, pa.table({"k": pa.array(keys, table.schema.field("k").type)}))
+        assert sorted(held.column("k").to_pylist()) == keys[1:]
 
 
 @pytest.mark.parametrize("folded", [False, True])

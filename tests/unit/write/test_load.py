@@ -63,5 +63,18 @@ def test_refusals(db: Database) -> None:
     with pytest.raises(InvalidRow, match="the rows have the columns qty"):
         loader.load("quantity", ROWS.select(["qty"]), None, "refuse", None)
     loader.load("quantity", ROWS, None, "refuse", None)
-    with pytest.raises(InvalidRow, match="only a table without rows"):
-        loader.load("quantity", ROWS, None, "refuse", None)
+    assert loader.has_rows("quantity")
+    for further, sorted_by in ((ROWS.select(["qty"]), None), (ROWS, "qty"), ([(1, 2)], None)):
+        with pytest.raises(InvalidRow):
+            loader.further_rows("quantity", further, sorted_by)
+    text = pa.table({"item": ["one"], "qty": ["many"]})
+    with pytest.raises(InvalidRow):
+        loader.further_rows("quantity", text, None)
+
+
+def test_further_rows_are_in_the_form_of_the_table(db: Database) -> None:
+    db._parts.loader.load("quantity", ROWS, None, "refuse", None)
+    wide = pa.table({"qty": pa.array([5], pa.int64()), "ITEM": pa.array([7], pa.int16())})
+    target, rows = db._parts.loader.further_rows("QUANTITY", wide, "item")
+    assert rows.schema == target.schema
+    assert rows.to_pylist() == [{"item": 7, "qty": 5}]

@@ -13,7 +13,7 @@ import tidings
 from tidings import Database, ManualClock
 from tidings.engine.duckdb import DuckDB
 from tidings.engine.source import Source
-from tidings.errors import AmbiguousMerge
+from tidings.errors import AmbiguousMerge, DuplicateKey, EngineFailed, NullNotAllowed, UnknownColumn
 from tidings.write import merge
 
 CLAUSES = """
@@ -105,3 +105,80 @@ def test_many_keys(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     before = {(a, b): v for v, b, a in rows(db)}
     db.sql(f"MERGE INTO t USING s ON {ON} {CLAUSES}")
     assert {(a, b): v for v, b, a in rows(db)} == {key: v + (key[0] < 2) for key, v in before.items()}
+
+
+UPSERT = "WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT (a, b, v) VALUES (s.a, s.b, s.v)"
+CONSTANTS = [
+    ("(VALUES (7, 'x', 1), (90, 'x', 3)) AS s (a, b, v)", UPSERT),
+    ("(SELECT 7 AS a, 'x' AS b, -1 AS v) AS s", UPSERT),
+    ("(SELECT 7, 'x', 1) AS s (a, b, v)", UPSERT),
+    ("(VALUES (7, 'x', NULL)) AS s (a, b, v)", UPSERT),
+    ("(VALUES (7, 'X', 1)) AS s (a, b, v)", UPSERT),
+    ("(VALUES (90, 'x', 1)) AS s (a, b, v)", "WHEN NOT MATCHED THEN INSERT *"),
+    ("(VALUES (7, 'x', 1)) AS s (a, b, v)", "WHEN MATCHED THEN UPDATE SET *"),
+    ("(VALUES (7, 'x', 1)) AS s (a, b, v)", "WHEN MATCHED THEN DELETE"),
+    ("(VALUES (3, 'x', 1)) AS s (a, b, v)", UPSERT),
+    ("(VALUES (100, 'w', 1)) AS s (a, b, v)", UPSERT),
+    ("(VALUES (91, 'x')) AS s (a, b)", "WHEN NOT MATCHED THEN INSERT (a, b) VALUES (s.a, s.b)"),
+    ("(VALUES (91, 'x')) AS s (a, b)", "WHEN NOT MATCHED THEN INSERT (a, b, v) VALUES (s.a, s.b, DEFAULT)"),
+    ("(VALUES (7, 'x')) AS s (a, b)", "WHEN MATCHED THEN UPDATE SET v = 12"),
+]
+
+
+@pytest.mark.parametrize(("source", "clauses"), CONSTANTS)
+def test_constants_do_what_the_engine_does(
+    source: str, clauses: str, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, asked = [], list[object]()
+    original = merge._known_rows
+
+    def known_rows(*given: Any) -> Any:
+        asked.append(given)
+        return original(*given)
+
+    monkeypatch.setattr(merge, "_known_rows", known_rows)
+    for is_read_off in (True, False):
+        if not is_read_off:
+            monkeypatch.setattr(merge, "constant_merge", lambda *_: None)
+        tx = db.transaction()
+        tx.sql("DELETE FROM t WHERE a = 3; INSERT INTO t VALUES (100, 'w', 7); UPDATE t SET v = 9 WHERE a = 7")
+        tx.sql(f"MERGE INTO t USING {source} ON {ON} {clauses}")
+        found.append(sorted((tuple(row.values()) for row in tx.query("t").rows()), key=repr))
+        tx.rollback()
+        assert bool(asked) is (not is_read_off or "SELECT 7, 'x'" in source)
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    ("source", "clauses", "error"),
+    [
+        ("(VALUES (7, 'x', 1), (7, 'x', 2)) AS s (a, b, v)", UPSERT, AmbiguousMerge),
+        ("(VALUES (90, 'x', 1), (90, 'x', 2)) AS s (a, b, v)", UPSERT, DuplicateKey),
+        ("(VALUES (NULL, 'x', 1)) AS s (a, b, v)", UPSERT, NullNotAllowed),
+        ("(VALUES (7, 'x', 3000000000)) AS s (a, b, v)", UPSERT, EngineFailed),
+        ("(VALUES (7, 'x', 'much')) AS s (a, b, v)", UPSERT, EngineFailed),
+        ("(VALUES (7, 'x', 1)) AS s (a, b, v)", "WHEN MATCHED THEN UPDATE SET v = s.w", UnknownColumn),
+        ("(VALUES (7, 'x', 1)) AS s (a, b, v)", "WHEN MATCHED THEN UPDATE SET w = s.v", UnknownColumn),
+    ],
+)
+def test_constants_that_are_refused(source: str, clauses: str, error: type[Exception], db: Database) -> None:
+    before = rows(db)
+    with pytest.raises(error):
+        db.sql(f"MERGE INTO t USING {source} ON {ON} {clauses}")
+    assert rows(db) == before
+
+
+def test_keys_that_are_too_large_match_nothing(db: Database) -> None:
+    before = rows(db)
+    db.sql(f"MERGE INTO t USING (VALUES (3000000000, 'x', 1)) AS s (a, b, v) ON {ON} WHEN MATCHED THEN DELETE")
+    assert rows(db) == before
+
+
+def test_defaults_of_rows_that_come(db: Database) -> None:
+    db.sql("CREATE TABLE d (a INT PRIMARY KEY, b INT DEFAULT 5, c STRING)")
+    for a in (1, 1, 2):
+        db.sql(
+            f"MERGE INTO d USING (SELECT {a} AS a, 'x' AS c) AS s ON d.a = s.a"
+            " WHEN MATCHED THEN UPDATE SET b = 6 WHEN NOT MATCHED THEN INSERT (a, c) VALUES (s.a, s.c)"
+        )
+    assert sorted(tuple(r.values()) for r in db.query("d").rows()) == [(1, 6, "x"), (2, 5, "x")]

@@ -1,4 +1,4 @@
-"""Which relations a query mentions, before it is bound."""
+"""Which relations and columns statements mention, before they are bound."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from sqlglot import exp
 from tidings.errors import Place
 from tidings.ir.expression import Expression
 from tidings.lang.sql.parse import place
+from tidings.lang.sql.statements.dml import Insert, RowStatement, targets, trees
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +49,21 @@ def _is_common_expression(table: exp.Table) -> bool:
             if expression.alias.lower() == table.name.lower():
                 return True
     return False
+
+
+def may_use_column(change: RowStatement, table: str, column: str, others: Container[str]) -> bool:
+    """Whether a statement that changes rows may read or write a column of a table.
+
+    It goes by names: a column of the same name counts if the statement mentions the table, unless it is said to be of
+    one of some other relations.
+    """
+    is_target = change.table.lower() == table.lower()
+    parts = [*trees(change), *targets(change)]
+    if not is_target and not any(t.name.lower() == table.lower() for tree in parts for t in tree.find_all(exp.Table)):
+        return False
+    if isinstance(change, Insert) and is_target and column.lower() in map(str.lower, change.columns or [column]):
+        return True
+    if any(tree.find(exp.Star) for tree in parts):
+        return True
+    columns = (node for tree in parts for node in tree.find_all(exp.Column))
+    return any(node.name.lower() == column.lower() and node.table.lower() not in others for node in columns)

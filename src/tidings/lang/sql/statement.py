@@ -24,6 +24,7 @@ from tidings.lang.sql.parse import after_as, place, slices, statements
 from tidings.lang.sql.statements.define import (
     AddColumns,
     CreateTable,
+    DropColumns,
     RenameColumn,
     RenameTable,
     read_alter,
@@ -60,6 +61,7 @@ from tidings.lang.sql.statements.show import (
     read_show_statement,
 )
 from tidings.lang.sql.statements.silence import (
+    EndSilence,
     SilenceRule,
     SilenceStatement,
     UnsilenceRule,
@@ -78,8 +80,10 @@ __all__ = [
     "Delete",
     "Describe",
     "Drop",
+    "DropColumns",
     "DropEvent",
     "DropRule",
+    "EndSilence",
     "Insert",
     "Merge",
     "Query",
@@ -152,6 +156,7 @@ class Query:
 Statement: TypeAlias = (
     CreateTable
     | AddColumns
+    | DropColumns
     | RenameColumn
     | RenameTable
     | CreateView
@@ -190,7 +195,7 @@ def read(text: str) -> list[Statement]:
 
 
 _MAY_BE_OWN = re.compile(
-    r"\b(rule|event|signal|enable|disable|unsilence|show|describe)\b|(^|;)\s*desc\b", re.IGNORECASE
+    r"\b(rule|event|signal|enable|disable|silence|unsilence|show|describe)\b|(^|;)\s*desc\b", re.IGNORECASE
 )
 """Texts without one of these words need not be looked at twice."""
 

@@ -103,3 +103,9 @@ class EventDetection:
         detector = self._at(rule, until)
         oldest = detector.oldest() if rule.condition.event_rows else None
         return EventMemory(until, until if oldest is None else min(until, oldest - 1), detector.as_json())
+
+    def due(self, rule: Rule, after: int) -> int | None:
+        """The first instant after another at which what a detached rule remembers becomes an event by itself."""
+        if rule.event is None or not rule.new_detector().remembers:
+            return None
+        return self._at(rule, rule.cursor).due(after)

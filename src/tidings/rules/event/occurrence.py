@@ -211,8 +211,8 @@ def cron_ticks(text: str, since: int, until: int, catch_up: CatchUp = "all") -> 
     True
     """
     if catch_up == "all":
-        schedule, passed = croniter(text, as_datetime(since)), list[int]()
-        while (at := micros(schedule.get_next(datetime))) <= until:
+        passed = list[int]()
+        while (at := next_cron_tick(text, passed[-1] if passed else since)) <= until:
             passed.append(at)
         return passed
     backwards = croniter(text, as_datetime(until + 1))
@@ -220,3 +220,8 @@ def cron_ticks(text: str, since: int, until: int, catch_up: CatchUp = "all") -> 
     if last <= since or (catch_up == "none" and one_before > since):
         return []
     return [last]
+
+
+def next_cron_tick(text: str, after: int) -> int:
+    """The first instant after another that a cron text says."""
+    return micros(croniter(text, as_datetime(after)).get_next(datetime))

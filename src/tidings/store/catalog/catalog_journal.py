@@ -23,7 +23,7 @@ from tidings.store.catalog.session import Session
 from tidings.store.catalog.writer_lock import WriterLock
 from tidings.store.fault_points import point
 from tidings.store.records import Batch, Definition, NamedSubscription, Replacement, SnapshotRecord
-from tidings.store.relation.log import Load
+from tidings.store.relation.schema_evolution import LoadWritten
 
 
 @dataclass(slots=True)
@@ -56,7 +56,7 @@ class CatalogJournal:
     def has_rule_tables(self) -> bool:
         return True
 
-    def entry_loader(self, relation: int) -> Load:
+    def entry_loader(self, relation: int) -> LoadWritten:
         return partial(self.contents.log_entries, relation)
 
     def close(self) -> None:

@@ -11,7 +11,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Protocol
 
-import pyarrow as pa
 from sqlalchemy import func, select
 
 from tidings.engine.location import Location
@@ -19,6 +18,7 @@ from tidings.store.catalog import log_entries, schema
 from tidings.store.catalog.session import Session
 from tidings.store.records import Cursor, Definition, NamedSubscription, SnapshotFile, SnapshotRecord
 from tidings.store.relation.log import EntryFacts
+from tidings.store.relation.schema_evolution import WrittenRows
 
 
 class Contents(Protocol):
@@ -138,15 +138,15 @@ class CatalogContents:
             rows = connection.execute(query.where(of_relation, entry.c.time > after).order_by(entry.c.time)).all()
         return [EntryFacts(r.first, r.time, r.rows, r.growth, bool(r.loses)) for r in rows]
 
-    def log_entries(self, relation: int, first: int, last: int) -> list[pa.Table]:
+    def log_entries(self, relation: int, first: int, last: int) -> list[WrittenRows]:
         """The rows of the log entries that have some from one instant to another, in order."""
         entry = schema.entry
-        query = select(entry.c.inline, entry.c.file).where(
+        query = select(entry.c.inline, entry.c.file, entry.c.layout).where(
             entry.c.relation == relation, entry.c.time >= first, entry.c.first <= last
         )
         with self.session.reading() as connection:
             rows = connection.execute(query.order_by(entry.c.time)).all()
-        return [log_entries.changes(self.folder, r.inline, r.file) for r in rows]
+        return [WrittenRows(log_entries.changes(self.folder, r.inline, r.file), r.layout) for r in rows]
 
     def snapshots(self) -> dict[int, SnapshotRecord]:
         with self.session.reading() as connection:
@@ -157,7 +157,8 @@ class CatalogContents:
                 files.setdefault(r.relation, []).append(SnapshotFile(r.file, r.rows, r.bytes, low, high))
         return {
             r.relation: SnapshotRecord(
-                r.relation, r.time, r.rows, r.folder, tuple(files.get(r.relation, [])), r.forgotten, r.sorted_by
+                *(r.relation, r.time, r.rows, r.folder, tuple(files.get(r.relation, []))),
+                *(r.forgotten, r.sorted_by, r.layout),
             )
             for r in rows
         }

@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 from tidings.store.catalog.contents import Contents
 from tidings.store.catalog.transactions import CatalogTransactions
 from tidings.store.records import Batch, Definition, NamedSubscription, Replacement, SnapshotRecord
-from tidings.store.relation.log import Load
+from tidings.store.relation.schema_evolution import LoadWritten
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ class Journal(Protocol):
     def has_rule_tables(self) -> bool:
         """Whether there may be rules; a database in memory has no tables for them before the first."""
 
-    def entry_loader(self, relation: int) -> Load | None:
+    def entry_loader(self, relation: int) -> LoadWritten | None:
         """Reads the rows of one relation's log entries; None where they are in memory alone."""
 
     def close(self) -> None:

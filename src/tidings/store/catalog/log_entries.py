@@ -29,6 +29,7 @@ def stored(folder: Location, entry: LogEntry) -> dict[str, Any]:
         "rows": facts.rows,
         "growth": facts.growth,
         "loses": int(facts.loses),
+        "layout": entry.layout,
     }
     if entry.rows.nbytes <= INLINE:
         return row | {"inline": pack(entry.rows), "file": None}
@@ -37,11 +38,11 @@ def stored(folder: Location, entry: LogEntry) -> dict[str, Any]:
     return row | {"inline": None, "file": name}
 
 
-def merged(folder: Location, relation: int, entries: list[pa.Table]) -> dict[str, Any]:
-    """Several log entries as one row of the catalog, :func:`stored` already."""
+def merged(folder: Location, relation: int, entries: list[pa.Table], layout: int = 0) -> dict[str, Any]:
+    """Several log entries as one row of the catalog, :func:`stored` already; all are in the layout of now."""
     rows = pa.concat_tables(entries).combine_chunks()
     first, last = span(rows)
-    return stored(folder, LogEntry(relation, last, rows, first))
+    return stored(folder, LogEntry(relation, last, rows, first, layout))
 
 
 def changes(folder: Location, inline: bytes | None, file: str) -> pa.Table:

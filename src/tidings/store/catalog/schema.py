@@ -68,10 +68,12 @@ entry = Table(
     Column("loses", Integer, nullable=False),
     Column("inline", LargeBinary),
     Column("file", Text),
+    Column("layout", Integer, nullable=False, server_default="0"),
 )
 """The log: what changed in a relation from a first instant to a last, inline as Arrow IPC or in a Parquet file.
 
 A transaction has one instant; a load of history and a wave over many transactions have many, told apart by ``__t``.
+``layout`` is the number of columns that had been dropped from the relation when the entry was written.
 """
 
 base = Table(
@@ -83,8 +85,12 @@ base = Table(
     Column("folder", Text, nullable=False),
     Column("forgotten", BigInteger, nullable=False),
     Column("sorted_by", Text, nullable=False),
+    Column("layout", Integer, nullable=False, server_default="0"),
 )
-"""The newest snapshot of a relation: as of when, how many rows, and the instant to which the log still reaches back."""
+"""The newest snapshot of a relation: as of when, how many rows, and the instant to which the log still reaches back.
+
+``layout`` is as in ``entry``.
+"""
 
 base_file = Table(
     "base_file",
@@ -234,13 +240,15 @@ silence = Table(
     "silence",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("rule", Text, nullable=False),
+    Column("rule", Text),
+    Column("rule_group", Text),
     Column("condition", Text),
     Column("since", BigInteger, nullable=False),
     Column("until", BigInteger, nullable=False),
     Column("comment", Text),
 )
-"""Rules that are not heard from one instant to another, of all instances or of those that a condition speaks of."""
+"""A rule, or all rules of a group, are not heard from one instant to another, of all instances or of those that a
+condition speaks of."""
 
 gathering = Table(
     "gathering",
@@ -273,16 +281,34 @@ def _add_rules(connection: Connection) -> None:
     metadata.create_all(connection, RULE_TABLES)
 
 
-def _add_beginnings_of_rules(connection: Connection) -> None:
-    """Let rules that are there have begun when they were created, and remember nothing."""
-    if "began" in {column["name"] for column in inspect(connection).get_columns("rule")}:
-        return  # the table was made by the migration before this one
-    connection.execute(text("ALTER TABLE rule ADD COLUMN began BIGINT NOT NULL DEFAULT 0"))
-    connection.execute(text("ALTER TABLE rule ADD COLUMN remembered TEXT"))
-    connection.execute(rule.update().values(began=rule.c.created))
+def _add_layouts_groups_and_beginnings(connection: Connection) -> None:
+    """Nothing had been dropped yet, and rules had begun when they were created.
+
+    The table of silences is made anew: SQLite cannot let a column be NULL later.
+    """
+    _add_columns(connection, entry, "layout INTEGER NOT NULL DEFAULT 0")
+    _add_columns(connection, base, "layout INTEGER NOT NULL DEFAULT 0")
+    if _add_columns(connection, rule, "began BIGINT NOT NULL DEFAULT 0", "remembered TEXT"):
+        connection.execute(rule.update().values(began=rule.c.created))
+    columns = [c for c in silence.columns if c is not silence.c.rule_group]
+    rows = [dict(row) for row in connection.execute(select(*columns)).mappings()]
+    silence.drop(connection)
+    silence.create(connection)
+    if rows:
+        connection.execute(silence.insert(), rows)
 
 
-MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _add_rules, 2: _add_beginnings_of_rules}
+def _add_columns(connection: Connection, table: Table, *declarations: str) -> bool:
+    """Add columns to a table, unless it was made with them by an earlier migration; whether they were added."""
+    known = {column["name"] for column in inspect(connection).get_columns(table.name)}
+    if declarations[0].split()[0] in known:
+        return False
+    for declaration in declarations:
+        connection.execute(text(f"ALTER TABLE {table.name} ADD COLUMN {declaration}"))
+    return True
+
+
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _add_rules, 2: _add_layouts_groups_and_beginnings}
 """What turns a catalog of one version into the next."""
 
 

@@ -77,8 +77,10 @@ def set_snapshot(connection: Connection, snapshot: SnapshotRecord) -> None:
     """Give a relation its snapshot, in the place of the one it had."""
     _drop_files(connection, schema.base_file.c.relation == snapshot.relation)
     connection.execute(delete(schema.base).where(schema.base.c.relation == snapshot.relation))
-    values = {"relation": snapshot.relation, "time": snapshot.time, "rows": snapshot.rows, "folder": snapshot.folder}
-    connection.execute(insert(schema.base).values(**values, forgotten=snapshot.forgotten, sorted_by=snapshot.sorted_by))
+    values: dict[str, Any] = {"relation": snapshot.relation, "time": snapshot.time, "rows": snapshot.rows}
+    values["folder"] = snapshot.folder
+    values |= {"forgotten": snapshot.forgotten, "sorted_by": snapshot.sorted_by, "layout": snapshot.layout}
+    connection.execute(insert(schema.base).values(**values))
     for f in snapshot.files:
         bounds = json.dumps([f.low, f.high])
         facts = {"relation": snapshot.relation, "file": f.path, "rows": f.rows, "bytes": f.bytes, "bounds": bounds}

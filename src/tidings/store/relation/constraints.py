@@ -18,6 +18,8 @@ class Constraints:
     time_column: str | None = None
     added: tuple[tuple[str, str], ...] = ()
     """What rows have in columns that were added after them (:mod:`tidings.store.relation.schema_evolution`)."""
+    dropped: tuple[int, ...] = ()
+    """The places that columns had when they were dropped, one after the other."""
 
     def to_json(self) -> dict[str, Any]:
         return {k: v for k, v in asdict(self).items() if v}
@@ -40,6 +42,16 @@ class Constraints:
             defaults=tuple((name(c), text) for c, text in self.defaults),
             time_column=None if self.time_column is None else name(self.time_column),
             added=tuple((name(c), text) for c, text in self.added),
+        )
+
+    def without(self, column: str, place: int) -> Constraints:
+        """The same of a table without one of its columns, which had a place; no key or condition may mention it."""
+        return replace(
+            self,
+            required=tuple(c for c in self.required if c != column),
+            defaults=tuple((c, text) for c, text in self.defaults if c != column),
+            added=tuple((c, text) for c, text in self.added if c != column),
+            dropped=(*self.dropped, place),
         )
 
 

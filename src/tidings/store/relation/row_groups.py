@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
@@ -60,7 +60,7 @@ class DecodedCache:
     limit: int = MemoryBudget().decoded
     bytes: int = 0
     _columns_by_use: OrderedDict[tuple[Location, int, str], _Column] = field(default_factory=OrderedDict)
-    _rows: OrderedDict[Location, pa.Table] = field(default_factory=OrderedDict)
+    _rows: OrderedDict[Hashable, pa.Table] = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
     def find(self, path: Location, group: int, name: str) -> _Column | None:
@@ -77,18 +77,18 @@ class DecodedCache:
             self.bytes += _size(column) - (_size(replaced) if replaced is not None else 0)
             self._make_room()
 
-    def find_rows(self, folder: Location) -> pa.Table | None:
-        """All rows of a snapshot, by its folder."""
+    def find_rows(self, key: Hashable) -> pa.Table | None:
+        """All rows of a snapshot, by its folder and the form they have."""
         with self._lock:
-            rows = self._rows.get(folder)
+            rows = self._rows.get(key)
             if rows is not None:
-                self._rows.move_to_end(folder)
+                self._rows.move_to_end(key)
             return rows
 
-    def keep_rows(self, folder: Location, rows: pa.Table) -> None:
+    def keep_rows(self, key: Hashable, rows: pa.Table) -> None:
         with self._lock:
-            replaced = self._rows.pop(folder, None)
-            self._rows[folder] = rows
+            replaced = self._rows.pop(key, None)
+            self._rows[key] = rows
             self.bytes += rows.nbytes - (0 if replaced is None else replaced.nbytes)
             self._make_room()
 

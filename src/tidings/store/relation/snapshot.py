@@ -21,7 +21,7 @@ from tidings.ir.relation import Column
 from tidings.store.files import check_files
 from tidings.store.records import SnapshotFile, SnapshotRecord
 from tidings.store.relation.row_groups import DecodedCache, RowGroups, Sought
-from tidings.store.relation.schema_evolution import with_current_columns
+from tidings.store.relation.schema_evolution import places_kept, with_current_columns
 from tidings.store.relation.unique_keys import are_unique
 
 
@@ -38,6 +38,8 @@ class Snapshot:
     """The values of its rows in columns that were added after it was written."""
     decoded: DecodedCache = field(default_factory=DecodedCache)
     """What has been read of files; all snapshots of a database share it."""
+    dropped: tuple[int, ...] = ()
+    """The places of columns of its files that were dropped after it was written, one after the other."""
     _open: dict[str, RowGroups] = field(init=False, default_factory=dict)
     _fanout: dict[str, float | None] = field(init=False, default_factory=dict)
     _last: tuple[pa.Array, pa.Table] | None = field(init=False, default=None)
@@ -51,7 +53,7 @@ class Snapshot:
     def load_into(self, backend: Backend, name: str, *, cached: bool = True) -> None:
         """Let an engine read its rows as a base of some name; ``cached`` says that it will do so often."""
         names, dialect = self.file_columns, backend.dialect.name
-        unchanged = names == [c.name for c in self.columns]
+        unchanged = not self.dropped and names == [c.name for c in self.columns]
         expressions = None if unchanged else file_columns(self.columns, names, self.added_values, dialect)
         size = sum(file.bytes for file in self.record.files) if cached else None
         backend.load_files(name, self.columns, self.paths, expressions, cached_bytes=size)
@@ -72,7 +74,7 @@ class Snapshot:
         place = self._place(column)
         if place >= len(self.file_columns):
             return math.inf
-        return sum(f.unread(f.names[place], sought) for f in map(self._opened, self.record.files))
+        return sum(f.unread(self._names(f)[place], sought) for f in map(self._opened, self.record.files))
 
     @property
     def row_groups(self) -> int:
@@ -85,19 +87,20 @@ class Snapshot:
             place = self._place(column)
             files = [self._opened(file) for file in self.record.files]
             middle = files[len(files) // 2 : len(files) // 2 + 1]
-            self._fanout[column] = middle[0].fanout(middle[0].names[place], self.record.rows) if middle else None
+            self._fanout[column] = middle[0].fanout(self._names(middle[0])[place], self.record.rows) if middle else None
         return self._fanout[column]
 
     def rows(self) -> pa.Table:
         """All rows, cached once they were read: for small snapshots."""
-        folder = self.root / self.record.folder
-        rows = self.decoded.find_rows(folder)
+        key = self.root / self.record.folder, self.columns, self.dropped
+        rows = self.decoded.find_rows(key)
         if rows is None:
             schema = arrow_schema(self.columns)
-            parts = [self._opened(file).rows() for file in self.record.files]
+            files = map(self._opened, self.record.files)
+            parts = [file.rows(self._names(file) if self.dropped else None) for file in files]
             widened = [conform(with_current_columns(p, self.columns, self.added_values), schema) for p in parts]
             rows = pa.concat_tables(widened) if widened else schema.empty_table()
-            self.decoded.keep_rows(folder, rows)
+            self.decoded.keep_rows(key, rows)
         return rows
 
     def has_unique(self, key: Sequence[str]) -> bool | None:
@@ -122,18 +125,23 @@ class Snapshot:
         schema = arrow_schema(columns)
         parts = []
         for file in map(self._opened, self.record.files):
-            names = [n for n, c in zip(file.names, self.columns, strict=False) if c in columns]
-            rows = file.matching(file.names[place], sought, names)
+            present = self._names(file)
+            names = [n for n, c in zip(present, self.columns, strict=False) if c in columns]
+            rows = file.matching(present[place], sought, names)
             if rows is not None:
                 parts.append(conform(with_current_columns(rows, columns, self.added_values), schema))
         return pa.concat_tables(parts) if parts else schema.empty_table()
 
     @property
     def file_columns(self) -> list[str]:
-        """The columns its files have: the first ones of the table, under the names these had."""
+        """The columns of its files that the table still has: its first ones, under the names these had."""
         if not self.record.files:
             return [c.name for c in self.columns]
-        return self._opened(self.record.files[0]).names
+        return self._names(self._opened(self.record.files[0]))
+
+    def _names(self, file: RowGroups) -> list[str]:
+        names = file.names
+        return [names[place] for place in places_kept(len(names), self.dropped)] if self.dropped else names
 
     def _opened(self, file: SnapshotFile) -> RowGroups:
         if file.path not in self._open:

@@ -32,10 +32,12 @@ class SnapshotTarget:
     columns: tuple[Column, ...]
     sort_column: str
     root: Location
+    layout: int = 0
+    """How many columns of the relation have been dropped."""
 
     @staticmethod
     def of(table: Table, root: Location) -> SnapshotTarget:
-        return SnapshotTarget(table.id, table.name, table.columns, table.sort_column, root)
+        return SnapshotTarget(table.id, table.name, table.columns, table.sort_column, root, table.layout)
 
 
 def write_snapshot(backend: Backend, target: SnapshotTarget, query: str, at: int) -> SnapshotRecord:
@@ -63,7 +65,8 @@ def _recorded(target: SnapshotTarget, folder: str, at: int) -> SnapshotRecord:
         files.append(SnapshotFile(f"{folder}/{name}", metadata.num_rows, info.size, _plain(low), _plain(high)))
     sync_folder(path)
     rows = sum(f.rows for f in files)
-    return SnapshotRecord(target.relation, at, rows, folder, tuple(files), sorted_by=target.sort_column)
+    sort_column, layout = target.sort_column, target.layout
+    return SnapshotRecord(target.relation, at, rows, folder, tuple(files), sorted_by=sort_column, layout=layout)
 
 
 def _bounds(metadata: pq.FileMetaData, column: str) -> tuple[Any, Any]:

@@ -14,17 +14,20 @@ import pyarrow as pa
 from tidings.engine.arrow import arrow_schema
 from tidings.engine.changes import as_changes, without_version
 from tidings.engine.source import Source
-from tidings.errors import TidingsError
+from tidings.errors import ReaderBehind, TidingsError
 from tidings.ir import types
 from tidings.ir.expression import WEIGHT
 from tidings.ir.relation import Column, Version
 from tidings.store.relation.constraints import NONE, Constraints
-from tidings.store.relation.log import EntryFacts, Load, Log, in_order, span
+from tidings.store.relation.log import EntryFacts, Log, in_order, span
 from tidings.store.relation.log_range import LogRange
 from tidings.store.relation.net import Net
-from tidings.store.relation.schema_evolution import added_values, with_current_columns
+from tidings.store.relation.schema_evolution import LoadWritten, WrittenRows, added_values, with_current_columns
 from tidings.store.relation.table_history import TableHistory
 from tidings.store.relation.versions import Versions
+
+_MANY = 10_000
+"""Log entries of more rows than this are not counted as Python values when they are logged."""
 
 
 @dataclass(slots=True)
@@ -96,7 +99,7 @@ class Table:
 
     # the log
 
-    def restore(self, logged: Iterable[EntryFacts], load: Load | None, forgotten: int = 0) -> None:
+    def restore(self, logged: Iterable[EntryFacts], load: LoadWritten | None, forgotten: int = 0) -> None:
         """Know of log entries; their rows are loaded when they are needed."""
         self.entry_log = Log(forgotten=forgotten)
         self.load_entries_by(load)
@@ -110,14 +113,26 @@ class Table:
             self._net = None
             self._versions.clear()
 
-    def load_entries_by(self, load: Load | None) -> None:
+    def load_entries_by(self, load: LoadWritten | None) -> None:
         """Let the rows of log entries be loaded from where they are recorded, if they are anywhere."""
         if self.entry_log.load is None and load is not None:
-            self.entry_log.load = lambda after, until: list(map(self._widened, load(after, until)))
+            self.entry_log.load = lambda after, until: list(map(self._current, load(after, until)))
 
-    def _widened(self, entry: pa.Table) -> pa.Table:
+    def _current(self, entry: WrittenRows) -> pa.Table:
         """A log entry with the columns the table has now."""
-        return with_current_columns(entry, self.columns, self.added_values).cast(self._versioned)
+        dropped = self.dropped_since(entry.layout)
+        return with_current_columns(entry.rows, self.columns, self.added_values, dropped).cast(self._versioned)
+
+    @property
+    def layout(self) -> int:
+        """How many columns have been dropped."""
+        return len(self.constraints.dropped)
+
+    def dropped_since(self, layout: int) -> tuple[int, ...]:
+        """The places of the columns that were dropped after something was written in a layout."""
+        if layout > self.layout:
+            raise ReaderBehind()
+        return self.constraints.dropped[layout:]
 
     @property
     def added_values(self) -> dict[str, pa.Scalar]:
@@ -125,9 +140,10 @@ class Table:
         return added_values(self.columns, self.constraints.added)
 
     def alter(self, name: str, columns: tuple[Column, ...], constraints: Constraints) -> None:
-        """Have another name, other names of columns, or more columns."""
+        """Have another name, other names of columns, more columns or fewer."""
+        before = self.layout
         self.name, self.columns, self.constraints = name, columns, constraints
-        self.entry_log.rewrite(self._widened)
+        self.entry_log.rewrite(lambda rows: self._current(WrittenRows(rows, before)))
         self._net = None
         self._versions.clear()
 
@@ -148,7 +164,9 @@ class Table:
     def log(self, time: int, entry: pa.Table, first: int | None = None) -> None:
         """Log an entry after all others; from ``first`` to ``time`` if it is not of one instant."""
         self.entry_log.add(EntryFacts.of(entry, time if first is None else first, time), entry)
-        if self._net is not None:
+        if self._net is not None and entry.num_rows > _MANY:
+            self._net = None  # made anew when somebody asks; by then a snapshot may hold the rows
+        elif self._net is not None:
             self._count(self._net, entry)
 
     def append(self, time: int, rows: pa.Table, weights: list[int]) -> None:

@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import Literal, TypeAlias
 
 import pyarrow as pa
-from sqlalchemy import Connection, Row, delete, insert, select
+from sqlalchemy import Connection, Row, delete, func, insert, select
 
 from tidings.store.catalog import schema
 from tidings.store.files import pack, unpack
@@ -90,6 +90,11 @@ def affected(connection: Connection, rule: int, keys: Iterable[str], until: int)
         by_key = connection.execute(query.where(_IN.c.key.in_(listed[first : first + _AT_ONCE]))).all()
         rows |= {r.key: r for r in by_key}
     return [_instance(r) for r in rows.values()]
+
+
+def next_due(connection: Connection, rules: Sequence[int], after: int) -> int | None:
+    """The first instant after another at which an instance of some rules is due."""
+    return connection.execute(select(func.min(_IN.c.due)).where(_IN.c.rule.in_(rules), _IN.c.due > after)).scalar()
 
 
 def record(connection: Connection, rule: int, changed: dict[str, Instance | None]) -> None:

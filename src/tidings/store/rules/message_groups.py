@@ -84,6 +84,11 @@ def due(connection: Connection, until: int) -> list[tuple[str, str]]:
     return [(r.rule, r.key) for r in connection.execute(query).all()]
 
 
+def next_due(connection: Connection, after: int) -> int | None:
+    """The first instant after another at which the message of a group is due."""
+    return connection.execute(select(func.min(_GROUPS.c.due)).where(_GROUPS.c.due > after)).scalar()
+
+
 def write_due(connection: Connection, rule: str, key: str, until: int, pace: Pace, compose: Compose) -> int:
     """Write the messages of a group that are due up to an instant; how many these are."""
     is_group, sent = and_(_GROUPS.c.rule == rule, _GROUPS.c.key == key), 0

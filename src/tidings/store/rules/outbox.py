@@ -180,11 +180,13 @@ class Outbox:
         with self.catalog.writing() as connection:
             connection.execute(update(_OUT).where(is_claimed).values(claimed=None, attempts=_OUT.c.attempts - 1))
 
-    def next_due(self, channels: Sequence[str]) -> int | None:
-        """When there will be something to do; None if nothing waits."""
+    def next_due(self, channels: Sequence[str], after: int | None = None) -> int | None:
+        """When there will be something to do, or to do after an instant; None if nothing waits."""
         at = case((_END.c.rests > _OUT.c.due, _END.c.rests), else_=_OUT.c.due)
         query = select(func.min(at)).select_from(_OUT.outerjoin(_END, _same_target()))
         query = query.where(_WAITS, _FREE, _OUT.c.channel.in_(channels), _END.c.disabled.is_(None))
+        if after is not None:
+            query = query.where(at > after)
         with self.catalog.reading() as connection:
             return connection.execute(query).scalar()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ from tidings.store.records import Batch, Cursor, Definition, LogEntry, NamedSubs
 
 TABLE = Definition(1, "t", "table", {"columns": [["x", "bigint"]]}, 0)
 VIEW = Definition(2, "v", "stored", {"reads": ["t"]}, 3)
-SNAPSHOT = SnapshotRecord(2, 3, 1, "base/2/a", (SnapshotFile("base/2/a/0.parquet", 1, 10, 1, 1),), sorted_by="x")
+SNAPSHOT = SnapshotRecord(2, 3, 1, "base/2/a", (SnapshotFile("base/2/a/0.parquet", 1, 10, 1, 1),), 0, "x", 1)
 
 
 def opened(folder: Path, *, read_only: bool = False) -> CatalogJournal:
@@ -55,12 +56,12 @@ def test_another_process_reads_what_was_recorded(journal: CatalogJournal, tmp_pa
 def test_small_entries_are_in_the_catalog_and_large_ones_in_files(journal: CatalogJournal, tmp_path: Path) -> None:
     journal.record(Batch(5, [entry(5)]))
     assert journal.contents.files() == set()
-    journal.record(Batch(6, [entry(6, INLINE)]))
+    journal.record(Batch(6, [replace(entry(6, INLINE), layout=2)]))
     (name,) = journal.contents.files()
     assert (tmp_path / name).is_file()
     load = journal.entry_loader(1)
-    assert [t.num_rows for t in load(0, 9)] == [1, INLINE]
-    assert [t.num_rows for t in load(6, 6)] == [INLINE]
+    assert [(written.rows.num_rows, written.layout) for written in load(0, 9)] == [(1, 0), (INLINE, 2)]
+    assert [written.rows.num_rows for written in load(6, 6)] == [INLINE]
     journal.forget({1: 6})
     assert journal.contents.log_facts(1) == []
     assert set(journal.contents.unreferenced_files()) == {name}

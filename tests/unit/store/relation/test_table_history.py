@@ -7,6 +7,7 @@ import pytest
 
 from tidings.errors import HistoryGone
 from tidings.ir.relation import Column
+from tidings.store.relation.schema_evolution import WrittenRows
 from tidings.store.relation.table import Table
 
 
@@ -50,9 +51,9 @@ def test_unfolded_entries_that_are_not_in_memory_are_loaded(table: Table) -> Non
     entries = list(table.entry_log.rows)
     asked: list[tuple[int, int]] = []
 
-    def load(first: int, last: int) -> list[pa.Table]:
+    def load(first: int, last: int) -> list[WrittenRows]:
         asked.append((first, last))
-        return [entry for entry in entries if entry is not None][2:]
+        return [WrittenRows(entry) for entry in entries if entry is not None][2:]
 
     table.load_entries_by(load)
     table.entry_log.rows[2] = None

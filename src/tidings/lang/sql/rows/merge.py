@@ -98,14 +98,14 @@ def _assignments(target: Target, statement: Merge, clause: Clause) -> list[Assig
 
 def source_keys_query(target: Target, statement: Merge, key: Sequence[Column]) -> exp.Select | None:
     """A query for the keys of rows that the source may match; None if ON does not say where the source has them."""
-    paired = _paired(statement, at_instant(statement.on, target.now))
+    paired = keys_of_source(statement, at_instant(statement.on, target.now))
     if not key or any(c.name.lower() not in paired for c in key):
         return None
     items = with_distinct_names([paired[c.name.lower()] for c in key])
     return exp.select(*items).from_(at_instant(statement.source, target.now)).distinct()
 
 
-def _paired(statement: Merge, on: Expression) -> dict[str, Expression]:
+def keys_of_source(statement: Merge, on: Expression) -> dict[str, Expression]:
     """Columns of the source by the columns of the table, in lower case, that they must equal."""
     target, source = statement.alias.lower(), statement.source.alias_or_name.lower()
     source_columns: dict[str, Expression] = {}

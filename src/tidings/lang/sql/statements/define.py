@@ -58,6 +58,16 @@ class RenameColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class DropColumns:
+    """``ALTER TABLE name DROP COLUMN [IF EXISTS] column``, one or more of them."""
+
+    table: str
+    columns: tuple[tuple[str, bool], ...]
+    """Their names, and whether one that is not there is passed over."""
+    place: Place | None
+
+
+@dataclass(frozen=True, slots=True)
 class RenameTable:
     """``ALTER TABLE name RENAME TO new``."""
 
@@ -191,7 +201,7 @@ def _options(tree: exp.Create, demands: _Demands) -> tuple[bool, str | None]:
     return append_only, time
 
 
-def read_alter(tree: exp.Alter, text: str) -> AddColumns | RenameColumn | RenameTable:
+def read_alter(tree: exp.Alter, text: str) -> AddColumns | DropColumns | RenameColumn | RenameTable:
     """What an ALTER TABLE changes."""
     table, at = relation_name(tree.this, text), place(text, tree.this)
     actions = tree.args["actions"]
@@ -203,8 +213,20 @@ def read_alter(tree: exp.Alter, text: str) -> AddColumns | RenameColumn | Rename
             old, new = rename.this, rename.args["to"]
             check_names([_column_name(new)], place(text, new))
             return RenameColumn(table, _column_name(old), _column_name(new), place(text, old))
+        case [exp.Drop(), *_]:
+            return DropColumns(table, tuple(pair for action in actions for pair in _dropped(action, text)), at)
         case _:
             return _added(table, list(_definitions(actions)), text, at)
+
+
+def _dropped(action: Expression, text: str) -> Iterator[tuple[str, bool]]:
+    """The columns that an action drops, and whether they need not be there."""
+    is_column = isinstance(action, exp.Drop) and action.args.get("kind") in ("COLUMN", "COLUMNS")
+    if not is_column or action.args.get("cascade"):
+        raise _altered(action, text)
+    for target in action.args["tables"]:
+        names = target.expressions if isinstance(target, exp.Schema | exp.Tuple) else [target]
+        yield from ((_column_name(name), bool(action.args.get("exists"))) for name in names)
 
 
 def _definitions(actions: list[Expression]) -> Iterator[Expression]:
@@ -224,7 +246,7 @@ def _added(table: str, definitions: list[Expression], text: str, at: Place | Non
     return AddColumns(table, tuple(demands.columns), tuple(demands.required), tuple(demands.defaults), text, at)
 
 
-_ALTER = "known: ADD COLUMN with NOT NULL and DEFAULT, RENAME COLUMN … TO …, RENAME TO"
+_ALTER = "known: ADD COLUMN with NOT NULL and DEFAULT, DROP COLUMN, RENAME COLUMN … TO …, RENAME TO"
 
 
 def _altered(node: Expression, text: str) -> UnsupportedStatement:

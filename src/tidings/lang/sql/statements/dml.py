@@ -97,6 +97,17 @@ def trees(statement: RowStatement) -> list[Expression]:
             assert_never(statement)
 
 
+def targets(statement: RowStatement) -> list[Expression]:
+    """The columns that a statement sets, as they are written."""
+    match statement:
+        case Update(settings=settings):
+            return [column for column, _ in settings]
+        case Merge(clauses=clauses):
+            return [column for clause in clauses for column, _ in clause.settings]
+        case _:
+            return []
+
+
 def read_insert(tree: exp.Insert, text: str) -> Insert:
     schema = tree.this if isinstance(tree.this, exp.Schema) else None
     named = schema.expressions if schema is not None else []

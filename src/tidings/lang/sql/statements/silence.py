@@ -1,7 +1,9 @@
 """Silences in SQL:
 
 SILENCE RULE name [WHERE condition] FOR INTERVAL 2 HOURS [COMMENT 'why']
+SILENCE GROUP name [WHERE condition] FOR INTERVAL 2 HOURS [COMMENT 'why']
 UNSILENCE RULE name
+UNSILENCE GROUP name
 UNSILENCE number
 """
 
@@ -20,9 +22,13 @@ from tidings.lang.sql.statements.token_reader import TokenReader
 
 @dataclass(frozen=True, slots=True)
 class SilenceRule:
-    """``SILENCE RULE``: for a while the rule sends nothing; ``condition_text`` is the condition as written."""
+    """``SILENCE RULE``, or the same of all rules of a ``GROUP``: for a while nothing is sent.
 
-    rule: str
+    ``condition_text`` is the condition as written.
+    """
+
+    name: str
+    group: bool
     condition: Expression | None
     condition_text: str | None
     interval: int
@@ -33,14 +39,22 @@ class SilenceRule:
 
 @dataclass(frozen=True, slots=True)
 class UnsilenceRule:
-    """``UNSILENCE``: of all silences of a rule, or of one by its number."""
+    """``UNSILENCE``: of all silences of a rule, or of those of a ``GROUP``."""
 
-    rule: str | None
-    number: int | None
+    name: str
+    group: bool
     place: Place | None
 
 
-SilenceStatement: TypeAlias = SilenceRule | UnsilenceRule
+@dataclass(frozen=True, slots=True)
+class EndSilence:
+    """``UNSILENCE number``: of one silence, by its number."""
+
+    number: int
+    place: Place | None
+
+
+SilenceStatement: TypeAlias = SilenceRule | UnsilenceRule | EndSilence
 
 
 def is_silence_statement(reader: TokenReader) -> bool:
@@ -53,14 +67,22 @@ def read_silence_statement(reader: TokenReader) -> SilenceStatement:
     if reader.accept("UNSILENCE"):
         return _unsilence(reader)
     reader.expect("SILENCE")
-    reader.expect("RULE")
-    at, name = reader.place(), reader.name("a rule")
+    name, group, at = _rule_or_group(reader)
     condition, condition_text = _condition(reader) if reader.accept("WHERE") else (None, None)
     reader.expect("FOR")
     interval = reader.interval()
     comment = reader.string("a comment") if reader.accept("COMMENT") else None
     reader.require_end()
-    return SilenceRule(name, condition, condition_text, interval, comment, reader.text, at)
+    return SilenceRule(name, group, condition, condition_text, interval, comment, reader.text, at)
+
+
+def _rule_or_group(reader: TokenReader) -> tuple[str, bool, Place]:
+    """The name of a rule or a group, which of both it is, and its place."""
+    group = reader.accept("GROUP")
+    if not group:
+        reader.expect("RULE")
+    at = reader.place()
+    return reader.name("a group" if group else "a rule"), group, at
 
 
 def _condition(reader: TokenReader) -> tuple[Expression, str]:
@@ -73,7 +95,7 @@ def _condition(reader: TokenReader) -> tuple[Expression, str]:
     return condition, reader.text[start:end]
 
 
-def _unsilence(reader: TokenReader) -> UnsilenceRule:
+def _unsilence(reader: TokenReader) -> UnsilenceRule | EndSilence:
     at = reader.place()
     if not reader.is_done and reader.tokens[reader.at].token_type is TokenType.NUMBER:
         number = reader.word()
@@ -81,8 +103,7 @@ def _unsilence(reader: TokenReader) -> UnsilenceRule:
         reader.require_end()
         if not number.isdigit():
             raise InvalidSyntax(at, reason="a silence has a whole number")
-        return UnsilenceRule(None, int(number), at)
-    reader.expect("RULE")
-    at, name = reader.place(), reader.name("a rule")
+        return EndSilence(int(number), at)
+    name, group, at = _rule_or_group(reader)
     reader.require_end()
-    return UnsilenceRule(name, None, at)
+    return UnsilenceRule(name, group, at)

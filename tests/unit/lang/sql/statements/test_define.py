@@ -7,7 +7,7 @@ import pytest
 from tidings.errors import InvalidSyntax, UnknownColumn, UnsupportedStatement, UnsupportedType
 from tidings.ir.relation import Column
 from tidings.lang.sql import statement
-from tidings.lang.sql.statements.define import AddColumns, CreateTable, RenameColumn, RenameTable
+from tidings.lang.sql.statements.define import AddColumns, CreateTable, DropColumns, RenameColumn, RenameTable
 
 
 def table(text: str) -> CreateTable:
@@ -61,3 +61,18 @@ def test_changes_of_columns() -> None:
 def test_refusals(text: str, condition: type[Exception]) -> None:
     with pytest.raises(condition):
         table(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("DROP COLUMN a", [("a", False)]),
+        ("DROP COLUMN IF EXISTS a", [("a", True)]),
+        ("DROP COLUMN a, DROP COLUMN IF EXISTS b", [("a", False), ("b", True)]),
+        ("DROP COLUMNS (a, `b c`)", [("a", False), ("b c", False)]),
+    ],
+)
+def test_columns_that_are_dropped(text: str, columns: list[tuple[str, bool]]) -> None:
+    (dropped,) = statement.read(f"ALTER TABLE t {text}")
+    assert isinstance(dropped, DropColumns)
+    assert (dropped.table, list(dropped.columns)) == ("t", columns)

@@ -6,7 +6,7 @@ import pytest
 
 from tidings.errors import InvalidSyntax
 from tidings.lang.sql import statement
-from tidings.lang.sql.statements.silence import SilenceRule, UnsilenceRule
+from tidings.lang.sql.statements.silence import EndSilence, SilenceRule, UnsilenceRule
 
 
 def test_all_clauses() -> None:
@@ -24,9 +24,18 @@ def test_a_whole_rule() -> None:
 
 
 def test_the_end_of_a_silence() -> None:
-    by_number, by_rule = statement.read("UNSILENCE 7; UNSILENCE RULE low")
-    assert isinstance(by_number, UnsilenceRule)
+    by_number, by_rule, by_group = statement.read("UNSILENCE 7; UNSILENCE RULE low; UNSILENCE GROUP stock")
+    assert isinstance(by_number, EndSilence)
+    assert by_number.number == 7
     assert isinstance(by_rule, UnsilenceRule)
+    assert isinstance(by_group, UnsilenceRule)
+    assert [(s.name, s.group) for s in (by_rule, by_group)] == [("low", False), ("stock", True)]
+
+
+def test_a_group() -> None:
+    (parsed,) = statement.read("silence group stock where item = 3 for interval 1 day comment 'stocktaking'")
+    assert isinstance(parsed, SilenceRule)
+    assert (parsed.name, parsed.group, parsed.condition_text) == ("stock", True, "item = 3")
 
 
 @pytest.mark.parametrize(
@@ -36,6 +45,9 @@ def test_the_end_of_a_silence() -> None:
         "SILENCE RULE low WHERE FOR INTERVAL 1 DAY",
         "SILENCE RULE low WHERE SELECT 1 FOR INTERVAL 1 DAY",
         "UNSILENCE 7 8",
+        "SILENCE GROUP FOR INTERVAL 1 DAY",
+        "SILENCE low FOR INTERVAL 1 DAY",
+        "UNSILENCE GROUP",
         "UNSILENCE 1.5",
     ],
 )

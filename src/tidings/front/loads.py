@@ -1,0 +1,37 @@
+"""Runs the loads of ``db.load``: first rows and histories are loaded, further rows are inserted by a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tidings.rules.detached.advance import DetachedRules
+from tidings.rules.load_hook import RuleLoadHook
+from tidings.rules.transactions import RuleTransactions
+from tidings.write.load import Loader
+
+
+@dataclass(frozen=True, slots=True)
+class Loads:
+    """Loads rows into the tables of one database, with all that rules do about it."""
+
+    loader: Loader
+    transactions: RuleTransactions
+    detached: DetachedRules
+
+    def load(self, table: str | Mapping[str, Any], data: Any, sorted_by: str | None, late: str) -> None:
+        """Load rows into a table, or histories into several."""
+        if isinstance(table, str) and self.loader.has_rows(table):
+            target, rows = self.loader.further_rows(table, data, sorted_by)
+            if rows.num_rows:
+                with self.transactions.begin() as workspace:
+                    workspace.add(target, rows, 1)
+                    workspace.statement_done()
+            return
+        context = self.transactions.context
+        hook = RuleLoadHook(context, self.detached) if context.registry.records else None
+        self.loader.load(table, data, sorted_by, late, hook)
+        if hook is not None:
+            hook.act()
+        context.wake_runner()
