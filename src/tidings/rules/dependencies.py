@@ -36,7 +36,7 @@ class RuleDependencies:
     def _dependencies(self, rule: Rule) -> set[str]:
         """The relations that a rule reads, changes or waits for, in lower case."""
         condition = rule.condition
-        plans = [condition.plan] if condition.changes_of is None else [condition.plan, condition.changes_of.plan]
+        plans = [condition.plan, *(of.plan for of in condition.changes)]
         names = {name.lower() for plan in plans for name in self.relations.below(plan)}
         names |= {name.lower() for name in reads(condition.plan)}
         if rule.event is not None:

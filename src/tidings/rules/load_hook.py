@@ -73,7 +73,7 @@ class RuleLoadHook:
         if any(rule.condition_coupling == "detached" for rule in self._rules([target])):
             self.detached.conditions.judge()
         for rule in self._rules([target]):
-            if rule.condition.changes_of is None and not rule.has_lifecycle and not rule.evaluates_on_event:
+            if not rule.condition.changes and not rule.has_lifecycle and not rule.evaluates_on_event:
                 self._rows_before[rule.id] = self._condition_rows(rule, target)
 
     def loaded(self, target: Table) -> None:
@@ -106,9 +106,9 @@ class RuleLoadHook:
     def _instances(self, rule: Rule, target: Table, at: int) -> pa.Table:
         """The rows that a rule fires for."""
         scheduler = self.context.scheduler
-        if rule.evaluates_on_event and rule.condition.changes_of is None:
+        if rule.evaluates_on_event and not rule.condition.changes:
             return self._condition_rows(rule, target)
-        if rule.condition.changes_of is None:
+        if not rule.condition.changes:
             rows, rows_before = self._condition_rows(rule, target), self._rows_before[rule.id]
             weights = [1] * rows.num_rows + [-1] * rows_before.num_rows
             delta = consolidated(rule.condition.columns, pa.concat_tables([rows, rows_before]), weights, at + 1)
