@@ -345,6 +345,14 @@ class Database:
         plan, definitions, how = parts.answers.strategy(text, parts.plans.plan(text), start, end)
         return explanation.explain(parts.plans.relation_name(text), plan, definitions, parts.backend.dialect, how)
 
+    @reading
+    def explain_rule(self, rule: str) -> str:
+        """What wakes a rule, how it is judged and when it acts, as text for a terminal.
+
+        The rule is one that is there, by its name, or a ``CREATE RULE`` that has not been run.
+        """
+        return self._parts.shows.explanations.explain(rule)
+
     @exclusive
     def waves(self) -> list[WaveRecord]:
         """What the last waves did, up to a thousand: where each ran and why, what it read and how long it took."""
