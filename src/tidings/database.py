@@ -174,14 +174,10 @@ class Database:
     def deliveries(self) -> Deliveries:
         """What rules send: delivered by ``step()``, or in a thread after ``start()``; listened to by ``listen()``."""
         if self._deliveries is None:
-            parts = self._parts
-            self._deliveries = Deliveries(
-                parts.storage.rule_tables,
-                parts.clock,
-                parts.settings.deliveries,
-                parts.signals.outbox_filled,
-                parts.signals.advance_wanted,
-            )
+            parts, signals = self._parts, self._parts.signals
+            tables, settings = parts.storage.rule_tables, parts.settings.deliveries
+            wakers = signals.outbox_filled, signals.advance_wanted
+            self._deliveries = Deliveries(tables, parts.clock, settings, *wakers)
         return self._deliveries
 
     @reading
@@ -360,6 +356,14 @@ class Database:
         end = max(start, self.time) if until is None else _time(until)
         plan, definitions, how = parts.answers.strategy(text, parts.plans.plan(text), start, end)
         return explanation.explain(parts.plans.relation_name(text), plan, definitions, parts.backend.dialect, how)
+
+    @reading
+    def explain_rule(self, rule: str) -> str:
+        """What wakes a rule, how it is judged and when it acts, as text for a terminal.
+
+        The rule is one that is there, by its name, or a ``CREATE RULE`` that has not been run.
+        """
+        return self._parts.shows.explanations.explain(rule)
 
     @exclusive
     def waves(self) -> list[WaveRecord]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from textwrap import indent
 from typing import assert_never
 
@@ -51,14 +51,24 @@ def explain(
     ]
     if strategy:
         parts.append(("Strategy", strategy))
-    for table in sorted(tables):
-        program = compile_program(name, plan, frozenset({table}), definitions)
-        when = "When time passes" if table == CLOCK else f"When {table} changes"
-        parts.append((when, _differentials(name, program, dialect)))
+    parts += [explain_change(name, plan, table, definitions, dialect) for table in sorted(tables)]
+    return sections(parts)
+
+
+def explain_change(
+    name: str, plan: Relation, table: str, definitions: Mapping[str, Relation], dialect: Dialect
+) -> tuple[str, str]:
+    """What is run for a query when one relation that it depends on changes, and a title."""
+    program = compile_program(name, plan, frozenset({table}), definitions)
+    return "When time passes" if table == CLOCK else f"When {table} changes", _differentials(program, dialect)
+
+
+def sections(parts: Iterable[tuple[str, str]]) -> str:
+    """The parts of an explanation, each under its title."""
     return "\n\n".join(f"{title}\n{indent(body, '  ')}" for title, body in parts)
 
 
-def _differentials(name: str, program: Program, dialect: Dialect) -> str:
+def _differentials(program: Program, dialect: Dialect) -> str:
     out = []
     for step in program.steps:
         for term in step.terms:

@@ -9,7 +9,8 @@ input.  The names of the others say what is wanted:
 - ``stored of a, b``: the same for the query as a stored view, with its groupings kept and merged;
 - ``spark of a, b`` and ``duckdb of a, b``: the SQL of the last step with its keys listed;
 - ``semi-join of a, b``: the Spark SQL without lists of keys;
-- ``explain``: what ``explain`` says.
+- ``explain``: what ``explain`` says;
+- ``rule of r``: what ``EXPLAIN RULE r`` says of a rule in the schema.
 
 ``make goldens`` writes the wanted sections anew.  Every plan must read back as itself.
 """
@@ -51,6 +52,7 @@ class Golden:
     """A golden's input, bound."""
 
     def __init__(self, schema: str, query: str) -> None:
+        self.schema = schema
         with tidings.open(engine="duckdb") as db:
             db.sql(schema)
             (tree,) = statements(query)
@@ -68,6 +70,10 @@ class Golden:
                 return shown(normalise(self.plan, self.views))
             case "explain":
                 return explain("result", self.plan, self.views, Spark.dialect)
+            case "rule":
+                with tidings.open(engine="duckdb") as db:
+                    db.sql(self.schema)
+                    return db.explain_rule(rest)
             case "delta" | "steps":
                 return "\n\n".join(self.terms(*rest.split(" sharing ")))
             case "stored":

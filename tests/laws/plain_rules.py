@@ -28,6 +28,31 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class PlainChanges:
+    """Changes that a condition reads, old and new side by side, as a relation."""
+
+    name: str
+    """What the relation is called in the query."""
+    table: str
+    key: str = ""
+    """The column that pairs old and new rows, if it is not the primary key of the table."""
+
+    @property
+    def text(self) -> str:
+        return f"CHANGES({self.table}{', ' if self.key else ''}{self.key}) {self.name}"
+
+    def rows(self, before: State, now: State) -> list[tuple[Any, ...]]:
+        """The changes between two states."""
+        went, came, nothing = before[self.table] - now[self.table], now[self.table] - before[self.table], (None, None)
+        key = self.key or ("k" if self.table == KEYED else "")
+        place = slice("kv".index(key), "kv".index(key) + 1) if key else slice(2)
+        return [(*(old or nothing), *(new or nothing)) for old, new in pairs(went, came, lambda row: row[place])]
+
+
+RELATIONS_OF_CHANGES = ("changes", "others")
+
+
+@dataclass(frozen=True, slots=True)
 class PlainRule:
     """A rule as it is written; ``statement`` is None where it refuses."""
 
@@ -36,8 +61,8 @@ class PlainRule:
     event: PlainEvent | None
     when: Literal["begins", "gone", "changed"]
     query: str
-    changes: str | None
-    """The table whose changes the condition reads, old and new side by side."""
+    changes: tuple[PlainChanges, ...]
+    """The changes that the condition reads."""
     parameter: bool
     initial: bool
     statement: str | None
@@ -74,7 +99,9 @@ class PlainRule:
         query = self.query
         for age in ("old", "new"):
             query = query.replace(f"{age}_", f"{age}.")
-        query = query.replace("FROM changes", f"FROM CHANGES({self.changes}) changes")
+        for changes in self.changes:
+            for word in ("FROM", "JOIN"):
+                query = query.replace(f"{word} {changes.name}", f"{word} {changes.text}")
         return (
             f"CREATE RULE {self.name} {'(i INT) ' if self.parameter else ''}{on}{when} {query} DO {do}"
             f" WITH (priority = {self.priority}, semantics = '{semantics}', condition = '{self.condition}',"
@@ -141,7 +168,8 @@ class Plain:
             self.engine.execute(f"CREATE TABLE {table} (k INT, v INT)")
         for table in activations:
             self.engine.execute(f"CREATE TABLE {table} (i INT)")
-        self.engine.execute("CREATE TABLE changes (old_k INT, old_v INT, new_k INT, new_v INT)")
+        for name in RELATIONS_OF_CHANGES:
+            self.engine.execute(f"CREATE TABLE {name} (old_k INT, old_v INT, new_k INT, new_v INT)")
 
     # evaluating
 
@@ -151,10 +179,11 @@ class Plain:
         if listed:
             self.engine.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(listed[0]))})", listed)
 
-    def _rows(self, rule: PlainRule, state: State, changes: list[tuple[Any, ...]] | None = None) -> Bag:
+    def _rows(self, rule: PlainRule, state: State, since: State | None = None) -> Bag:
         for table, rows in state.items():
             self._put(table, rows.elements())
-        self._put("changes", changes or [], 4)
+        for changes in rule.changes:
+            self._put(changes.name, [] if since is None else changes.rows(since, state), 4)
         return Counter(self.engine.execute(rule.plain).fetchall())
 
     def _run(self, statement: str, condition: Bag | None = None) -> None:
@@ -214,12 +243,12 @@ class Plain:
 
     def instances(self, rule: PlainRule, before: State, now: State) -> Bag:
         """The instances of a rule between two states."""
-        changes = side_by_side(before[rule.changes], now[rule.changes], rule.changes) if rule.changes else None
+        since = before
         if rule.asks:
-            return Counter(self._holding(rule, now, changes).values())
+            return Counter(self._holding(rule, now, since).values())
         if rule.parameter and not rule.initial:
             before = before | {rule.activations: now[rule.activations]}
-        held, holds = self._holding(rule, before), self._holding(rule, now, changes)
+        held, holds = self._holding(rule, before), self._holding(rule, now, since)
         if rule.when == "changed":
             return changed(rule, held, holds)
         if rule.when == "gone":
@@ -230,10 +259,13 @@ class Plain:
             touched = {instance for instance, row in holds.items() if without.get(instance) != row}
         return Counter(holds[instance] for instance in (holds.keys() - held.keys()) | touched)
 
-    def _holding(self, rule: PlainRule, state: State, changes: list[tuple[Any, ...]] | None = None) -> Holding:
-        """The instances that hold, each with its row: of several with the same key the first, NULL before numbers."""
+    def _holding(self, rule: PlainRule, state: State, since: State | None = None) -> Holding:
+        """The instances that hold, each with its row: of several with the same key the first, NULL before numbers.
+
+        Changes are those since another state; without one there are none.
+        """
         holding: Holding = {}
-        for row in sorted(self._rows(rule, state, changes), key=lambda row: [(v is not None, v) for v in row]):
+        for row in sorted(self._rows(rule, state, since), key=lambda row: [(v is not None, v) for v in row]):
             holding.setdefault(rule.instance(row), row)
         return holding
 
@@ -395,13 +427,6 @@ def pairs(went: Bag, came: Bag, by: Callable[[tuple[Any, ...]], Any]) -> list[tu
         old, new = (sorted((r for r in bag.elements() if by(r) == key), key=repr) for bag in (went, came))
         found += zip_longest(old, new)
     return found
-
-
-def side_by_side(before: Bag, now: Bag, table: str) -> list[tuple[Any, ...]]:
-    """The changes of a table, old values and new ones."""
-    nothing = (None, None)
-    found = pairs(before - now, now - before, (lambda row: row[0]) if table == KEYED else (lambda row: row))
-    return [(*(old or nothing), *(new or nothing)) for old, new in found]
 
 
 def changed(rule: PlainRule, held: Holding, holds: Holding) -> Bag:

@@ -18,7 +18,7 @@ import pytest
 
 import tidings
 from tests.laws.plain_events import CONTEXTS, SECOND, random_event
-from tests.laws.plain_rules import TABLES, Plain, PlainRule
+from tests.laws.plain_rules import TABLES, Plain, PlainChanges, PlainRule
 from tests.laws.seeds import SEED, chunks
 from tidings.deliver.deliveries import DeliverySettings
 from tidings.errors import CascadeTooLong, RuleRaised
@@ -44,11 +44,36 @@ SIGNALLED = (
     "SELECT a.k, e.v FROM a JOIN e ON a.k = e.k WHERE a.v <> {n}",
     "SELECT k, v FROM c WHERE NOT EXISTS (SELECT 1 FROM e WHERE e.k = c.k)",
 )
+OF_A, OF_B, OF_C = (PlainChanges("changes", table) for table in "abc")
+ALSO_B, ALSO_C, BY_VALUE = PlainChanges("others", "b"), PlainChanges("others", "c"), PlainChanges("others", "c", "v")
 CHANGES = (
-    ("c", "SELECT new_k AS k, old_v AS v FROM changes WHERE new_v > old_v"),
-    ("c", "SELECT coalesce(new_k, old_k) AS k, coalesce(new_v, 0) - coalesce(old_v, 0) AS v FROM changes"),
-    ("c", "SELECT new_k AS k, a.v FROM changes JOIN a ON a.k = new_k WHERE old_v IS NULL OR old_v <> {n}"),
-    ("b", "SELECT old_k AS k, old_v AS v FROM changes WHERE new_k IS NULL"),
+    ((OF_C,), "SELECT new_k AS k, old_v AS v FROM changes WHERE new_v > old_v"),
+    ((OF_C,), "SELECT coalesce(new_k, old_k) AS k, coalesce(new_v, 0) - coalesce(old_v, 0) AS v FROM changes"),
+    ((OF_C,), "SELECT new_k AS k, a.v FROM changes JOIN a ON a.k = new_k WHERE old_v IS NULL OR old_v <> {n}"),
+    ((OF_B,), "SELECT old_k AS k, old_v AS v FROM changes WHERE new_k IS NULL"),
+    (
+        (OF_C, ALSO_B),
+        "SELECT changes.new_k AS k, others.new_v AS v FROM changes JOIN others ON others.new_k = changes.new_k"
+        " WHERE changes.old_v IS NULL OR changes.old_v <> {n}",
+    ),
+    (
+        (OF_A, ALSO_B),
+        "SELECT new_k AS k, new_v AS v FROM changes WHERE new_k IS NOT NULL"
+        " AND NOT EXISTS (SELECT 1 FROM others WHERE others.new_k = changes.new_k)",
+    ),
+    (
+        (OF_C, ALSO_C),
+        "SELECT changes.new_k AS k, others.old_v AS v FROM changes JOIN others ON others.old_v = changes.new_v",
+    ),
+    (
+        (OF_C, BY_VALUE),
+        "SELECT changes.new_k AS k, others.old_k AS v FROM changes JOIN others ON others.new_k = changes.new_k",
+    ),
+    (
+        (OF_B, ALSO_C),
+        "SELECT new_k AS k, new_v AS v FROM changes WHERE new_k IS NOT NULL"
+        " UNION ALL SELECT old_k, old_v FROM others WHERE old_v < {n}",
+    ),
 )
 PARAMETERS = (
     "SELECT k, v FROM a WHERE v < i",
@@ -85,7 +110,8 @@ COUPLINGS = (
 def random_rule(random: Random, age: int) -> PlainRule:
     condition, action = random.choice(COUPLINGS)
     kind = random.choices(("tables", "signals", "changes", "parameters"), (6, 2, 2, 2))[0]
-    changes, query = None, random.choice(CONDITIONS)
+    changes: tuple[PlainChanges, ...] = ()
+    query = random.choice(CONDITIONS)
     match kind:
         case "signals":
             query = random.choice(SIGNALLED)

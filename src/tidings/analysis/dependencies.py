@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from tidings.analysis.influents import reads
 from tidings.ir.relation import Relation
@@ -23,8 +23,26 @@ def levels(roots: Mapping[str, Relation], definitions: Mapping[str, Relation]) -
     return by_name
 
 
-def draw(name: str, plan: Relation, definitions: Mapping[str, Relation]) -> str:
+def above(tables: Collection[str], name: str, plan: Relation, definitions: Mapping[str, Relation]) -> frozenset[str]:
+    """Those of a relation and the relations below it that some tables influence, and the tables themselves.
+
+    >>> from tidings.ir.text import parse
+    >>> views = {"v": parse("scan t t [a int]")}
+    >>> plan = parse("union w [a int]\\n  scan v v [a int]\\n  scan u u [a int]")
+    >>> sorted(above({"t"}, "w", plan, views))
+    ['t', 'v', 'w']
+    """
+    below = [above(tables, r, definitions[r], definitions) for r in reads(plan) if r in definitions]
+    influenced = reads(plan).intersection(tables).union(*below)
+    return influenced | {name} if influenced else influenced
+
+
+def draw(
+    name: str, plan: Relation, definitions: Mapping[str, Relation], mark: Callable[[str], str] = lambda _: ""
+) -> str:
     """The network below a relation as a tree; a view that was drawn above is not drawn twice.
+
+    ``mark`` is what is said beside the name of a relation.
 
     >>> from tidings.ir.text import parse
     >>> print(draw("low", parse("scan quantity q [item int]"), {}))
@@ -42,9 +60,9 @@ def draw(name: str, plan: Relation, definitions: Mapping[str, Relation]) -> str:
             last = place == len(below) - 1
             is_above = relation in drawn and relation in definitions
             drawn.add(relation)
-            out.append(f"{prefix}{'└── ' if last else '├── '}{relation}{' (above)' if is_above else ''}")
+            out.append(f"{prefix}{'└── ' if last else '├── '}{relation}{' (above)' if is_above else mark(relation)}")
             if not is_above:
                 out += lines(relation, definitions.get(relation), prefix + ("    " if last else "│   "))
         return out
 
-    return "\n".join([name, *lines(name, plan, "")])
+    return "\n".join([f"{name}{mark(name)}", *lines(name, plan, "")])

@@ -40,6 +40,7 @@ from tidings.rules.dependencies import RuleDependencies
 from tidings.rules.descriptions import RuleDescriptions
 from tidings.rules.detached.advance import DetachedRules
 from tidings.rules.event.detection import EventDetection
+from tidings.rules.explain.explanation import RuleExplanations
 from tidings.rules.rebinding import RuleRebinding
 from tidings.rules.registry import RuleRegistry
 from tidings.rules.silence import Silences
@@ -279,6 +280,8 @@ def _statements(
         dependencies=dependencies,
         rules=RuleStatements(transactions, dependencies, evaluator),
         silences=SilenceStatements(rules.registry, rules.silences, timeline),
-        shows=ShowStatements(Descriptions(relations), RuleDescriptions(rules.registry, rule_tables)),
+        shows=ShowStatements(
+            Descriptions(relations), RuleDescriptions(rules.registry, rule_tables), RuleExplanations(rules)
+        ),
         maintenance=maintenance,
     )

@@ -1,4 +1,4 @@
-"""Runs SHOW and DESCRIBE: what is defined, as rows."""
+"""Runs SHOW, DESCRIBE and EXPLAIN RULE: what is defined, as rows."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import assert_never
 import pyarrow as pa
 
 from tidings.errors import UnknownRelation, UnknownRule
-from tidings.lang.sql.statements.show import DefinedKind, Describe, ShowNames, ShowStatement
+from tidings.lang.sql.statements.show import DefinedKind, Describe, ExplainRule, ShowNames, ShowStatement
 from tidings.read.descriptions import Descriptions
 from tidings.result import Result
 from tidings.rules.descriptions import RuleDescriptions
+from tidings.rules.explain.explanation import RuleExplanations
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,7 @@ class ShowStatements:
 
     relations: Descriptions
     rules: RuleDescriptions
+    explanations: RuleExplanations
 
     def run(self, statement: ShowStatement) -> Result:
         """The rows that a statement asks for; a name that is not known is marked in the statement."""
@@ -28,6 +30,8 @@ class ShowStatements:
         try:
             if isinstance(statement, Describe):
                 return self.relations.schema(statement.name)
+            if isinstance(statement, ExplainRule):
+                return Result(pa.table({"explanation": [self.explanations.explain(statement.name)]}))
             return Result(pa.table({"statement": [self._create(statement.kind, statement.name)]}))
         except UnknownRelation as unknown:
             raise UnknownRelation(statement.place, unknown.hint, name=statement.name) from None

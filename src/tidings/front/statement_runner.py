@@ -34,7 +34,7 @@ class StatementRunner:
 
     def run(self, statement: sql.Statement) -> Result | None:
         """Run one statement; returns the rows of a query, and a report where the statement has one."""
-        if isinstance(statement, sql.Query | sql.ShowNames | sql.ShowCreate | sql.Describe):
+        if isinstance(statement, sql.Query | sql.ShowNames | sql.ShowCreate | sql.Describe | sql.ExplainRule):
             return self._run(statement)
         self.maintenance.storage.require_writer()
         try:
@@ -63,7 +63,7 @@ class StatementRunner:
                 self.maintenance.refresh(statement.name)
             case sql.Vacuum():
                 return Result(self.maintenance.vacuum(GRACE).to_arrow())
-            case sql.ShowNames() | sql.ShowCreate() | sql.Describe():
+            case sql.ShowNames() | sql.ShowCreate() | sql.Describe() | sql.ExplainRule():
                 return self.shows.run(statement)
             case sql.Query():
                 plans = self.transactions.write_parts.plans

@@ -42,7 +42,7 @@ def answer(
     """
     sources = scheduler.executor.sources(0, at)
     scheduler.catch_up(plan, at)
-    definitions = _definitions(scheduler, plan, at, changes)
+    definitions = definitions_at(scheduler, plan, at, changes)
 
     def source(relation: str, version: Version) -> Source:
         if relation in replaced:
@@ -72,7 +72,7 @@ def delta(
     relations, sources = scheduler.relations, scheduler.executor.sources(0, at)
     scheduler.catch_up(plan, at)
     touched = before.keys() | changes.keys()
-    definitions = _definitions(scheduler, plan, at, touched)
+    definitions = definitions_at(scheduler, plan, at, touched)
     changed = influents(plan, definitions).intersection(changes)
     program = scheduler.planner.differential(name, plan, changed, definitions)
 
@@ -102,7 +102,7 @@ def delta(
     return scheduler.engines.run(run).deltas[program.view]
 
 
-def _definitions(scheduler: Scheduler, plan: Relation, at: int, touched: Collection[str]) -> dict[str, Relation]:
+def definitions_at(scheduler: Scheduler, plan: Relation, at: int, touched: Collection[str]) -> dict[str, Relation]:
     """The views below a plan whose rows are not stored at an instant, and those that depend on touched tables."""
     planner = scheduler.planner
     definitions = planner.definitions([plan], at, at)

@@ -13,7 +13,8 @@ from tidings.clock import micros
 from tidings.errors import InvalidRule
 from tidings.lang.sql import statement as sql
 from tidings.lang.sql.context import Analyzer
-from tidings.lang.sql.rules.condition import BoundCondition, ChangeSource, bind_condition
+from tidings.lang.sql.rules.changes import ChangeSource
+from tidings.lang.sql.rules.condition import BoundCondition, bind_condition
 from tidings.lang.sql.statements.rule import CreateRule
 from tidings.rewrite.instances import instances
 from tidings.rules.action import check as actions
@@ -69,7 +70,7 @@ class RuleBinder:
         if condition.event_rows:
             return True
         reads_event = event_tables & self.relations.below(condition.plan)
-        return condition.changes_of is None and not events.has_tables(statement.event) and not reads_event
+        return not condition.changes and not events.has_tables(statement.event) and not reads_event
 
     def _event_tables(self, names: frozenset[str]) -> frozenset[str]:
         """The tables, views and signals of some names, and the tables that such views depend on."""
@@ -88,15 +89,14 @@ class RuleBinder:
     def _dependencies(self, statement: CreateRule, condition: BoundCondition) -> frozenset[str]:
         """The tables, and perhaps the clock, that a condition depends on."""
         definitions = self.relations.definitions()
-        names = influents(condition.plan, definitions)
+        names = influents(condition.plan, definitions).union(
+            *(influents(of.plan, definitions) for of in condition.changes)
+        )
         if names & self.relations.system_tables.keys():
             reason = "its condition reads what the database knows of itself, which has no changes"
             raise InvalidRule(statement.place, name=statement.name, reason=reason)
-        names -= {rows.relation for rows in condition.event_rows}
-        if condition.changes_of is not None:
-            names |= influents(condition.changes_of.plan, definitions)
-            names -= {condition.changes_of.relation}
-        return frozenset(names)
+        made_up = {of.relation for of in condition.changes} | {rows.relation for rows in condition.event_rows}
+        return frozenset(names - made_up)
 
 
 def check_rule(rule: Rule, relations: Relations) -> None:

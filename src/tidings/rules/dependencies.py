@@ -12,7 +12,8 @@ from tidings.errors import ColumnInUse, DependentObjects, UnsupportedStatement
 from tidings.ir.relation import Relation
 from tidings.lang.sql import statement as sql
 from tidings.lang.sql.mentions import first_mention, may_use_column, mentioned
-from tidings.lang.sql.rules.condition import BoundCondition, ChangesOf
+from tidings.lang.sql.rules.changes import ChangesOf
+from tidings.lang.sql.rules.condition import BoundCondition
 from tidings.lang.sql.statements.action import Call, Modify
 from tidings.lang.sql.statements.dml import trees
 from tidings.lang.sql.statements.event import Event, TableEvent, walk
@@ -41,7 +42,7 @@ class RuleDependencies:
     def _dependencies(self, rule: Rule) -> set[str]:
         """The relations that a rule reads, changes or waits for, in lower case."""
         condition = rule.condition
-        plans = [condition.plan] if condition.changes_of is None else [condition.plan, condition.changes_of.plan]
+        plans = [condition.plan, *(of.plan for of in condition.changes)]
         names = {name.lower() for plan in plans for name in self.relations.below(plan)}
         names |= {name.lower() for name in reads(condition.plan)}
         if rule.event is not None:
@@ -112,10 +113,10 @@ class RuleDependencies:
 
 def _uses(rule: Rule, table: str, column: str) -> bool:
     """Whether a rule reads or changes a column of a table, or waits for its updates; not through views."""
-    condition, changes_of = rule.condition, rule.condition.changes_of
+    condition = rule.condition
     if column in columns_read(condition.plan, table):
         return True
-    if changes_of is not None and _reads_changes(condition.plan, changes_of, table, column):
+    if any(_reads_changes(condition.plan, changes_of, table, column) for changes_of in condition.changes):
         return True
     if _reads_event_rows(condition, table, column) or (rule.event and _waits_for(rule.event, table, column)):
         return True

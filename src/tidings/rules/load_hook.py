@@ -75,7 +75,7 @@ class RuleLoadHook:
         if any(rule.condition_coupling == "detached" for rule in self._rules([target])):
             self.detached.conditions.judge()
         for rule in self._rules([target]):
-            if rule.condition.changes_of is None and not rule.has_lifecycle and not rule.evaluates_on_event:
+            if not rule.condition.changes and not rule.has_lifecycle and not rule.evaluates_on_event:
                 self._rows_before[rule.id] = self._condition_rows(rule, target)
 
     def loaded(self, target: Table) -> None:
@@ -97,7 +97,7 @@ class RuleLoadHook:
 
     def _instances(self, rule: Rule, target: Table, at: int) -> pa.Table:
         """The rows that a rule fires for."""
-        reads_rows = rule.condition.changes_of is not None or bool(rule.condition.event_rows)
+        reads_rows = bool(rule.condition.changes or rule.condition.event_rows)
         tx_slice = self._as_slice(target, at, whole=reads_rows)
         scheduler, happenings = self.context.scheduler, list[Happening]()
         if rule.event is not None:
@@ -106,7 +106,7 @@ class RuleLoadHook:
                 return arrow_schema(rule.columns).empty_table()
         if rule.evaluates_on_event:
             return self._holding(rule, target, tx_slice, happenings)
-        if rule.condition.changes_of is not None:
+        if rule.condition.changes:
             with naming(rule.name):
                 return instances(scheduler, rule, tx_slice, committed.condition_delta(scheduler))
         rows, rows_before = self._condition_rows(rule, target), self._rows_before[rule.id]

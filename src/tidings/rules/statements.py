@@ -95,7 +95,7 @@ class RuleStatements:
         began = self._beginning(rule)
         rule.record = record = replace(record, began=began, until=began)
         self.transactions.context.actions.check(rule, Workspace(self.transactions.write_parts))
-        takes_present = statement.options.initial and rule.condition.changes_of is None
+        takes_present = statement.options.initial and not rule.condition.changes
         if takes_present and not statement.parameters and record.enabled and not rule.has_lifecycle:
             self._create_and_fire(record)
             self._prepare_activations(rule, replaced)

@@ -131,3 +131,12 @@ def test_unknown_names(defined: Database, text: str, hint: str) -> None:
     assert refused.value.hint == hint
     assert refused.value.place is not None
     assert text[refused.value.place.start : refused.value.place.end] == text.split()[-1]
+
+
+def test_explain_rule(defined: Database) -> None:
+    result = defined.sql("EXPLAIN RULE Tell")
+    assert result is not None
+    assert result.rows() == [{"explanation": defined.explain_rule("tell")}]
+    with pytest.raises(UnknownRule) as refused:
+        defined.sql("EXPLAIN RULE tells")
+    assert refused.value.place is not None

@@ -28,8 +28,7 @@ def test_influents_and_columns(db: Database) -> None:
 
 def test_changes_are_read_of_a_table(db: Database) -> None:
     rule = bound(db, "CREATE RULE r WHEN SELECT old.qty, new.qty FROM CHANGES(stock) DO NOTIFY 'x'")
-    assert rule.condition.changes_of is not None
-    assert (rule.condition.changes_of.name, rule.condition.changes_of.key) == ("stock", ("item",))
+    assert [(of.name, of.key) for of in rule.condition.changes] == [("stock", ("item",))]
     assert rule.influents == {"stock"}
     assert [c.name for c in rule.columns] == ["old_qty", "qty"]
 

@@ -54,6 +54,7 @@ from tidings.lang.sql.statements.rule import (
 )
 from tidings.lang.sql.statements.show import (
     Describe,
+    ExplainRule,
     ShowCreate,
     ShowNames,
     ShowStatement,
@@ -84,6 +85,7 @@ __all__ = [
     "DropEvent",
     "DropRule",
     "EndSilence",
+    "ExplainRule",
     "Insert",
     "Merge",
     "Query",
@@ -212,8 +214,8 @@ def _parts(text: str) -> list[list[Token]]:
         for token in sqlglot.tokenize(text, read=DIALECT):
             if token.token_type is TokenType.SEMICOLON:
                 parts.append([])
-            elif parts[-1] and parts[-1][0].token_type is TokenType.SHOW:
-                parts[-1] += _tokens_after_show(text, parts[-1][0], token)
+            elif parts[-1] and _swallows_the_rest(parts[-1][0]):
+                parts[-1] += _tokens_after(text, parts[-1][0], token)
             else:
                 parts[-1].append(token)
     except TokenError:
@@ -221,9 +223,14 @@ def _parts(text: str) -> list[list[Token]]:
     return [part for part in parts if part]
 
 
-def _tokens_after_show(text: str, show: Token, rest: Token) -> list[Token]:
-    """What follows SHOW, token by token; sqlglot takes it as one text, from behind SHOW to the end of the statement."""
-    start = text.index(rest.text, show.end + 1)
+def _swallows_the_rest(token: Token) -> bool:
+    """Whether sqlglot takes all that follows a first word as one text: SHOW and EXPLAIN."""
+    return token.token_type is TokenType.SHOW or token.text.upper() == "EXPLAIN"
+
+
+def _tokens_after(text: str, word: Token, rest: Token) -> list[Token]:
+    """What follows SHOW or EXPLAIN, token by token, from behind that word to the end of the statement."""
+    start = text.index(rest.text, word.end + 1)
     return list(sqlglot.tokenize(blanked(text, start, start + len(rest.text)), read=DIALECT))
 
 

@@ -51,7 +51,7 @@ def firing_rows_by_instant(
         return
     alone = _judged_alone(rule, relations, since, until)
     deltas: dict[int, pa.Table] = {}
-    if rule.condition.changes_of is None:
+    if not rule.condition.changes:
         deltas = by_instant(scheduler.delta(rule.name, rule.instances, since, until, net=False))
     candidates = (deltas.keys() | alone) - _signal_ends(rule, relations, since, until)
     for at in sorted(candidates if events is None else candidates.intersection(events)):
@@ -74,7 +74,7 @@ def condition_delta(scheduler: Scheduler) -> ConditionDelta:
 
 def _judged_alone(rule: Rule, relations: Relations, since: int, until: int) -> set[int]:
     """The instants whose transactions have to be judged by themselves."""
-    if rule.condition.changes_of is not None or rule.is_nervous:
+    if rule.condition.changes or rule.is_nervous:
         return {time for table in _tables(rule, relations) for time in table.history.times(since, until)}
     if rule.condition.activations is not None and not rule.options.initial:
         return set(relations.table(rule.condition.activations).history.times(since, until))

@@ -33,7 +33,8 @@ from tidings.engine.changes import (
 )
 from tidings.engine.row_values import row_keys
 from tidings.ir.expression import TIME, WEIGHT
-from tidings.lang.sql.rules.condition import CHANGE, ChangesOf
+from tidings.lang.sql.rules.changes import ChangesOf
+from tidings.lang.sql.rules.condition import CHANGE
 from tidings.read import in_transaction
 from tidings.rules.condition.transaction_slice import NetEntries, TransactionSlice
 from tidings.rules.rule import Rule
@@ -53,9 +54,7 @@ def instances(
 ) -> pa.Table:
     """The rows of the instances for which a rule is triggered by a slice of a transaction."""
     before, changes = _visible_changes(scheduler, rule, tx_slice)
-    changes_of = rule.condition.changes_of
-    relevant = rule.influents | ({changes_of.relation} if changes_of is not None else set())
-    if not changes.keys() & relevant:
+    if not changes.keys() & rule.influents.union(of.relation for of in rule.condition.changes):
         return arrow_schema(rule.columns).empty_table()
     delta = condition_delta(rule, tx_slice, before, changes, False)
     if not delta.num_rows and not rule.options.nervous:
@@ -71,23 +70,20 @@ def instances(
 def _visible_changes(scheduler: Scheduler, rule: Rule, tx_slice: TransactionSlice) -> tuple[NetEntries, NetEntries]:
     """What was done before a slice and in it, as a rule sees it: with ``CHANGES``, and activations as given."""
     before, changes = dict(tx_slice.before), dict(tx_slice.changes)
-    activations, of = rule.condition.activations, rule.condition.changes_of
+    activations = rule.condition.activations
     if activations is not None and not rule.options.initial and activations in changes:
         before[activations] = _merged(before.get(activations), changes.pop(activations))
-    if of is not None and changes:
-        before[of.relation] = no_changes(of.side_by_side)
-        entry = _changes_of(scheduler, of, tx_slice.at, before, changes)
-        if entry.num_rows:
-            changes[of.relation] = entry
-    return before, changes
+    if not changes:
+        return before, changes
+    entries = {of.relation: _changes_of(scheduler, of, tx_slice.at, before, changes) for of in rule.condition.changes}
+    before |= {of.relation: no_changes(of.side_by_side) for of in rule.condition.changes}
+    return before, changes | {name: entry for name, entry in entries.items() if entry.num_rows}
 
 
 def changes_relation(scheduler: Scheduler, rule: Rule, tx_slice: TransactionSlice) -> NetEntries:
     """The rows of ``CHANGES(…)`` in a slice, by the name of their relation; nothing if the rule does not read any."""
-    of = rule.condition.changes_of
-    if of is None:
-        return {}
-    return {of.relation: _changes_of(scheduler, of, tx_slice.at, tx_slice.before, tx_slice.changes)}
+    at, before, changes = tx_slice.at, tx_slice.before, tx_slice.changes
+    return {of.relation: _changes_of(scheduler, of, at, before, changes) for of in rule.condition.changes}
 
 
 def _changes_of(scheduler: Scheduler, of: ChangesOf, at: int, before: NetEntries, changes: NetEntries) -> pa.Table:

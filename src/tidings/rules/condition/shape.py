@@ -48,7 +48,7 @@ def shapes(
     groups: dict[tuple[str, tuple[str, ...]], list[tuple[Rule, ConditionTemplate]]] = {}
     for rule in rules:
         template = take_constants(rule.statement, relations)
-        if template is not None and rule.condition.changes_of is None and not rule.evaluates_on_event:
+        if template is not None and not rule.condition.changes and not rule.evaluates_on_event:
             groups.setdefault((template.key, rule.key), []).append((rule, template))
     by_rule: dict[int, RuleShape] = {}
     for (text, instance_key), group in groups.items():

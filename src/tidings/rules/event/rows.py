@@ -12,7 +12,7 @@ import pyarrow as pa
 from tidings.clock import instant
 from tidings.engine.arrow import arrow_schema
 from tidings.engine.changes import as_changes, paired, rows_that_came, rows_that_went, without_version
-from tidings.lang.sql.rules.condition import EventRows
+from tidings.lang.sql.rules.event_rows import EventRows
 from tidings.lang.sql.statements.event import Event, SignalEvent, TableEvent, walk
 from tidings.rules.condition.transaction_slice import NetEntries, TransactionSlice
 from tidings.rules.event.happening import Happening

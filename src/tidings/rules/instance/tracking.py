@@ -51,7 +51,7 @@ def check(rule: Rule) -> None:
         return
     if rule.when == "changed":
         refuse("for, keep_alive and resolved are of instances that begin and are gone, not of their values")
-    if rule.evaluates_on_event or rule.condition.changes_of is not None:
+    if rule.evaluates_on_event or rule.condition.changes:
         refuse("it takes what is there at an instant, which neither stays nor goes")
     taken = {f.name.lower() for f in rule.condition.plan.fields} & {c.name for c in TIMES}
     if taken and (options.resolved or rule.when == "gone"):

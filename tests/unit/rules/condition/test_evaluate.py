@@ -43,8 +43,8 @@ def test_by_the_when_clause(db: Database, when: str, key: str, expected: list[tu
 
 def test_the_rows_of_changes(db: Database) -> None:
     rule = db._parts.registry.find_or_propose("CREATE RULE r WHEN SELECT new.qty FROM CHANGES(stock) DO NOTIFY 'x'")
-    assert rule.condition.changes_of is not None
-    entry = changes_entry(rule.condition.changes_of, CHANGES, 4)
+    (of,) = rule.condition.changes
+    entry = changes_entry(of, CHANGES, 4)
     assert set(entry.column(TIME).to_pylist()) == {4}
     values = [(r["old_item"], r["old_qty"], r["new_item"], r["new_qty"]) for r in entry.to_pylist()]
     assert sorted(values, key=str) == sorted([(1, 9, 1, 5), (None, None, 2, 7), (3, 8, None, None)], key=str)

@@ -41,6 +41,7 @@ def test_without_rules_there_is_none(db: Database) -> None:
 def test_events_of_the_clock(event: str, after: int, expected: int | None) -> None:
     (statement,) = sql.read(f"CREATE RULE r ON {event} WHEN SELECT item FROM stock DO NOTIFY 'x'")
     assert isinstance(statement, sql.CreateRule)
+    assert statement.event is not None
     instant = next_instant(statement.event, after * SECOND)
     assert instant == (None if expected is None else expected * SECOND)
 

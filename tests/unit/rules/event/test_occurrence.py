@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+import tidings
 from tests.unit.rules.test_agenda import NOW, fired, rows
 from tidings import Database, ManualClock
 from tidings.errors import (
@@ -17,6 +18,7 @@ from tidings.errors import (
     UnknownRelation,
     UnsupportedStatement,
 )
+from tidings.front.choices import Execution
 
 SEEN = f"DO INSERT INTO log SELECT 'seen', item FROM condition {NOW}"
 
@@ -84,6 +86,38 @@ def test_changes_of_a_query(db: Database) -> None:
     assert rows(db, "log") == [("1 to 3", 1), ("3 to 2", 1)]
     with pytest.raises(DependentObjects):
         db.sql("DROP TABLE stock")
+
+
+@pytest.mark.parametrize("execution", ["auto", "spark"])
+def test_changes_of_several_tables(execution: Execution) -> None:
+    with tidings.open(engine="duckdb", execution=execution) as shop:
+        shop.sql(f"""
+            CREATE TABLE stock (item INT PRIMARY KEY, qty INT);
+            CREATE TABLE lim (item INT PRIMARY KEY, least INT);
+            CREATE TABLE log (what STRING, item INT);
+            INSERT INTO stock VALUES (1, 100), (2, 100);
+            INSERT INTO lim VALUES (1, 10), (2, 20);
+            CREATE RULE both WHEN SELECT s.new.*, l.old.* FROM CHANGES(stock) s JOIN CHANGES(lim) l
+                ON l.old.item = s.new.item
+              DO INSERT INTO log SELECT concat(qty, ', was ', old_least), item FROM condition {NOW};
+            CREATE RULE moved WHEN SELECT x.new.item FROM CHANGES(stock) x JOIN CHANGES(stock, qty) y
+                ON y.new.item = x.old.item WHERE y.old.item IS NOT NULL {SEEN};
+            CREATE RULE some_only WHEN SELECT x.new.n FROM CHANGES((SELECT count(*) AS n FROM lim)) x
+                JOIN CHANGES((SELECT count(*) AS n FROM stock)) y ON x.new.n <> y.new.n
+              DO INSERT INTO log SELECT 'limits', CAST(n AS INT) FROM condition {NOW}
+        """)
+        shop.sql("UPDATE stock SET qty = 7 WHERE item = 1; UPDATE lim SET least = 8 WHERE item = 1")
+        assert rows(shop, "log") == []
+        with shop.transaction() as tx:
+            tx.sql("UPDATE stock SET qty = 5 WHERE item = 1")
+            tx.sql("UPDATE lim SET least = least - 1")
+        assert rows(shop, "log") == [("5, was 8", 1)]
+        shop.sql("UPDATE stock SET qty = CASE item WHEN 1 THEN 100 ELSE 5 END")
+        assert rows(shop, "log") == [("5, was 8", 1), ("seen", 1), ("seen", 2)]
+        with shop.transaction() as tx:
+            tx.sql("INSERT INTO stock VALUES (3, 1)")
+            tx.sql("INSERT INTO lim VALUES (3, 1), (4, 1)")
+        assert rows(shop, "log")[1] == ("limits", 4)
 
 
 def test_signals_are_rows_for_one_transaction(db: Database) -> None:

@@ -3,6 +3,7 @@
 SHOW TABLES | SHOW VIEWS | SHOW RULES
 DESCRIBE [TABLE] name
 SHOW CREATE TABLE name | SHOW CREATE VIEW name | SHOW CREATE RULE name
+EXPLAIN RULE name
 """
 
 from __future__ import annotations
@@ -43,18 +44,30 @@ class ShowCreate:
     place: Place
 
 
-ShowStatement: TypeAlias = ShowNames | Describe | ShowCreate
+@dataclass(frozen=True, slots=True)
+class ExplainRule:
+    """``EXPLAIN RULE name``: how a rule is judged."""
+
+    name: str
+    place: Place
+
+
+ShowStatement: TypeAlias = ShowNames | Describe | ShowCreate | ExplainRule
 
 
 def is_show_statement(reader: TokenReader) -> bool:
     """Whether a statement is one of those read here."""
-    return reader.word() in ("SHOW", "DESCRIBE", "DESC")
+    is_explain = reader.word() == "EXPLAIN" and reader.word(1) == "RULE"
+    return is_explain or reader.word() in ("SHOW", "DESCRIBE", "DESC")
 
 
 def read_show_statement(reader: TokenReader) -> ShowStatement:
     """One of the statements that show what is defined."""
     statement: ShowStatement
-    if not reader.accept("SHOW"):
+    if reader.accept("EXPLAIN", "RULE"):
+        place = reader.place()
+        statement = ExplainRule(reader.name("a rule"), place)
+    elif not reader.accept("SHOW"):
         reader.at += 1
         reader.accept("TABLE")
         place = reader.place()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidings.errors import InvalidSyntax, UnsupportedStatement
-from tidings.lang.sql.statement import Describe, Query, ShowCreate, ShowNames, read
+from tidings.lang.sql.statement import Describe, ExplainRule, Query, ShowCreate, ShowNames, read
 from tidings.lang.sql.statements.show import DefinedKind
 
 
@@ -51,6 +51,17 @@ def test_place_of_a_name_after_other_statements() -> None:
 def test_refused(text: str) -> None:
     with pytest.raises(InvalidSyntax):
         read(text)
+
+
+def test_explain_rule() -> None:
+    first, query = read("explain rule `a b`; SELECT 1 AS rule")
+    assert isinstance(first, ExplainRule)
+    assert (first.name, first.place.start) == ("a b", 13)
+    assert isinstance(query, Query)
+    with pytest.raises(InvalidSyntax):
+        read("EXPLAIN RULE r s")
+    with pytest.raises(UnsupportedStatement):
+        read("EXPLAIN SELECT 1 AS rule")
 
 
 def test_other_things_are_not_shown() -> None:
