@@ -302,6 +302,10 @@ class UnknownRule(TidingsError):
     """There is no rule named {name}"""
 
 
+class UnknownGroup(TidingsError):
+    """There is no rule in the group {name}"""
+
+
 class DuplicateRule(TidingsError):
     """There is a rule named {name} already"""
 

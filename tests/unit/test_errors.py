@@ -159,6 +159,7 @@ ELSEWHERE = {
     errors.CircularView: "tests/unit/define/test_replacement.py",
     errors.UnknownEvent: "tests/unit/rules/event/test_occurrence.py",
     errors.EmptySignal: "tests/unit/rules/event/test_occurrence.py",
+    errors.UnknownGroup: "tests/unit/rules/test_silence.py",
     errors.UnknownRule: "tests/unit/rules/test_statements.py",
     errors.DuplicateRule: "tests/unit/rules/test_statements.py",
     errors.InvalidRule: "tests/unit/rules/test_statements.py",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
-from tidings.errors import InvalidRule, UnknownRule, UnknownSilence
+from tidings.errors import InvalidRule, UnknownGroup, UnknownRule, UnknownSilence
 from tidings.lang.sql.statements.silence import EndSilence, SilenceRule, SilenceStatement, UnsilenceRule
 from tidings.rules.registry import RuleRegistry
 from tidings.rules.rule import DETACHED, Rule
@@ -81,5 +81,5 @@ class SilenceStatements:
         return self.timeline.settle_until(max(self.timeline.reserve_instant(), self.timeline.clock.now()))
 
 
-def _no_rules(statement: SilenceRule | UnsilenceRule) -> UnknownRule:
-    return UnknownRule(statement.place, name=f"in the group {statement.name}")
+def _no_rules(statement: SilenceRule | UnsilenceRule) -> UnknownGroup:
+    return UnknownGroup(statement.place, name=statement.name)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
 from tidings.constraints.evaluate import Evaluator
-from tidings.errors import DuplicateRule, InvalidRule, UnknownEvent, UnknownRule
+from tidings.errors import DuplicateRule, InvalidRule, UnknownEvent, UnknownGroup, UnknownRule
 from tidings.ir.types import is_nested
 from tidings.lang.sql.instant import at_instant
 from tidings.lang.sql.rules.condition import activations_of
@@ -167,7 +167,7 @@ class RuleStatements:
             group = statement.name.lower()
             ids = [rule.id for rule in registry.rules() if (rule.options.group or "").lower() == group]
             if not ids:
-                raise UnknownRule(statement.place, name=f"in the group {statement.name}")
+                raise UnknownGroup(statement.place, name=statement.name)
         else:
             ids = [registry.record(statement.name).id]
         self._set_enabled(ids, statement.on)

@@ -19,6 +19,7 @@ from tidings.errors import (
     RuleRaised,
     TidingsError,
     UnknownColumn,
+    UnknownGroup,
     UnknownRelation,
     UnknownRule,
     UnsupportedStatement,
@@ -153,7 +154,7 @@ def test_switches_and_groups(db: Database) -> None:
     db.sql("DISABLE GROUP night; UPDATE stock SET qty = 5 WHERE item = 1; ENABLE RULE b")
     db.sql("UPDATE stock SET qty = 5 WHERE item = 2")
     assert fired(db) == [("b", 1)]
-    with pytest.raises(UnknownRule):
+    with pytest.raises(UnknownGroup):
         db.sql("ENABLE GROUP day")
 
 
