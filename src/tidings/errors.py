@@ -1,9 +1,4 @@
-"""Error conditions: every refusal has a name, parameters, a place in the text and a hint.
-
-A condition is a class.  Its docstring is the sentence shown to the user, with ``{parameters}``; tests assert
-the class and its parameters, never the prose.  ``str(error)`` renders the sentence, the offending line with a
-caret below it, and the hint, so that an error is readable wherever it surfaces.
-"""
+"""Error conditions: a class each, whose docstring is the sentence shown to the user, with ``{parameters}``."""
 
 from __future__ import annotations
 

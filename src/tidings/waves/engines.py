@@ -19,7 +19,7 @@ from tidings.engine.run import Runner
 from tidings.engine.source import Sources
 from tidings.errors import EngineFailed
 from tidings.waves.in_process.runner import InProcessRunner
-from tidings.waves.net_states import net_states
+from tidings.waves.net_states import has_gone_rows, net_states
 from tidings.waves.on_engine.runner import EngineRunner
 from tidings.waves.recomputed_states import RecomputedStates
 from tidings.waves.step_inputs import LookupTooLarge
@@ -112,11 +112,11 @@ class Engines:
         try:
             return self._run(run)
         except EngineFailed as failure:
-            if run.is_stopped() or run.recompute_at:
+            sources = run.sources(run.since, run.until)
+            if run.is_stopped() or run.recompute_at or not has_gone_rows(run.program, sources):
                 raise
-            net_run = replace(run, sources=lambda since, until: net_states(run.sources(since, until)))
             try:
-                return self._run(net_run)
+                return self._run(replace(run, sources=lambda _since, _until: net_states(sources)))
             except EngineFailed:
                 raise failure from None
 

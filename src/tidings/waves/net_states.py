@@ -11,11 +11,22 @@ from dataclasses import replace
 from functools import cache
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from tidings.delta.plan import Program
 from tidings.engine.changes import consolidated, without_version
 from tidings.engine.source import Source, Sources
 from tidings.ir.expression import WEIGHT
 from tidings.ir.relation import Version
+
+
+def has_gone_rows(program: Program, sources: Sources) -> bool:
+    """Whether a program reads states with rows of the log that are gone."""
+    scans = {(scan.relation, scan.version) for step in program.steps for scan in step.scans}
+    own = {step.name for step in program.steps}
+    states = [sources(*scan) for scan in scans if scan[1] is not Version.DELTA and scan[0] not in own]
+    tables = [state.changes for state in states if isinstance(state.changes, pa.Table)]
+    return any(pc.any(pc.less(changes.column(WEIGHT), 0)).as_py() for changes in tables)
 
 
 def net_states(sources: Sources) -> Sources:
