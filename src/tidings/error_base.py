@@ -1,7 +1,7 @@
 """What all error conditions have in common: parameters, a place in the text, a hint, and how they are shown.
 
-Tests assert the class and its parameters, never the prose.  ``str(error)`` renders the sentence, the offending line with
-a caret below it, and the hint, so that an error is readable wherever it surfaces.
+Tests assert the class and its parameters, never the prose.  ``str(error)`` renders the sentence, the offending line
+with a caret below it, and the hint, so that an error is readable wherever it surfaces.
 """
 
 from __future__ import annotations

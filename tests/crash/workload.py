@@ -16,6 +16,7 @@ from random import Random
 from typing import Any
 
 import tidings
+from tidings.errors import MustRefetch
 
 Row = tuple[int, int | None]
 
@@ -152,7 +153,7 @@ def live(folder: Path, seed: int, acknowledged: Path, catalog: str | None = None
                 case "rename_table":
                     db.sql(f"ALTER TABLE {now.name} RENAME TO r{number}")
                 case "subscribe":
-                    list(db.subscribe("totals", name="follower"))
+                    follow(db)
                 case "vacuum":
                     db.vacuum(timedelta(0))
                 case "reopen":
@@ -160,6 +161,15 @@ def live(folder: Path, seed: int, acknowledged: Path, catalog: str | None = None
                     db = opened(folder, clock, catalog)
             print(number, file=told, flush=True)
     db.close()
+
+
+def follow(db: tidings.Database) -> None:
+    """Follow the changes of a view; one who is too late for them begins anew."""
+    try:
+        list(db.subscribe("totals", name="follower"))
+    except MustRefetch:
+        db.unsubscribe("follower")
+        list(db.subscribe("totals", name="follower"))
 
 
 def opened(folder: Path, clock: tidings.ManualClock, catalog: str | None) -> tidings.Database:

@@ -20,8 +20,9 @@ from tidings.waves.scheduler import Scheduler
 
 @dataclass(slots=True)
 class _Remembered:
-    """A detector that has been told everything up to an instant, of a rule that began at another."""
+    """A detector that has been told everything up to an instant, of a rule with this text that began at another."""
 
+    text: str
     began: int
     until: int
     detector: Detector
@@ -56,7 +57,7 @@ class EventDetection:
             return self._run(detector, since, until, catch_up)
         detector = self._at(rule, since).copy()
         found = self._run(detector, since, until)
-        self._remembered[rule.id] = _Remembered(rule.record.began, until, detector)
+        self._remembered[rule.id] = _Remembered(rule.record.text, rule.record.began, until, detector)
         return found
 
     def loaded(self, rule: Rule, since: int, until: int) -> list[Happening]:
@@ -70,8 +71,8 @@ class EventDetection:
 
     def _at(self, rule: Rule, instant: int) -> Detector:
         """The detector of a rule, as it is at an instant."""
-        known = self._remembered.get(rule.id)
-        if known is None or known.began != rule.record.began or known.until > instant:
+        known, record = self._remembered.get(rule.id), rule.record
+        if known is None or (known.text, known.began) != (record.text, record.began) or known.until > instant:
             known = self._recorded(rule, instant)
         if known.until < instant:
             self._run(known.detector, known.until, instant)
@@ -86,8 +87,8 @@ class EventDetection:
             memory = EventMemory.read(record.remembered)
             if record.began <= memory.until <= instant:
                 detector.restore(memory.nodes)
-                return _Remembered(record.began, memory.until, detector)
-        return _Remembered(record.began, min(record.began, instant), detector)
+                return _Remembered(record.text, record.began, memory.until, detector)
+        return _Remembered(record.text, record.began, min(record.began, instant), detector)
 
     def _run(self, detector: Detector, since: int, until: int, catch_up: CatchUp = "all") -> list[Happening]:
         happened: dict[int, list[int]] = {}

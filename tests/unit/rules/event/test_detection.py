@@ -157,6 +157,16 @@ def test_a_rule_that_is_enabled_again_remembers_nothing(db: Database, clock: Man
     assert rows(db, "log") == []
 
 
+def test_a_rule_that_is_replaced_remembers_nothing_of_the_other(db: Database, clock: ManualClock) -> None:
+    rule(db, "SIGNAL a THEN SIGNAL b WITHIN INTERVAL 1 DAY")
+    signals(db, clock, "a")
+    action = "DO INSERT INTO log VALUES ('y')"
+    db.sql(f"CREATE OR REPLACE RULE r ON SIGNAL a THEN SIGNAL c WITHIN INTERVAL 1 DAY {action}")
+    db.sql(f"CREATE OR REPLACE RULE r ON SIGNAL b THEN SIGNAL c WITHIN INTERVAL 1 DAY {action}")
+    signals(db, clock, "c b c")
+    assert rows(db, "log") == [("y",)]
+
+
 @pytest.mark.parametrize(
     "event",
     ["SIGNAL a THEN (2 OF SIGNAL b WITHIN INTERVAL 1 DAY)", "SIGNAL a AS x OR SIGNAL b AS X"],
