@@ -91,3 +91,15 @@ def test_actions_are_tried_again(db: Database, clock: ManualClock) -> None:
 def test_the_earliest() -> None:
     assert earliest(None, 3, 2) == 2
     assert earliest(None) is None
+
+
+def test_time_that_is_counted_from_another_event(db: Database, clock: ManualClock) -> None:
+    db.sql("CREATE EVENT e; CREATE RULE r ON SIGNAL e PLUS INTERVAL 5 MINUTES DO NOTIFY 'x'")
+    assert deadline(db, clock.now()) is None
+    signalled = db.signal("e", [(True,)])
+    db.advance()
+    assert deadline(db, clock.now()) == signalled + 5 * MINUTE
+    clock.advance(timedelta(minutes=5, seconds=1))
+    db.advance()
+    assert deadline(db, clock.now()) is None
+    assert len(db.query("tidings.firings").rows()) == 1
