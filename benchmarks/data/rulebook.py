@@ -39,17 +39,19 @@ SHAPES = (
 MANY = 1_000_000
 
 
-def rule(number: int) -> str:
-    """One rule: the shapes in turns."""
-    n = number // len(SHAPES) + 1
+def rule(number: int, variants: int = 1) -> str:
+    """One rule: the shapes in turns, each in some variants that differ in what they select."""
+    n, variant = number // len(SHAPES) + 1, number // len(SHAPES) % variants
     query = SHAPES[number % len(SHAPES)].format(n=n, many=MANY + n)
+    if variant:
+        query = query.replace("SELECT ", f"SELECT {variant} AS variant, ", 1)
     return f"CREATE RULE r{number} WHEN {query} DO NOTIFY 'watchers'"
 
 
-def write(db: tidings.Database, count: int) -> None:
+def write(db: tidings.Database, count: int, variants: int = 1) -> None:
     """Make some rules."""
-    if count:
-        db.sql(";\n".join(rule(number) for number in range(count)))
+    for first in range(0, count, 500):
+        db.sql(";\n".join(rule(number, variants) for number in range(first, min(first + 500, count))))
 
 
 IDLE = "CREATE RULE idle{n} WHEN SELECT x FROM elsewhere WHERE x > {n} DO NOTIFY 'watchers'"

@@ -72,16 +72,22 @@ class RuleRegistry:
         """Read the records from the catalog when they are next needed."""
         self._records = self._rules = None
 
+    def put(self, record: RuleRecord, rule: Rule | None = None) -> None:
+        """Know a rule that the catalog has, perhaps in the place of one of the same number; it may be bound already."""
+        others = [r for r in self.records if r.id != record.id]
+        self._records, self._rules = sorted([*others, record], key=lambda r: r.id), None
+        if rule is not None:
+            self._bound[record.id, record.text] = rule
+
     @contextmanager
     def proposing(self, record: RuleRecord) -> Iterator[Rule]:
         """Know a rule inside that the catalog is to get, perhaps in the place of one of the same number.
 
         If that fails, everything is as the catalog has it.
         """
-        others = [r for r in self.records if r.id != record.id]
-        if len(others) < len(self.records):
+        if any(r.id == record.id for r in self.records):
             self.compiled.forget()
-        self._records, self._rules = sorted([*others, record], key=lambda r: r.id), None
+        self.put(record)
         self._proposed = record.id
         try:
             yield self.bind(record)

@@ -102,7 +102,7 @@ class RuleStatements:
         else:
             self._prepare_activations(rule, replaced)
             registry.store.create(record)
-        self.transactions.context.reload()
+            registry.put(record, rule)
         if replaced is not None:
             registry.compiled.forget()
 

@@ -95,17 +95,17 @@ def test_views() -> None:
 
 
 def test_rules() -> None:
-    sizes: dict[str, Any] = {"idle": (0, 3), "activations": (1, 50), "rules": (20, 40), "firings": 30}
+    sizes: dict[str, Any] = {"idle": (0, 3), "activations": (1, 50), "rules": (20, 40), "many": (20, 30), "firings": 30}
     found = rules.measured(100, "duckdb", runs=1, **sizes)
     assert set(found.told) == {"file", "in-process"}
     report = rules.report([found])
-    assert [bar.limit for bar in report.bars] == [1.05, 3.0, 10.0]
+    assert [bar.limit for bar in report.bars] == [1.05, 3.0, 10.0, 10.0]
     assert all(bar.value > 0 for bar in report.bars)
     assert "duckdb, commit with 40 rules / 20" in report.text()
 
 
 def test_rules_are_of_twenty_shapes() -> None:
-    assert len({rule(n) for n in range(1000)}) == 1000
+    assert len({rule(n) for n in range(1000)}) == len({rule(n, 10) for n in range(1000)}) == 1000
     assert len(set(SHAPES)) == 20
 
 
