@@ -102,7 +102,7 @@ class RuleStatements:
         else:
             self._prepare_activations(rule, replaced)
             registry.store.create(record)
-            registry.put(record, rule)
+            registry.put(record, None if statement.parameters else rule)  # its activations are known by now
         if replaced is not None:
             registry.compiled.forget()
 
