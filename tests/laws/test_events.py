@@ -52,7 +52,7 @@ def check_spans(seed: int) -> int:
     return len(found)
 
 
-@pytest.mark.parametrize("seeds", chunks(20_000, quick=4_000, size=4_000))
+@pytest.mark.parametrize("seeds", chunks(8_000, quick=2_000, size=2_000))
 def test_spans_are_those_one_finds_by_trying(seeds: range) -> None:
     assert sum(map(check_spans, seeds)) > len(seeds) // 4
 
@@ -94,6 +94,6 @@ def shown(event: Event) -> str:
     )
 
 
-@pytest.mark.parametrize("seeds", chunks(20_000, quick=2_000, size=4_000))
+@pytest.mark.parametrize("seeds", chunks(8_000, quick=2_000, size=2_000))
 def test_events_happen_when_a_plain_interpreter_says(seeds: range) -> None:
     assert sum(map(check_happenings, seeds)) > len(seeds)
