@@ -18,7 +18,7 @@ export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv java demo test quick check bench peers coverage lines goldens clean
+.PHONY: help venv java demo test laws quick check bench peers coverage lines goldens clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -50,10 +50,15 @@ java: ## check that a Java fit for Spark is here
 demo: venv java ## run the demonstration
 	@$(BIN)/python -m tidings.demo
 
-test: venv java ## run every test; those without a JVM on two cores first
+test: venv java ## run the tests but for the exhaustive ones; those without a JVM on two cores first
 	@scripts/install-for-tests
-	@$(BIN)/pytest -q -n 2 --dist worksteal -m "not spark"
-	@$(BIN)/pytest -q -m spark
+	@$(BIN)/pytest -q -n 2 --dist worksteal -m "not slow and not spark"
+	@$(BIN)/pytest -q -m "spark and not slow"
+
+laws: venv java ## run the exhaustive tests: the laws over many more cases, crashes, TPC, clusters
+	@scripts/install-for-tests
+	@$(BIN)/pytest -q -n 2 --dist worksteal -m "slow and not spark"
+	@$(BIN)/pytest -q -m "spark and slow"
 
 quick: venv ## run the tests that take under three minutes, those without a JVM first
 	@$(BIN)/pytest -q -n 2 -m "not slow and not spark"
