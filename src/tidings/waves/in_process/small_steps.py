@@ -1,7 +1,9 @@
 """Runs steps over a few rows by prepared queries: planned once per step, and not once per wave.
 
-The inputs of a small step are the deltas of a batch and the rows that were looked up for it.  There are three ways to
-give them to its query (:class:`tidings.engine.duckdb.prepared_queries.PreparedQueries`):
+The inputs of a small step are the deltas of a batch and the rows that were looked up for it.  A step over a handful of
+rows is run in Python, if it is made of what the interpreter knows (:mod:`tidings.engine.interpreter`): that takes a
+tenth of the time of a query.  For others there are three ways to give the rows to the query
+(:class:`tidings.engine.duckdb.prepared_queries.PreparedQueries`):
 
 1. A handful of rows are given as parameters, one list per column.  Joins are filters over cross products then.
 2. More rows are put into tables that stay; an input that several steps of a batch read is put there once.
@@ -24,6 +26,8 @@ from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Backend
 from tidings.engine.backends import prepared_queries
 from tidings.engine.changes import summed
+from tidings.engine.interpreter import InterpretedInput, InterpretedPlan, LeftToEngine, NotInterpreted, interpreted
+from tidings.engine.interpreter.rows import has_rows, rows_of, table_of
 from tidings.engine.source import Sources
 from tidings.engine.sql.listed_inputs import is_listable, list_of, over_lists, parameter
 from tidings.engine.sql.lower import lower, source_name
@@ -38,6 +42,9 @@ SMALL_LIMIT = 300_000
 
 UNORDERED_LIMIT = 5_000
 """Up to so many rows are joined in the order in which the step is written."""
+
+INTERPRETED_LIMIT = 64
+"""Up to so many rows of inputs are gone through in Python."""
 
 LISTED_LIMIT, CROSS_LIMIT = 16, 4_000
 """So many rows of inputs are given as lists, if their cross product has no more than so many."""
@@ -64,6 +71,8 @@ class _SmallStep(NamedTuple):
     """None if not all values can be listed."""
     is_delta: bool
     """Whether its rows are changes, whose weights are still to be added up."""
+    interpreted: InterpretedPlan | None
+    """None if something in it is left to the engine."""
 
 
 @dataclass(slots=True)
@@ -125,6 +134,10 @@ class SmallSteps:
         sizes = [table.num_rows for table in rows]
         if sum(sizes) > SMALL_LIMIT:
             return None
+        if small.interpreted is not None and sum(sizes) <= INTERPRETED_LIMIT:
+            answer = _interpreted(small, rows)
+            if answer is not None:
+                return summed(answer) if small.is_delta else answer
         if small.over_lists is not None and sum(sizes) <= LISTED_LIMIT and prod(n or 1 for n in sizes) <= CROSS_LIMIT:
             delta = self._over_lists.fetch(small.over_lists, ends | _lists(small.inputs, rows))
         else:
@@ -149,7 +162,27 @@ def _small_step(plan: Relation, schema: pa.Schema, second: Backend, *, is_delta:
     listed = None
     if all(is_listable(column.type) for i in inputs for column in i.columns):
         listed = over_lists(text, {i.table: i.columns for i in inputs})
-    return _SmallStep(inputs, schema, ends, text, listed, is_delta)
+    return _SmallStep(inputs, schema, ends, text, listed, is_delta, _interpreter(plan, inputs))
+
+
+def _interpreter(plan: Relation, inputs: tuple[_Input, ...]) -> InterpretedPlan | None:
+    if not all(has_rows(column.type) for i in inputs for column in i.columns):
+        return None
+    places = {(i.relation, i.version): InterpretedInput(n, i.columns) for n, i in enumerate(inputs)}
+    try:
+        return interpreted(plan, places)
+    except NotInterpreted:
+        return None
+
+
+def _interpreted(small: _SmallStep, rows: list[pa.Table]) -> pa.Table | None:
+    """The rows of a step, run in Python; None where that is left to the engine."""
+    assert small.interpreted is not None
+    try:
+        inputs = [rows_of(table, i.columns) for table, i in zip(rows, small.inputs, strict=True)]
+        return table_of(small.interpreted(inputs), small.schema)
+    except LeftToEngine:
+        return None
 
 
 def _inputs(plan: Relation) -> tuple[_Input, ...]:
