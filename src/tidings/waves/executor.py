@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from time import perf_counter
 
 import pyarrow as pa
@@ -49,6 +49,7 @@ class Executor:
         """Where the engine finds the rows of a batch."""
         deltas = precomputed or {}
 
+        @cache
         def source(relation: str, version: Version) -> Source:
             if version is Version.DELTA and relation in deltas:
                 return deltas[relation]

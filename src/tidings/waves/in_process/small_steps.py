@@ -28,6 +28,7 @@ from tidings.engine.backends import prepared_queries
 from tidings.engine.changes import summed
 from tidings.engine.interpreter import InterpretedInput, InterpretedPlan, LeftToEngine, NotInterpreted, interpreted
 from tidings.engine.interpreter.rows import has_rows, rows_of, table_of
+from tidings.engine.interpreter.values import Row
 from tidings.engine.source import Sources
 from tidings.engine.sql.listed_inputs import is_listable, list_of, over_lists, parameter
 from tidings.engine.sql.lower import lower, source_name
@@ -114,30 +115,39 @@ class SmallSteps:
 
     def rows(self, plan: Relation, sources: Sources, since: int, until: int) -> pa.Table | None:
         """The rows of any plan over deltas and rows that were looked up; None if it is not small."""
+        return self._rows(self._query(plan), sources, since, until)
+
+    def row(self, plan: Relation, sources: Sources, since: int, until: int) -> Row | None:
+        """The values of a plan that has one row; None if it is not small."""
+        small = self._query(plan)
+        inputs = _inputs_in_memory(small, sources)
+        if small is not None and inputs is not None:
+            values = _interpreted(small, inputs)
+            if values is not None:
+                return values[0]
+        table = self._rows(small, sources, since, until)
+        return None if table is None else tuple(column[0].as_py() for column in table.columns)
+
+    def _query(self, plan: Relation) -> _SmallStep | None:
+        """What is kept for a plan."""
         key = Identity(plan)
         if key not in self._steps:
             schema = arrow_schema(Column(f.name, f.type) for f in plan.fields)
             self._steps[key] = _small_step(plan, schema, self.second)
-        return self._rows(self._steps[key], sources, since, until)
+        return self._steps[key]
 
     def _rows(self, small: _SmallStep | None, sources: Sources, since: int, until: int) -> pa.Table | None:
-        if small is None:
+        rows = _inputs_in_memory(small, sources)
+        if small is None or rows is None:
             return None
-        rows: list[pa.Table] = []
-        for wanted in small.inputs:
-            source = sources(wanted.relation, wanted.version)
-            if source.base is not None or not isinstance(source.changes, pa.Table):
-                return None
-            rows.append(source.changes)
+        values = _interpreted(small, rows)
+        if values is not None:
+            answer = _as_table(small, values)
+            if answer is not None:
+                return answer
+        sizes = [table.num_rows for table in rows]
         batch = {"since": since, "until": until}
         ends = {end: f"CAST({batch[end]} AS BIGINT)" for end in small.ends}
-        sizes = [table.num_rows for table in rows]
-        if sum(sizes) > SMALL_LIMIT:
-            return None
-        if small.interpreted is not None and sum(sizes) <= INTERPRETED_LIMIT:
-            answer = _interpreted(small, rows)
-            if answer is not None:
-                return summed(answer) if small.is_delta else answer
         if small.over_lists is not None and sum(sizes) <= LISTED_LIMIT and prod(n or 1 for n in sizes) <= CROSS_LIMIT:
             delta = self._over_lists.fetch(small.over_lists, ends | _lists(small.inputs, rows))
         else:
@@ -175,14 +185,34 @@ def _interpreter(plan: Relation, inputs: tuple[_Input, ...]) -> InterpretedPlan 
         return None
 
 
-def _interpreted(small: _SmallStep, rows: list[pa.Table]) -> pa.Table | None:
+def _inputs_in_memory(small: _SmallStep | None, sources: Sources) -> list[pa.Table] | None:
+    """The rows of all inputs; None if some are not in memory, or they are many."""
+    rows: list[pa.Table] = []
+    for wanted in () if small is None else small.inputs:
+        source = sources(wanted.relation, wanted.version)
+        if source.base is not None or not isinstance(source.changes, pa.Table):
+            return None
+        rows.append(source.changes)
+    return rows if sum(table.num_rows for table in rows) <= SMALL_LIMIT else None
+
+
+def _interpreted(small: _SmallStep, rows: list[pa.Table]) -> list[Row] | None:
     """The rows of a step, run in Python; None where that is left to the engine."""
-    assert small.interpreted is not None
+    if small.interpreted is None or sum(table.num_rows for table in rows) > INTERPRETED_LIMIT:
+        return None
     try:
-        inputs = [rows_of(table, i.columns) for table, i in zip(rows, small.inputs, strict=True)]
-        return table_of(small.interpreted(inputs), small.schema)
+        return small.interpreted([rows_of(table, i.columns) for table, i in zip(rows, small.inputs, strict=True)])
     except LeftToEngine:
         return None
+
+
+def _as_table(small: _SmallStep, rows: list[Row]) -> pa.Table | None:
+    """Rows that were computed in Python, weights added up; None if some do not fit."""
+    try:
+        answer = table_of(rows, small.schema)
+    except LeftToEngine:
+        return None
+    return summed(answer) if small.is_delta else answer
 
 
 def _inputs(plan: Relation) -> tuple[_Input, ...]:
