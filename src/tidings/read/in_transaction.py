@@ -18,7 +18,6 @@ from typing import assert_never
 
 import pyarrow as pa
 
-from tidings.analysis.influents import influents
 from tidings.engine.source import Source
 from tidings.ir.relation import Column, Relation, Scan, Version
 from tidings.ir.traverse import walk
@@ -72,9 +71,9 @@ def delta(
     relations, sources = scheduler.relations, scheduler.executor.sources(0, at)
     scheduler.catch_up(plan, at)
     touched = before.keys() | changes.keys()
-    definitions = definitions_at(scheduler, plan, at, touched)
-    changed = influents(plan, definitions).intersection(changes)
-    program = scheduler.planner.differential(name, plan, changed, definitions)
+    program = scheduler.planner.differential_inside(
+        name, plan, frozenset(touched), frozenset(changes), lambda: definitions_at(scheduler, plan, at, touched)
+    )
 
     @cache
     def source(relation: str, version: Version) -> Source:
@@ -97,7 +96,7 @@ def delta(
             case _:
                 assert_never(version)
 
-    size = sum(changes[r].num_rows for r in changed)
+    size = sum(changes[r].num_rows for r in program.changed)
     run = ProgramRun(program, lambda _since, _until: source, at, at + 1, changes=size)
     return scheduler.engines.run(run).deltas[program.view]
 
