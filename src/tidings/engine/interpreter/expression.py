@@ -77,6 +77,9 @@ class Compiler:
                 return values.signed(values.without_sign, self.value(node.this))
             case exp.If() | exp.Case() | exp.Coalesce():
                 return self._choice(node)
+            case exp.Greatest() | exp.Least():
+                items = [self.value(item) for item in (node.this, *node.expressions)]
+                return values.extreme(max if isinstance(node, exp.Greatest) else min, items)
             case exp.Cast():
                 return self._cast(node)
             case Words():

@@ -154,8 +154,8 @@ def remainder(number: int, divisor: int) -> int:
     >>> remainder(-7, 3), remainder(7, -3)
     (-1, 1)
     """
-    if divisor == 0:
-        raise LeftToEngine("a division by zero")
+    if divisor in (0, -1):
+        raise LeftToEngine("a division by zero, or of the least number by -1")
     rest = abs(number) % abs(divisor)
     return -rest if number < 0 else rest
 
@@ -209,6 +209,17 @@ def common_type(branches: Sequence[Typed]) -> str:
     if len(decimals) == 1 and all(b.is_literal for b in branches if b.type in _BITS) and kinds <= {*decimals, *_BITS}:
         return decimals.pop()  # beside a number as it is written, such as 0
     raise NotInterpreted("branches of several types")
+
+
+def extreme(best: Callable[[list[Any]], Any], items: Sequence[Typed]) -> Typed:
+    """The greatest or least of some whole numbers, NULLs left out."""
+    type, inner = wider(items), [item.value for item in items]
+
+    def value(row: Row) -> int | None:
+        known = [number for number in (item(row) for item in inner) if number is not None]
+        return best(known) if known else None
+
+    return Typed(type, value)
 
 
 def converted(inner: Typed, target: str) -> Value:
