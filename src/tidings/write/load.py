@@ -72,6 +72,8 @@ class Loader:
         table = self.commits.storage.relations.table(name)
         if table.role == "event":
             raise UnsupportedStatement(None, f"use db.signal({name!r}, …)", statement=f"a load of the event {name}")
+        if table.role == "answers":
+            raise UnsupportedStatement(None, "load the tables it reads", statement=f"a load of the answers of {name}")
         return table
 
     def _load_first_rows(self, target: Table, data: Any, sorted_by: str | None, hook: LoadHook | None) -> None:

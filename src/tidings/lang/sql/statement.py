@@ -21,6 +21,14 @@ from tidings.ir.expression import Expression
 from tidings.lang.sql.bind import check_names
 from tidings.lang.sql.names import relation_name
 from tidings.lang.sql.parse import after_as, place, slices, statements
+from tidings.lang.sql.statements.continuous import (
+    ContinuousStatement,
+    CreateContinuousQuery,
+    DropContinuousQuery,
+    RefreshContinuousQuery,
+    is_continuous_statement,
+    read_continuous_statement,
+)
 from tidings.lang.sql.statements.define import (
     AddColumns,
     CreateTable,
@@ -74,6 +82,8 @@ from tidings.lang.sql.statements.token_reader import TokenReader, blanked, parse
 __all__ = [
     "ActivateRule",
     "AddColumns",
+    "ContinuousStatement",
+    "CreateContinuousQuery",
     "CreateEvent",
     "CreateRule",
     "CreateTable",
@@ -82,6 +92,7 @@ __all__ = [
     "Describe",
     "Drop",
     "DropColumns",
+    "DropContinuousQuery",
     "DropEvent",
     "DropRule",
     "EndSilence",
@@ -89,6 +100,7 @@ __all__ = [
     "Insert",
     "Merge",
     "Query",
+    "RefreshContinuousQuery",
     "RefreshView",
     "RenameColumn",
     "RenameTable",
@@ -172,6 +184,7 @@ Statement: TypeAlias = (
     | Query
     | RuleStatement
     | SilenceStatement
+    | ContinuousStatement
     | ShowStatement
 )
 
@@ -188,6 +201,8 @@ def read(text: str) -> list[Statement]:
             result.append(read_rule_statement(reader, _change))
         elif is_silence_statement(reader):
             result.append(read_silence_statement(reader))
+        elif is_continuous_statement(reader):
+            result.append(read_continuous_statement(reader))
         elif is_show_statement(reader):
             result.append(read_show_statement(reader))
         else:
@@ -197,14 +212,15 @@ def read(text: str) -> list[Statement]:
 
 
 _MAY_BE_OWN = re.compile(
-    r"\b(rule|event|signal|enable|disable|silence|unsilence|show|describe)\b|(^|;)\s*desc\b", re.IGNORECASE
+    r"\b(rule|event|continuous|signal|enable|disable|silence|unsilence|show|describe)\b|(^|;)\s*desc\b", re.IGNORECASE
 )
 """Texts without one of these words need not be looked at twice."""
 
 
 def _is_own(reader: TokenReader) -> bool:
     """Whether a statement is one that SQL parsers do not know."""
-    return is_rule_statement(reader) or is_silence_statement(reader) or is_show_statement(reader)
+    readers = is_rule_statement, is_silence_statement, is_continuous_statement, is_show_statement
+    return any(is_one(reader) for is_one in readers)
 
 
 def _parts(text: str) -> list[list[Token]]:
