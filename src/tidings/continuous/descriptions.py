@@ -15,7 +15,7 @@ from tidings.engine.changes import without_version
 from tidings.ir.column import Column
 from tidings.result import Result
 from tidings.rules.system_tables import as_inserts
-from tidings.store.continuous_queries import QueryRecord
+from tidings.store.rules.continuous_queries import QueryRecord
 from tidings.store.timeline import Timeline
 
 CONTINUOUS_QUERIES = "tidings.continuous_queries"

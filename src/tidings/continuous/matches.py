@@ -15,13 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidings.continuous.query import ContinuousQuery
+from tidings.continuous.query_deltas import QueryDeltas
 from tidings.engine.arrow import arrow_schema
 from tidings.engine.changes import added_up, came, versioned, without_version
 from tidings.errors import StaleWriter, TidingsError
 from tidings.ir.column import Column
 from tidings.ir.expression import TIME
 from tidings.read import in_transaction
-from tidings.waves.query_deltas import QueryDeltas
 from tidings.waves.scheduler import Scheduler
 
 

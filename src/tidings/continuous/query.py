@@ -12,8 +12,8 @@ from tidings.analysis.influents import CLOCK
 from tidings.ir.column import Column
 from tidings.ir.relation import Relation
 from tidings.lang.sql.statements.continuous import MATCHED_AT, CreateContinuousQuery, Schedule
-from tidings.store.continuous_queries import QueryRecord
 from tidings.store.relation.table import Table
+from tidings.store.rules.continuous_queries import QueryRecord
 
 ANSWERS = "answers"
 """The role of tables that hold what continuous queries have delivered."""

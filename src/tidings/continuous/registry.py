@@ -19,9 +19,9 @@ from tidings.lang.sql.bind import bind
 from tidings.lang.sql.mentions import first_mention
 from tidings.lang.sql.statements.continuous import MATCHED_AT, CreateContinuousQuery
 from tidings.rules.error_text import error_text
-from tidings.store.continuous_queries import QueryRecord, QueryStore
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
+from tidings.store.rules.continuous_queries import QueryRecord, QueryStore
 from tidings.store.storage import Storage
 
 

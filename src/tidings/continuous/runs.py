@@ -25,7 +25,7 @@ from tidings.errors import InvalidContinuousQuery, StaleWriter, TidingsError
 from tidings.ir.expression import TIME
 from tidings.lang.sql.statements.continuous import MATCHED_AT, EveryInterval, EveryTick, OnCommit
 from tidings.rules.transactions import RuleTransactions
-from tidings.store.continuous_queries import QueryRecord, move
+from tidings.store.rules.continuous_queries import QueryRecord, move
 from tidings.store.timeline import Timeline
 
 IDLE = 60_000_000

@@ -22,10 +22,10 @@ from tidings.lang.sql.statements.continuous import (
 )
 from tidings.rules.dependencies import RuleDependencies
 from tidings.store.alter import drop
-from tidings.store.continuous_queries import QueryRecord
 from tidings.store.define import define
 from tidings.store.relation.constraints import Constraints
 from tidings.store.relation.table import Table
+from tidings.store.rules.continuous_queries import QueryRecord
 from tidings.store.timeline import Timeline
 
 

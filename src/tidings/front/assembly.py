@@ -53,11 +53,11 @@ from tidings.rules.silence_statements import SilenceStatements
 from tidings.rules.statements import RuleStatements
 from tidings.rules.system_tables import RuleSystemTables
 from tidings.rules.transactions import RuleTransactions
-from tidings.store.continuous_queries import QueryStore
 from tidings.store.fold import Folding, FoldPolicy
 from tidings.store.key_lookup import KeyLookup
 from tidings.store.open import open_folder, open_in_memory
 from tidings.store.relation.relations import Relations
+from tidings.store.rules.continuous_queries import QueryStore
 from tidings.store.rules.rule_store import RuleStore
 from tidings.store.rules.silences import SilenceStore
 from tidings.store.storage import Storage

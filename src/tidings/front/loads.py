@@ -31,8 +31,8 @@ class Loads:
                     workspace.add(target, rows, 1)
                     workspace.statement_done()
             return
-        for name in [table] if isinstance(table, str) else table:
-            self.continuous.before_load(name)
+        if isinstance(table, str) and not self.loader.has_history(table):
+            self.continuous.before_load(table)
         context = self.transactions.context
         hook = RuleLoadHook(context, self.detached) if context.registry.records else None
         self.loader.load(table, data, sorted_by, late, hook)

@@ -5,8 +5,8 @@ DROP CONTINUOUS QUERY [IF EXISTS] name
 REFRESH CONTINUOUS QUERY name
 
 The options say when it runs, ``every = INTERVAL …``, ``every = 'cron text'``, ``on = 'commit'`` or ``on = 'manual'``,
-and from when on answers count, ``since = 'beginning'``, ``'now'`` or an instant.  The catalog stores a query by the text
-of the statement.
+and from when on answers count, ``since = 'beginning'``, ``'now'`` or an instant.  The catalog stores a query by the
+text of the statement.
 """
 
 from __future__ import annotations
