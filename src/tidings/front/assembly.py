@@ -32,6 +32,7 @@ from tidings.front.system_tables import COLUMNS, SystemTables
 from tidings.read.answers import Answers
 from tidings.read.bound_plans import BoundPlans
 from tidings.read.descriptions import Descriptions
+from tidings.read.rewritings import Rewritings
 from tidings.read.subscribe import Subscriptions
 from tidings.rules.action.run import Actions
 from tidings.rules.binding import RuleBinder
@@ -283,5 +284,6 @@ def _statements(
         shows=ShowStatements(
             Descriptions(relations), RuleDescriptions(rules.registry, rule_tables), RuleExplanations(rules)
         ),
+        rewritings=Rewritings(transactions.write_parts.plans),
         maintenance=maintenance,
     )

@@ -10,6 +10,7 @@ from tidings.front.maintenance import Maintenance
 from tidings.front.show_statements import ShowStatements
 from tidings.lang.sql import statement as sql
 from tidings.read.answers import Answers
+from tidings.read.rewritings import Rewritings
 from tidings.result import Result
 from tidings.rules.dependencies import RuleDependencies
 from tidings.rules.silence_statements import SilenceStatements
@@ -30,11 +31,12 @@ class StatementRunner:
     rules: RuleStatements
     silences: SilenceStatements
     shows: ShowStatements
+    rewritings: Rewritings
     maintenance: Maintenance
 
     def run(self, statement: sql.Statement) -> Result | None:
         """Run one statement; returns the rows of a query, and a report where the statement has one."""
-        if isinstance(statement, sql.Query | sql.ShowNames | sql.ShowCreate | sql.Describe | sql.ExplainRule):
+        if isinstance(statement, sql.Query | sql.ShowStatement | sql.ExplainContinuous):
             return self._run(statement)
         self.maintenance.storage.require_writer()
         try:
@@ -65,6 +67,8 @@ class StatementRunner:
                 return Result(self.maintenance.vacuum(GRACE).to_arrow())
             case sql.ShowNames() | sql.ShowCreate() | sql.Describe() | sql.ExplainRule():
                 return self.shows.run(statement)
+            case sql.ExplainContinuous():
+                return Result(self.rewritings.explained(statement))
             case sql.Query():
                 plans = self.transactions.write_parts.plans
                 plan = plans.bind(statement.query, statement.text, query_text=statement.query_text)
