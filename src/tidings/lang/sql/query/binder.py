@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from tidings.analysis import functions
 from tidings.errors import InvalidExpression, UnknownRelation, closest
 from tidings.ir.expression import Expression, cast, typed_null
 from tidings.ir.relation import (
@@ -177,7 +178,8 @@ class Binder:
     def named(self, node: exp.Table, name: str, ctes: NamedQueries) -> Bound:
         """A table, a view or a common table expression by its name."""
         if not isinstance(node.this, exp.Identifier):
-            raise self.ctx.unsupported("a table function", node)
+            is_changes = functions.function_name(node.this) == "changes"
+            raise self.ctx.unsupported("CHANGES" if is_changes else "a table function", node)
         at = self.ctx.place(node.this)
         cte = ctes.get(node.name.lower()) if not node.db else None
         if cte is not None:
