@@ -79,8 +79,8 @@ class RandomQuery:
                     connection.execute(f"INSERT INTO {name} VALUES (?, ?, ?, ?)", list(row.values()))
             found = connection.execute(text).fetchall()
         result: dict[int, set[tuple[Any, ...]]] = {instant: set() for instant in range(END + 1)}
-        for instant, *row in found:
-            result[instant].add(tuple(row))
+        for instant, *values in found:
+            result[instant].add(tuple(values))
         return result
 
 

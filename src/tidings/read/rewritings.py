@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import assert_never
 
 import pyarrow as pa
-from sqlglot import exp
 
 from tidings.engine.sql.standard_text import query_text, term_text, timestamp
 from tidings.ir.standard_form import GrowingTable
 from tidings.lang.sql.context import Context
 from tidings.lang.sql.continuous.obstacle import NotInClass
 from tidings.lang.sql.continuous.read import Reader
-from tidings.lang.sql.parse import statements
 from tidings.lang.sql.statement import ExplainContinuous, Query
 from tidings.read.bound_plans import BoundPlans
 from tidings.rewrite.monotone.rewriting import NoRewriting, Rewriting, rewriting
@@ -44,13 +42,11 @@ class TableFacts:
             return f"{relation.name} does not say when its rows came"
         return GrowingTable(relation.name, relation.columns, constraints.time_column, constraints.key)
 
-    def view_query(self, name: str) -> tuple[exp.Query, tuple[str, ...]]:
+    def view_query(self, name: str) -> tuple[str, tuple[str, ...]]:
         relation = self.relations.find(name)
         view = relation.view if isinstance(relation, StoredView) else relation
         assert isinstance(view, View)
-        (tree,) = statements(view.query)
-        assert isinstance(tree, exp.Query)
-        return tree, view.named
+        return view.query, view.named
 
 
 @dataclass(frozen=True, slots=True)

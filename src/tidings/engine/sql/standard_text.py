@@ -35,7 +35,7 @@ def query_text(form: StandardForm, present: Expression = NOW, since: Expression 
 
     Where nothing is told for tau, it is the beginning of time.
     """
-    printer = _Printer(Instant(present), Instant(timestamp(0) if since is None else since))
+    printer = _FormPrinter(Instant(present), Instant(timestamp(0) if since is None else since))
     first, *more = form.alternatives
     if more and all((a.tables, a.output) == (first.tables, first.output) and not a.since for a in more):
         return printer.select(first, [printer.either(form.alternatives)], distinct=not _has_keys(first))
@@ -45,10 +45,10 @@ def query_text(form: StandardForm, present: Expression = NOW, since: Expression 
 
 def term_text(alternative: Alternative) -> str:
     """The text of the terms of an alternative, on one line."""
-    return " ".join(" AND ".join(_Printer(Instant(NOW), Instant(NOW)).terms(alternative)).split())
+    return " ".join(" AND ".join(_FormPrinter(Instant(NOW), Instant(NOW)).terms(alternative)).split())
 
 
-class _Printer:
+class _FormPrinter:
     """Prints with what stands for t and tau."""
 
     def __init__(self, present: Instant, since: Instant) -> None:

@@ -23,6 +23,7 @@ from tidings.lang.sql.continuous.conditions import Conditions, all_of
 from tidings.lang.sql.continuous.obstacle import NotInClass
 from tidings.lang.sql.continuous.scope import NameScope
 from tidings.lang.sql.continuous.time_terms import TimeTerms, reads_clock
+from tidings.lang.sql.parse import statements
 
 _REFUSED = {
     "group": "GROUP BY",
@@ -44,8 +45,8 @@ class Catalog(Protocol):
     def growing_table(self, name: str) -> GrowingTable | str | None:
         """An append-only table with a time column; why a relation is none; nothing for a view that is a query."""
 
-    def view_query(self, name: str) -> tuple[exp.Query, tuple[str, ...]]:
-        """The query of a view, and the names it gives its columns, if it does."""
+    def view_query(self, name: str) -> tuple[str, tuple[str, ...]]:
+        """The text of the query of a view, and the names it gives its columns, if it does."""
 
 
 Definitions = Mapping[str, tuple[Expression, tuple[str, ...], "Definitions"]]
@@ -176,7 +177,8 @@ class Reader:
         if isinstance(table, str):
             raise NotInClass(table)
         if table is None:
-            query, columns = self.catalog.view_query(relation)
+            text, columns = self.catalog.view_query(relation)
+            (query,) = statements(text)
             return alias, self._named(self._named(self._query(query, None, {}), columns), _alias_columns(node))
         return alias, self._named([self._table(table, alias)], _alias_columns(node))
 
