@@ -37,6 +37,8 @@ from tidings.front.system_tables import COLUMNS, SystemTables
 from tidings.read.answers import Answers
 from tidings.read.bound_plans import BoundPlans
 from tidings.read.descriptions import Descriptions
+from tidings.read.one_time_queries import OneTimeQueries
+from tidings.read.rewritings import Rewritings
 from tidings.read.subscribe import Subscriptions
 from tidings.rules.action.run import Actions
 from tidings.rules.binding import RuleBinder
@@ -289,7 +291,7 @@ def _statements(
     storage, timeline, relations = maintenance.storage, maintenance.timeline, maintenance.storage.relations
     tables, dependencies = Tables(storage, evaluator, views.binder, timeline), continuous.rule_dependencies
     return StatementRunner(
-        answers=answers,
+        queries=OneTimeQueries(transactions.write_parts.plans, answers),
         transactions=transactions,
         definitions=DefinitionStatements(relations, tables, views, timeline, maintenance.compiled),
         dependencies=dependencies,
@@ -299,5 +301,6 @@ def _statements(
         shows=ShowStatements(
             Descriptions(relations), RuleDescriptions(rules.registry, rule_tables), RuleExplanations(rules), queries
         ),
+        rewritings=Rewritings(transactions.write_parts.plans),
         maintenance=maintenance,
     )
