@@ -132,6 +132,22 @@ class Database:
             result = self._parts.statements.run(statement)
         return result
 
+    @exclusive
+    def amosql(self, text: str) -> Result | None:
+        """Run statements of AMOSQL in the session of this database; the rows of the last one if it is a query."""
+        self._require_no_procedure("amosql", f"{_TAKE_TX} tx.sql(…)")
+        self.reload()
+        return self._parts.amosql.run(text)
+
+    def foreign(self, name: str) -> Callable[[F], F]:
+        """Register a function under the name by which ``as foreign 'name'`` of AMOSQL finds it."""
+
+        def registered(function: F) -> F:
+            self._parts.amosql.foreign.register(name, function)
+            return function
+
+        return registered
+
     # what is defined
 
     @reading

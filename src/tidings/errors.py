@@ -5,6 +5,7 @@ from __future__ import annotations
 from tidings.error_base import Place as Place
 from tidings.error_base import TidingsError as TidingsError
 from tidings.error_base import closest as closest
+from tidings.functional_errors import *  # noqa: F403
 
 
 class InvalidSyntax(TidingsError):

@@ -23,6 +23,7 @@ from tidings.engine.backends import in_process_duckdb
 from tidings.engine.location import Location
 from tidings.engine.memory import MemoryBudget
 from tidings.engine.run import Runner
+from tidings.front.amosql.session import AmosqlSession
 from tidings.front.background_runner import BackgroundRunner
 from tidings.front.loads import Loads
 from tidings.front.maintenance import Maintenance
@@ -116,6 +117,7 @@ class Parts:
     statements: StatementRunner
     maintenance: Maintenance
     background: BackgroundRunner
+    amosql: AmosqlSession
 
     @property
     def storage(self) -> Storage:
@@ -205,6 +207,9 @@ def assemble(storage: Storage, settings: Settings) -> Parts:
     answers = Answers(scheduler, timeline, SystemTables(rule_tables, storage))
     maintenance = Maintenance(storage, views, rules, DetachedRules(transactions), folding, compiled)
     maintenance.restore()
+    statements = _statements(answers, transactions, dependencies, maintenance, rule_tables)
+    amosql = AmosqlSession(statements)
+    amosql.definitions.load()
     return Parts(
         settings=settings,
         signals=signals,
@@ -212,9 +217,10 @@ def assemble(storage: Storage, settings: Settings) -> Parts:
         transactions=transactions,
         answers=answers,
         subscriptions=Subscriptions(write.plans, answers, maintenance.reload, signals.news, signals.closed),
-        statements=_statements(answers, transactions, dependencies, maintenance, rule_tables),
+        statements=statements,
         maintenance=maintenance,
         background=BackgroundRunner(maintenance, mutex, signals.advance_wanted, signals.closed),
+        amosql=amosql,
     )
 
 
