@@ -172,7 +172,7 @@ class _Bodies:
         schema, place = self._schema, function.definition.place
         if len(query.expressions) != 1 or query.into:
             raise InvalidSyntax(query.place, reason="the query of a function has one value, and no into")
-        translator, body = Translator(schema), list[Literal]()
+        translator, body = Translator(schema, is_definition=True), list[Literal]()
         head = parameters_of(translator, function.parameters, body)
         inner = translator.query(query)
         assert function.result is not None
@@ -208,7 +208,7 @@ def _calls(node: object) -> list[tuple[str, Place]]:
 
 def _rule(schema: Schema, definition: syntax.CreateRule) -> RuleDefinition:
     parameters = _parameters(schema, definition.parameters)
-    translator, body = Translator(schema), list[Literal]()
+    translator, body = Translator(schema, is_definition=True), list[Literal]()
     head = parameters_of(translator, parameters, body)
     declared = translator.declare(definition.declarations, body)
     translator.predicate(definition.condition, body)

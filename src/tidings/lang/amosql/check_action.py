@@ -13,7 +13,7 @@ from tidings.lang.amosql.translate import Translator, parameters_of
 
 def check_action(schema: Schema, parameters: tuple[Parameter, ...], action: syntax.Action) -> None:
     """Refuse an action that could not run."""
-    translator = Translator(schema)
+    translator = Translator(schema, is_definition=True)
     parameters_of(translator, parameters, [])
     _check(translator, action)
 

@@ -54,6 +54,8 @@ class Translator:
     """The interface variables of the session."""
     scope: dict[str, Term] = field(default_factory=dict)
     """The variables that are declared around, by name."""
+    is_definition: bool = False
+    """Whether a definition is translated, which outlives the session."""
     prefix: str = "?"
     """What the names of variables begin with that are made here."""
     _numbers: count[int] = field(init=False, default_factory=lambda: count(1))
@@ -121,6 +123,8 @@ class Translator:
             case syntax.InterfaceVariable(name=name):
                 if name not in self.interface:
                     hint = closest(f":{name}", [f":{known}" for known in self.interface])
+                    if self.is_definition:
+                        hint = "a definition has no interface variables: give it a parameter"
                     raise UnknownVariable(expression.place, hint, name=f":{name}")
                 return self.interface[name]
             case syntax.Arithmetic():
