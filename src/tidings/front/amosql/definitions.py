@@ -41,6 +41,8 @@ class Definitions:
     statements: StatementRunner
     foreign: ForeignFunctions
     schema: Schema = field(init=False, default_factory=Schema)
+    _defined: list[Defined] = field(init=False, default_factory=list)
+    """What the schema asks for."""
     _numbered: dict[int, syntax.Definition] = field(init=False, default_factory=dict)
     _loaded: bool = field(init=False, default=False)
 
@@ -65,8 +67,9 @@ class Definitions:
         rows = self.statements.answers.now(plans.plan(DEFINITIONS)).rows()
         self._numbered = {row["number"]: _definition(row["text"]) for row in sorted(rows, key=lambda r: r["number"])}
         self.schema, self._loaded = build(list(self._numbered.values())), True
+        self._defined = defined(self.schema)
         if not is_reader:
-            for wanted in defined(self.schema):
+            for wanted in self._defined:
                 if not self._is_there(wanted):
                     self._run(wanted.text)
         self._register()
@@ -84,8 +87,9 @@ class Definitions:
         number = max(self._numbered, default=0) + 1
         changed = {**self._numbered, number: definition}
         schema = build(list(changed.values()))
-        self._check_free(schema, definition)
-        self._replace(schema, changed, [("insert", {"number": number, "text": definition.text})])
+        wanted = defined(schema)
+        self._check_free(wanted, definition)
+        self._replace(schema, wanted, changed, [("insert", {"number": number, "text": definition.text})])
 
     def drop(self, drop: syntax.Drop) -> None:
         """Drop a definition that no other needs."""
@@ -99,43 +103,50 @@ class Definitions:
             unknown = UnknownType if drop.kind == "type" else UnknownFunction
             raise unknown(drop.place, closest(drop.name, known), name=drop.name)
         changed = {n: d for n, d in self._numbered.items() if n not in gone}
-        self._replace(build(list(changed.values())), changed, [("delete", {"number": n}) for n in gone])
+        schema = build(list(changed.values()))
+        self._replace(schema, defined(schema), changed, [("delete", {"number": n}) for n in gone])
 
     def _prepare(self) -> None:
         """Make what is there before anything is defined."""
         self.statements.maintenance.storage.require_writer()
-        if not self._loaded:
-            for wanted in defined(self.schema):
-                if self.relations.find(wanted.name) is not None:
-                    raise DuplicateRelation(name=wanted.name)
-            self._run(_CREATE)
-            for wanted in defined(self.schema):
-                self._run(wanted.text)
-            self._loaded = True
+        if self._loaded:
+            return
+        self._defined = defined(self.schema)
+        for wanted in self._defined:
+            if self.relations.find(wanted.name) is not None:
+                raise DuplicateRelation(name=wanted.name)
+        self._run(_CREATE)
+        for wanted in self._defined:
+            self._run(wanted.text)
+        self._loaded = True
 
-    def _check_free(self, schema: Schema, definition: syntax.Definition) -> None:
+    def _check_free(self, new: list[Defined], definition: syntax.Definition) -> None:
         """Refuse names that tables, views or rules of SQL have already."""
-        known = {(d.kind == "rule", d.name) for d in defined(self.schema)}
-        for wanted in defined(schema):
+        known = {(d.kind == "rule", d.name) for d in self._defined}
+        for wanted in new:
             if (wanted.kind == "rule", wanted.name) not in known and self._is_there(wanted):
                 duplicate = DuplicateRule if wanted.kind == "rule" else DuplicateRelation
                 raise duplicate(definition.place, name=wanted.name)
 
     def _replace(
-        self, schema: Schema, numbered: dict[int, syntax.Definition], changes: list[tuple[str, dict[str, Any]]]
+        self,
+        schema: Schema,
+        wanted: list[Defined],
+        numbered: dict[int, syntax.Definition],
+        changes: list[tuple[str, dict[str, Any]]],
     ) -> None:
-        old = self.schema
+        """Make what a schema asks for; if that is refused, all is as before."""
         self._record(changes)
         try:
-            self._apply(old, schema)
+            self._apply(self._defined, wanted)
         except TidingsError:
-            self._apply(schema, old)
+            self._apply(wanted, self._defined)
             opposite = {"insert": "delete", "delete": "insert"}
             texts = {n: d.text for n, d in self._numbered.items()}
             undone = [(opposite[how], {**row, "text": row.get("text") or texts[row["number"]]}) for how, row in changes]
             self._record(undone)
             raise
-        self.schema, self._numbered = schema, numbered
+        self.schema, self._defined, self._numbered = schema, wanted, numbered
         self._register()
 
     def _record(self, changes: list[tuple[str, dict[str, Any]]]) -> None:
@@ -147,12 +158,12 @@ class Definitions:
                 else:
                     transaction.delete(DEFINITIONS, [{"number": row["number"]}])
 
-    def _apply(self, old: Schema, new: Schema) -> None:
+    def _apply(self, old: list[Defined], new: list[Defined]) -> None:
         """Make what a schema asks for of what another has asked for."""
-        before = {d.name: d for d in defined(old) if d.kind != "rule"}
-        wanted = {d.name: d for d in defined(new) if d.kind != "rule"}
-        rules_before = {d.name: d for d in defined(old) if d.kind == "rule"}
-        rules = {d.name: d for d in defined(new) if d.kind == "rule"}
+        before = {d.name: d for d in old if d.kind != "rule"}
+        wanted = {d.name: d for d in new if d.kind != "rule"}
+        rules_before = {d.name: d for d in old if d.kind == "rule"}
+        rules = {d.name: d for d in new if d.kind == "rule"}
         for name in [name for name in rules_before if name not in rules]:
             self._run(drop_text("rule", name), only_if=self._is_there(rules_before[name]))
         moved = self._move_tables(before, wanted, rules_before)
