@@ -33,6 +33,8 @@ from tidings.front.system_tables import COLUMNS, SystemTables
 from tidings.read.answers import Answers
 from tidings.read.bound_plans import BoundPlans
 from tidings.read.descriptions import Descriptions
+from tidings.read.one_time_queries import OneTimeQueries
+from tidings.read.rewritings import Rewritings
 from tidings.read.subscribe import Subscriptions
 from tidings.rules.action.run import Actions
 from tidings.rules.binding import RuleBinder
@@ -280,7 +282,7 @@ def _statements(
     storage, timeline, relations = maintenance.storage, maintenance.timeline, maintenance.storage.relations
     tables = Tables(storage, evaluator, views.binder, timeline)
     return StatementRunner(
-        answers=answers,
+        queries=OneTimeQueries(transactions.write_parts.plans, answers),
         transactions=transactions,
         definitions=DefinitionStatements(relations, tables, views, timeline, maintenance.compiled),
         dependencies=dependencies,
@@ -289,5 +291,6 @@ def _statements(
         shows=ShowStatements(
             Descriptions(relations), RuleDescriptions(rules.registry, rule_tables), RuleExplanations(rules)
         ),
+        rewritings=Rewritings(transactions.write_parts.plans),
         maintenance=maintenance,
     )

@@ -9,7 +9,8 @@ from tidings.define.statements import DefinitionStatements
 from tidings.front.maintenance import Maintenance
 from tidings.front.show_statements import ShowStatements
 from tidings.lang.sql import statement as sql
-from tidings.read.answers import Answers
+from tidings.read.one_time_queries import OneTimeQueries
+from tidings.read.rewritings import Rewritings
 from tidings.result import Result
 from tidings.rules.dependencies import RuleDependencies
 from tidings.rules.silence_statements import SilenceStatements
@@ -23,18 +24,19 @@ from tidings.write import statements
 class StatementRunner:
     """Runs statements on one database; a plain record of those who run each kind."""
 
-    answers: Answers
+    queries: OneTimeQueries
     transactions: RuleTransactions
     definitions: DefinitionStatements
     dependencies: RuleDependencies
     rules: RuleStatements
     silences: SilenceStatements
     shows: ShowStatements
+    rewritings: Rewritings
     maintenance: Maintenance
 
     def run(self, statement: sql.Statement) -> Result | None:
         """Run one statement; returns the rows of a query, and a report where the statement has one."""
-        if isinstance(statement, sql.Query | sql.ShowNames | sql.ShowCreate | sql.Describe | sql.ExplainRule):
+        if isinstance(statement, sql.Query | sql.ShowStatement | sql.ExplainContinuous):
             return self._run(statement)
         self.maintenance.storage.require_writer()
         try:
@@ -65,10 +67,10 @@ class StatementRunner:
                 return Result(self.maintenance.vacuum(GRACE).to_arrow())
             case sql.ShowNames() | sql.ShowCreate() | sql.Describe() | sql.ExplainRule():
                 return self.shows.run(statement)
+            case sql.ExplainContinuous():
+                return Result(self.rewritings.explained(statement))
             case sql.Query():
-                plans = self.transactions.write_parts.plans
-                plan = plans.bind(statement.query, statement.text, query_text=statement.query_text)
-                return self.answers.now(plan)
+                return self.queries.run(statement)
             case _:
                 self.dependencies.check_definition(statement)
                 outcomes = self.definitions.run(statement)

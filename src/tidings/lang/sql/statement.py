@@ -40,6 +40,11 @@ from tidings.lang.sql.statements.dml import (
     read_merge,
     read_update,
 )
+from tidings.lang.sql.statements.explain_continuous import (
+    ExplainContinuous,
+    is_explain_continuous,
+    read_explain_continuous,
+)
 from tidings.lang.sql.statements.rule import (
     ActivateRule,
     CreateEvent,
@@ -85,6 +90,7 @@ __all__ = [
     "DropEvent",
     "DropRule",
     "EndSilence",
+    "ExplainContinuous",
     "ExplainRule",
     "Insert",
     "Merge",
@@ -173,6 +179,7 @@ Statement: TypeAlias = (
     | RuleStatement
     | SilenceStatement
     | ShowStatement
+    | ExplainContinuous
 )
 
 
@@ -188,6 +195,8 @@ def read(text: str) -> list[Statement]:
             result.append(read_rule_statement(reader, _change))
         elif is_silence_statement(reader):
             result.append(read_silence_statement(reader))
+        elif is_explain_continuous(reader):
+            result.append(read_explain_continuous(reader))
         elif is_show_statement(reader):
             result.append(read_show_statement(reader))
         else:
@@ -197,14 +206,15 @@ def read(text: str) -> list[Statement]:
 
 
 _MAY_BE_OWN = re.compile(
-    r"\b(rule|event|signal|enable|disable|silence|unsilence|show|describe)\b|(^|;)\s*desc\b", re.IGNORECASE
+    r"\b(rule|event|signal|enable|disable|silence|unsilence|show|describe|continuous)\b|(^|;)\s*desc\b", re.IGNORECASE
 )
 """Texts without one of these words need not be looked at twice."""
 
 
 def _is_own(reader: TokenReader) -> bool:
     """Whether a statement is one that SQL parsers do not know."""
-    return is_rule_statement(reader) or is_silence_statement(reader) or is_show_statement(reader)
+    own = is_rule_statement, is_silence_statement, is_explain_continuous, is_show_statement
+    return any(is_one(reader) for is_one in own)
 
 
 def _parts(text: str) -> list[list[Token]]:
