@@ -106,7 +106,8 @@ class Generator:
             return ("const", self.random.randint(-2, 5))
 
     def _number(self, scope: dict[str, str], depth: int) -> Expr:
-        kinds = ["const", "size", "price", "fits", "op", "op", "derived", "agg"] if depth else ["const", "size", "price"]
+        plain = ["const", "size", "price"]
+        kinds = [*plain, "fits", "op", "op", "derived", "agg"] if depth else plain
         match self.random.choice(kinds):
             case "const":
                 return ("const", self.random.randint(-2, 5))

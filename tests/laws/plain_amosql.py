@@ -1,4 +1,4 @@
-"""A plain interpreter of the functional model: objects with types, functions as dictionaries, rules by comparing states.
+"""An interpreter of the functional model: objects with types, functions as dictionaries, rules by comparing states.
 
 It knows nothing of clauses, tables or SQL.  Programs are data, made by :mod:`tests.laws.generate_amosql`; :func:`text`
 prints them as AMOSQL, the interpreter evaluates them.  An expression has a bag of values; a condition holds in a number
@@ -8,6 +8,7 @@ of ways.
 from __future__ import annotations
 
 import copy
+import operator
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -223,7 +224,8 @@ class Interpreter:
 
     def update(self, kind: str, name: str, arguments: tuple[Any, ...], value: Any) -> None:
         resolvent = self.resolvent(name, arguments)
-        assert resolvent is not None and resolvent.query is None
+        assert resolvent is not None
+        assert resolvent.query is None
         values = self.state.values.setdefault((name, resolvent.types[0]), {}).setdefault(arguments, set())
         if kind == "set":
             values.clear()
@@ -257,7 +259,9 @@ class Interpreter:
         return {row for row in holding if row[:width] in self.active.get(rule.name, set())}
 
     def commit(self) -> None:
-        begun = {rule.name: self.instances(rule, self.state) - self.instances(rule, self.committed) for rule in self._all()}
+        begun = {
+            rule.name: self.instances(rule, self.state) - self.instances(rule, self.committed) for rule in self._all()
+        }
         for rule in self._all():
             for row in begun[rule.name]:
                 for value in self.values(rule.value, dict(zip(rule.variables, row, strict=True))):
@@ -278,8 +282,8 @@ def _computed(sign: str, left: Any, right: Any) -> list[Any]:
 
 
 def _compared(sign: str, left: Any, right: Any) -> bool:
-    signs = {"=": left == right, "<>": left != right, "<": left < right, ">": left > right}
-    return bool(signs[sign] if sign in signs else left <= right if sign == "<=" else left >= right)
+    signs = {"=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt}
+    return bool(signs.get(sign, operator.ge)(left, right))
 
 
 def _aggregate(kind: str, values: list[Any]) -> list[Any]:

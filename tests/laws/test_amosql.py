@@ -106,7 +106,9 @@ class Program:
         self.model.create(type, name, rows.rows()[0][name])
 
     def step(self) -> None:
-        match self.random.choice(["set", "set", "set", "add", "remove", "create", "delete", "each", "sql", "rule", "query"]):
+        match self.random.choice(
+            ["set", "set", "set", "add", "remove", "create", "delete", "each", "sql", "rule", "query"]
+        ):
             case "create":
                 self.create(self.random.choice(list(SCHEMA)), f"o{self.objects}")
             case "delete":

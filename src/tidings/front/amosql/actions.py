@@ -136,7 +136,8 @@ class ActionRunner:
         if not late:
             return [(function, rows)]
         objects = sorted({int(row[0]) for row in rows})
-        types = {row["oid"]: row["type"] for row in self.transaction.query(types_text(objects)).rows()} if objects else {}
+        known = self.transaction.query(types_text(objects)).rows() if objects else []
+        types = {row["oid"]: row["type"] for row in known}
 
         def resolvent(row: Values) -> int:
             found, _ = self.schema.resolve(function.name, types.get(row[0], function.dispatches_on), None)
@@ -190,4 +191,3 @@ def _typed(function: Function, rows: list[Values]) -> list[Any]:
     """Rows with numbers of the types that the function has."""
     reals = [type == "real" for type in function.relation.types]
     return [tuple(float(v) if real else v for v, real in zip(row, reals, strict=True)) for row in rows]
-

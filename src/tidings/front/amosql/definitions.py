@@ -63,8 +63,7 @@ class Definitions:
         is_reader = self.statements.maintenance.storage.is_reader
         if self._loaded and not is_reader:
             return
-        plans = self.statements.transactions.write_parts.plans
-        rows = self.statements.answers.now(plans.plan(DEFINITIONS)).rows()
+        rows = self.statements.queries.answer(DEFINITIONS).rows()
         self._numbered = {row["number"]: _definition(row["text"]) for row in sorted(rows, key=lambda r: r["number"])}
         self.schema, self._loaded = build(list(self._numbered.values())), True
         self._defined = defined(self.schema)

@@ -60,11 +60,10 @@ def _condition_function(rule: RuleDefinition) -> str:
     definition = rule.definition
     written = [definition.condition.place.text[d.place.start : d.place.end] for d in definition.declarations]
     parameters = ", ".join(f"{p.type} {p.name}" for p in rule.parameters)
-    heads = [p for p in rule.variables]
     place = definition.condition.place
-    result = ", ".join(p.type for p in heads) or "boolean"
+    result = ", ".join(p.type for p in rule.variables) or "boolean"
     each = f" for each {', '.join(written)}" if written else ""
-    values = ", ".join(p.name for p in heads) or "true"
+    values = ", ".join(p.name for p in rule.variables) or "true"
     condition = " ".join(place.text[place.start : place.end].split())
     return (
         f"create function {rule.condition_name}({parameters}) -> {result} as\n"

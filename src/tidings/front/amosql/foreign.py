@@ -31,7 +31,7 @@ class ForeignFunctions:
         if name.lower() not in self._by_name:
             raise UnknownForeign(None, closest(name, self._by_name) or None, name=name)
         try:
-            value = self._by_name[name.lower()](*arguments)
+            value: Any = self._by_name[name.lower()](*arguments)
         except TidingsError:
             raise
         except Exception as error:

@@ -24,8 +24,8 @@ from tidings.errors import (
 from tidings.lang.amosql import syntax
 from tidings.lang.amosql.check_action import check_action
 from tidings.lang.amosql.objectlog import Literal, RelationOf, foreign_calls
-from tidings.lang.amosql.schema import SQL_TYPES, Function, Parameter, RuleDefinition, Schema
 from tidings.lang.amosql.safety import unbound
+from tidings.lang.amosql.schema import SQL_TYPES, Function, Parameter, RuleDefinition, Schema
 from tidings.lang.amosql.translate import Translator, parameters_of
 
 VALUE = "value"

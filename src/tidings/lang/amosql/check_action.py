@@ -79,7 +79,8 @@ def check_updatable(function: Function, update: syntax.Update) -> None:
     """Refuse to update a function that has no values of its own, or to add to one that has one value."""
     if not function.is_stored:
         kind = "foreign" if function.foreign else "a procedure" if function.is_procedure else "derived"
-        raise NotUpdatable(update.call.place, "update the functions it is made of", name=function.name, reason=f"it is {kind}")
+        hint = "update the stored functions that it is made of"
+        raise NotUpdatable(update.call.place, hint, name=function.name, reason=f"it is {kind}")
     if update.kind == "add" and not function.many:
         reason = "it has one value for each object, so none can be added"
         raise NotUpdatable(update.call.place, "use set", name=function.name, reason=reason)

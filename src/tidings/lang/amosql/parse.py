@@ -47,7 +47,7 @@ def is_complete(text: str) -> bool:
     try:
         _grammar().parse(text)
     except UnexpectedToken as error:
-        return error.token.type != "$END"
+        return str(error.token.type) != "$END"
     except UnexpectedInput:
         return True
     return True
@@ -233,16 +233,19 @@ class _Reader(Transformer[Token, Any]):
         return syntax.DeleteObjects(object, declarations or (), where, self._place(meta))
 
     def for_each(self, meta: Meta, children: list[Any]) -> syntax.ForEach:
-        return syntax.ForEach(*children, self._place(meta))
+        declarations, where, body = children
+        return syntax.ForEach(declarations, where, body, self._place(meta))
 
     def block(self, meta: Meta, children: list[Any]) -> syntax.Block:
         return syntax.Block(tuple(c for c in children if c is not None), self._place(meta))
 
     def if_then(self, meta: Meta, children: list[Any]) -> syntax.If:
-        return syntax.If(*children, None, self._place(meta))
+        condition, then = children
+        return syntax.If(condition, then, None, self._place(meta))
 
     def if_else(self, meta: Meta, children: list[Any]) -> syntax.If:
-        return syntax.If(*children, self._place(meta))
+        condition, then, otherwise = children
+        return syntax.If(condition, then, otherwise, self._place(meta))
 
     def expression_statement(self, meta: Meta, children: list[Any]) -> syntax.CallStatement:
         return syntax.CallStatement(children[0], self._place(meta))
@@ -276,7 +279,8 @@ class _Reader(Transformer[Token, Any]):
         return syntax.Comparison("<>" if operator == "!=" else str(operator), left, right, self._place(meta))
 
     def equality(self, meta: Meta, children: list[Any]) -> syntax.Comparison:
-        return syntax.Comparison("=", *children, self._place(meta))
+        left, right = children
+        return syntax.Comparison("=", left, right, self._place(meta))
 
     def sum(self, meta: Meta, children: list[Any]) -> syntax.Arithmetic:
         left, operator, right = children

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache, reduce
 from typing import Literal
 
 from sqlglot import exp
 
 from tidings.ir.dialect import DIALECT
 from tidings.ir.expression import Expression
-from tidings.lang.amosql.objectlog import atoms
-from tidings.lang.amosql.schema import OBJECT, OID, Function, RuleDefinition, Schema
+from tidings.lang.amosql.objectlog import Clause, atoms
+from tidings.lang.amosql.schema import OBJECT, OID, SQL_TYPES, Function, Parameter, RuleDefinition, Schema
 from tidings.lang.amosql.sql_query import query
 
 TYPE = "type"
@@ -33,7 +34,7 @@ def defined(schema: Schema) -> list[Defined]:
     """All that a schema asks for, each after what it reads."""
     result = [_type_table(type) for type in schema.parents]
     stored = [f for fs in schema.functions.values() for f in fs if f.is_stored]
-    result += [_function_table(schema, function) for function in stored]
+    result += [_function_table(function) for function in stored]
     views = {function.relation.name: _view(function) for function in schema.views()}
     reads = {f.relation.name: {a.relation.name for a in atoms(f.clause.body)} for f in schema.views() if f.clause}
     for name, resolvents in schema.functions.items():
@@ -63,81 +64,81 @@ def _ordered(views: dict[str, Defined], reads: dict[str, set[str]]) -> list[Defi
 
 
 def _type_table(type: str) -> Defined:
-    columns = [_column(OID, "BIGINT", key=True)]
-    if type == OBJECT:
-        columns.append(_column(TYPE, "STRING"))
-    return Defined("table", type, _create_table(type, columns), f"type {type}")
+    columns = (Parameter(OID, "integer"), *([Parameter(TYPE, "charstring")] if type == OBJECT else []))
+    return Defined("table", type, _create_table(type, columns, (OID,)), f"type {type}")
 
 
-def _function_table(schema: Schema, function: Function) -> Defined:
+def _function_table(function: Function) -> Defined:
     assert function.result is not None
-    parameters = [*function.parameters, function.result]
-    columns = [_column(p.name, schema.sql_type(p.type)) for p in parameters]
-    key = [p for p in (parameters if function.many or not function.parameters else function.parameters)]
-    if all(p.type != "real" for p in key):
-        names = [exp.to_identifier(p.name, quoted=True) for p in key]
-        columns.append(exp.PrimaryKey(expressions=names))
-    name = function.relation.name
-    stands_for = f"function {function.name}({function.dispatches_on})"
-    return Defined("table", name, _create_table(name, columns), stands_for)
+    columns = (*function.parameters, function.result)
+    key = columns if function.many or not function.parameters else function.parameters
+    names = tuple(p.name for p in key) if all(p.type != "real" for p in key) else ()
+    text = _create_table(function.relation.name, columns, names)
+    return Defined("table", function.relation.name, text, f"function {function.name}({function.dispatches_on})")
 
 
-def _column(name: str, type: str, *, key: bool = False) -> Expression:
-    constraint = exp.PrimaryKeyColumnConstraint() if key else exp.NotNullColumnConstraint()
-    kind = exp.DataType.build(type, dialect=DIALECT)
-    constraints = [exp.ColumnConstraint(kind=constraint)]
-    return exp.ColumnDef(this=exp.to_identifier(name, quoted=True), kind=kind, constraints=constraints)
-
-
-def _create_table(name: str, columns: list[Expression]) -> str:
-    schema = exp.Schema(this=exp.table_(exp.to_identifier(name, quoted=True)), expressions=columns)
-    return exp.Create(this=schema, kind="TABLE", exists=True).sql(DIALECT)
+@lru_cache(maxsize=1024)
+def _create_table(name: str, columns: tuple[Parameter, ...], key: tuple[str, ...]) -> str:
+    """The statement that makes a table; objects are numbers, and nothing is NULL."""
+    parts: list[Expression] = [
+        exp.ColumnDef(
+            this=_name(column.name),
+            kind=exp.DataType.build(SQL_TYPES.get(column.type, "BIGINT"), dialect=DIALECT),
+            constraints=[exp.ColumnConstraint(kind=exp.NotNullColumnConstraint())],
+        )
+        for column in columns
+    ]
+    if key:
+        parts.append(exp.PrimaryKey(expressions=[_name(column) for column in key]))
+    return exp.Create(this=exp.Schema(this=exp.table_(_name(name)), expressions=parts), kind="TABLE", exists=True).sql(
+        DIALECT
+    )
 
 
 def _create_view(name: str, body: Expression) -> str:
-    table = exp.table_(exp.to_identifier(name, quoted=True))
-    return exp.Create(this=table, kind="VIEW", expression=body, replace=True).sql(DIALECT)
+    return exp.Create(this=exp.table_(_name(name)), kind="VIEW", expression=body, replace=True).sql(DIALECT)
+
+
+@lru_cache(maxsize=1024)
+def _clause_view(name: str, clause: Clause, columns: tuple[Parameter, ...]) -> str:
+    """The statement that makes a view of a clause."""
+    return _create_view(name, query(clause, [(p.name, p.type) for p in columns]))
 
 
 def _view(function: Function) -> Defined:
-    assert function.clause is not None and function.result is not None
-    columns = [(p.name, p.type) for p in (*function.parameters, function.result)]
-    name = function.relation.name
+    assert function.clause is not None
+    assert function.result is not None
+    name, columns = function.relation.name, (*function.parameters, function.result)
     stands_for = f"function {function.name}({function.dispatches_on})"
-    return Defined("view", name, _create_view(name, query(function.clause, columns)), stands_for)
+    return Defined("view", name, _clause_view(name, function.clause, columns), stands_for)
 
 
 def _generic_view(schema: Schema, name: str, resolvents: list[Function]) -> Defined:
     """Each resolvent's rows, but for the objects that have a more specific one."""
-    branches: list[Expression] = []
-    columns = schema.generic(name).columns
+    branches: list[exp.Query] = []
     for function in resolvents:
-        source = exp.to_identifier("resolvent_")
-        read = exp.Table(
-            this=exp.to_identifier(function.relation.name, quoted=True), alias=exp.TableAlias(this=source)
-        )
+        own = function.relation.columns
+        read = exp.Table(this=_name(function.relation.name), alias=exp.TableAlias(this=_name("resolvent_")))
         values = [
-            exp.alias_(exp.column(own, table="resolvent_", quoted=True), shown, quoted=True)
-            for own, shown in zip(function.relation.columns, columns, strict=True)
+            exp.alias_(exp.column(_name(column), table=_name("resolvent_")), shown, quoted=True)
+            for column, shown in zip(own, schema.generic(name).columns, strict=True)
         ]
         branch = exp.select(*values).from_(read)
         for type in schema.overriding(function):
-            objects = exp.Table(this=exp.to_identifier(type, quoted=True), alias=exp.TableAlias(this="specific_"))
+            objects = exp.Table(this=_name(type), alias=exp.TableAlias(this=_name("specific_")))
             same = exp.EQ(
-                this=exp.column(OID, table="specific_", quoted=True),
-                expression=exp.column(function.relation.columns[0], table="resolvent_", quoted=True),
+                this=exp.column(_name(OID), table=_name("specific_")),
+                expression=exp.column(_name(own[0]), table=_name("resolvent_")),
             )
-            branch = branch.where(exp.not_(exp.Exists(this=exp.select(exp.Literal.number(1)).from_(objects).where(same))))
+            specific = exp.Exists(this=exp.select(exp.Literal.number(1)).from_(objects).where(same))
+            branch = branch.where(exp.not_(specific))
         branches.append(branch)
-    union = branches[0]
-    for branch in branches[1:]:
-        union = exp.Union(this=union, expression=branch, distinct=False)
+    union = reduce(lambda left, right: exp.Union(this=left, expression=right, distinct=False), branches)
     return Defined("view", name, _create_view(name, union), f"function {name}")
 
 
 def _condition_view(rule: RuleDefinition) -> Defined:
-    columns = [(p.name, p.type) for p in (*rule.parameters, *rule.variables)]
-    text = _create_view(rule.condition_name, query(rule.condition, columns))
+    text = _clause_view(rule.condition_name, rule.condition, (*rule.parameters, *rule.variables))
     return Defined("view", rule.condition_name, text, f"condition of {rule.name}")
 
 
@@ -147,39 +148,50 @@ def parameter_name(name: str) -> str:
 
 
 def _rule(schema: Schema, rule: RuleDefinition) -> Defined:
-    columns = [(p.name, p.type) for p in (*rule.parameters, *rule.variables)]
-    if rule.unbound:
-        select = query(rule.condition, columns, {p.name: parameter_name(p.name) for p in rule.unbound})
-        values = {value.alias: value.this for value in select.expressions}
-        body = select.copy()
-        for parameter in (p for p in rule.parameters if p not in rule.unbound):
-            given = exp.column(parameter_name(parameter.name), quoted=True)
-            body = body.where(exp.EQ(this=values[parameter.name].copy(), expression=given))
-    else:
-        source_name = exp.to_identifier(rule.condition_name, quoted=True)
-        table = exp.Table(this=source_name, alias=exp.TableAlias(this=exp.to_identifier(rule.condition_name, quoted=True)))
-        values = [exp.column(name, table=exp.to_identifier(rule.condition_name, quoted=True), quoted=True) for name, _ in columns]
-        body = exp.select(*(values or [exp.column("holds", table=exp.to_identifier(rule.condition_name, quoted=True), quoted=True)])).from_(table)
-        for parameter in rule.parameters:
-            column = exp.column(parameter.name, table=exp.to_identifier(rule.condition_name, quoted=True), quoted=True)
-            given_value = exp.column(parameter_name(parameter.name), quoted=True)
-            body = body.where(exp.EQ(this=column, expression=given_value))
+    body = _condition_in_rule(rule) if rule.unbound else _read_condition(rule)
     return Defined("rule", rule.name, _create_rule(schema, rule, body), f"rule {rule.name}")
 
 
+def _condition_in_rule(rule: RuleDefinition) -> exp.Select:
+    """The condition itself, where only an activation says what some of its parameters are."""
+    columns = [(p.name, p.type) for p in (*rule.parameters, *rule.variables)]
+    select = query(rule.condition, columns, {p.name: parameter_name(p.name) for p in rule.unbound})
+    values = {value.alias: value.this for value in select.expressions}
+    for parameter in (p for p in rule.parameters if p not in rule.unbound):
+        given = exp.column(_name(parameter_name(parameter.name)))
+        select = select.where(exp.EQ(this=values[parameter.name].copy(), expression=given))
+    return select
+
+
+def _read_condition(rule: RuleDefinition) -> exp.Select:
+    """The rows of the condition function for which the rule is activated."""
+    condition = rule.condition_name
+
+    def column(name: str) -> exp.Column:
+        return exp.column(_name(name), table=_name(condition))
+
+    names = [p.name for p in (*rule.parameters, *rule.variables)] or ["holds"]
+    table = exp.Table(this=_name(condition), alias=exp.TableAlias(this=_name(condition)))
+    select = exp.select(*map(column, names)).from_(table)
+    for parameter in rule.parameters:
+        given = exp.column(_name(parameter_name(parameter.name)))
+        select = select.where(exp.EQ(this=column(parameter.name), expression=given))
+    return select
+
+
 def _create_rule(schema: Schema, rule: RuleDefinition, condition: Expression) -> str:
-    """The statement that makes a rule, switched off."""
-    name = exp.to_identifier(rule.name, quoted=True).sql(DIALECT)
+    """The statement that makes a rule; without parameters it is switched off until it is activated."""
     parameters = ", ".join(
-        f"{exp.to_identifier(parameter_name(p.name), quoted=True).sql(DIALECT)} {schema.sql_type(p.type)}"
-        for p in rule.parameters
+        f"{_name(parameter_name(p.name)).sql(DIALECT)} {schema.sql_type(p.type)}" for p in rule.parameters
     )
-    action = exp.to_identifier(rule.action_name, quoted=True).sql(DIALECT)
     semantics = "nervous" if rule.definition.nervous else "strict"
     options = f"semantics = '{semantics}', action = 'deferred', priority = {rule.definition.priority}"
     enabled = "" if rule.parameters else ", enabled = false"
     return (
-        f"CREATE OR REPLACE RULE {name} {f'({parameters}) ' if parameters else ''}"
-        f"WHEN {condition.sql(DIALECT)} DO CALL {action}() WITH ({options}{enabled})"
+        f"CREATE OR REPLACE RULE {_name(rule.name).sql(DIALECT)} {f'({parameters}) ' if parameters else ''}"
+        f"WHEN {condition.sql(DIALECT)} DO CALL {_name(rule.action_name).sql(DIALECT)}() WITH ({options}{enabled})"
     )
 
+
+def _name(name: str) -> exp.Identifier:
+    return exp.to_identifier(name, quoted=True)

@@ -76,15 +76,7 @@ class Disjunction:
 
 
 Expression: TypeAlias = (
-    Constant
-    | Name
-    | InterfaceVariable
-    | FunctionCall
-    | Arithmetic
-    | Comparison
-    | Negation
-    | Conjunction
-    | Disjunction
+    Constant | Name | InterfaceVariable | FunctionCall | Arithmetic | Comparison | Negation | Conjunction | Disjunction
 )
 
 
