@@ -17,10 +17,10 @@ from tidings.front.amosql.foreign import ForeignFunctions
 from tidings.front.amosql.rows import Bindings
 from tidings.lang.amosql import syntax
 from tidings.lang.amosql.check_action import called_procedure, check_updatable, object_term, updated_function
-from tidings.lang.amosql.objectlog import ConstantTerm, Literal, Or, Term, Variable
+from tidings.lang.amosql.objectlog import Alternatives, ConstantTerm, Literal, Term, Variable
 from tidings.lang.amosql.schema import OID, Function, Schema
 from tidings.lang.amosql.sql_update import Values, delete_text, delete_where_text, merge_text, types_text
-from tidings.lang.amosql.translate import Translator
+from tidings.lang.amosql.translate import ClauseTranslator
 from tidings.write.transaction import Transaction
 
 
@@ -45,13 +45,13 @@ class ActionRunner:
         if not bindings.rows:
             return
         match action:
-            case syntax.Update():
+            case syntax.UpdateFunction():
                 self._update(action, bindings)
             case syntax.DeleteObjects():
                 self._delete(action, bindings)
             case syntax.ForEach():
                 self.run(action.body, self._for_each(action, bindings))
-            case syntax.Block():
+            case syntax.ActionBlock():
                 for part in action.actions:
                     self.run(part, bindings)
             case syntax.If():
@@ -62,7 +62,7 @@ class ActionRunner:
                     self.run(action.otherwise, Bindings.of(bindings.variables, rest))
             case syntax.CallStatement():
                 self._call(action.call, bindings)
-            case syntax.Assign() | syntax.Query():
+            case syntax.Assign() | syntax.SelectQuery():
                 raise InvalidSyntax(action.place, reason="this belongs to a session, not into an action")
             case _:
                 assert_never(action)
@@ -82,12 +82,12 @@ class ActionRunner:
 
     # rows
 
-    def _translator(self, bindings: Bindings) -> Translator:
+    def _translator(self, bindings: Bindings) -> ClauseTranslator:
         scope: dict[str, Term] = {variable.name: variable for variable in bindings.variables}
-        return Translator(self.schema, self.interface, scope)
+        return ClauseTranslator(self.schema, self.interface, scope)
 
     def _rows(
-        self, translator: Translator, head: Iterable[Term], body: list[Literal], bindings: Bindings
+        self, translator: ClauseTranslator, head: Iterable[Term], body: list[Literal], bindings: Bindings
     ) -> list[Values]:
         clause = translator.clause("action", list(head), body, 0)
         return self.answerer.rows(clause, bindings)
@@ -105,7 +105,7 @@ class ActionRunner:
         translator, body = self._translator(bindings), list[Literal]()
         translator.predicate(condition, body)
         if len(bindings.rows) > 1:
-            body = [Or((tuple(body),))]
+            body = [Alternatives((tuple(body),))]
         return Bindings.of(bindings.variables, self._rows(translator, bindings.variables, body, bindings))
 
     # calls
@@ -117,7 +117,7 @@ class ActionRunner:
 
     # updates
 
-    def _update(self, update: syntax.Update, bindings: Bindings) -> None:
+    def _update(self, update: syntax.UpdateFunction, bindings: Bindings) -> None:
         translator, body = self._translator(bindings), list[Literal]()
         translator.declare(update.declarations, body)
         if update.where is not None:
@@ -146,7 +146,7 @@ class ActionRunner:
         numbered = sorted(rows, key=lambda row: (resolvent(row), row))
         return [(self.schema.functions[function.name][at], list(part)) for at, part in groupby(numbered, key=resolvent)]
 
-    def _apply(self, update: syntax.Update, function: Function, rows: list[Values]) -> None:
+    def _apply(self, update: syntax.UpdateFunction, function: Function, rows: list[Values]) -> None:
         """Set, add or remove values of one resolvent."""
         if not rows:
             return

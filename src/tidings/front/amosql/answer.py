@@ -16,15 +16,15 @@ from tidings.front.amosql.foreign import ForeignFunctions
 from tidings.front.amosql.rows import Bindings
 from tidings.lang.amosql.objectlog import (
     Aggregated,
+    Alternatives,
     Atom,
     Body,
-    Clause,
     Compare,
     Compute,
     ForeignCall,
+    HornClause,
     Literal,
     Not,
-    Or,
     Term,
     Variable,
     foreign_calls,
@@ -58,7 +58,7 @@ class Answerer:
     transaction: Transaction
     foreign: ForeignFunctions
 
-    def rows(self, clause: Clause, bindings: Bindings) -> list[Values]:
+    def rows(self, clause: HornClause, bindings: Bindings) -> list[Values]:
         """The values of a clause's head for all rows of variables that are given."""
         if not bindings.rows:
             return []
@@ -72,7 +72,7 @@ class Answerer:
             return list(dict.fromkeys(rows)) if clause.distinct else rows
         return self._in_sql(clause, bindings)
 
-    def _in_sql(self, clause: Clause, bindings: Bindings) -> list[Values]:
+    def _in_sql(self, clause: HornClause, bindings: Bindings) -> list[Values]:
         columns = [(f"c{n}", term.type) for n, term in enumerate(clause.head)]
         given = GivenRows(bindings.variables, bindings.rows) if bindings.variables else None
         found = self.transaction.query(query_text(clause, columns, given=given)).to_arrow()
@@ -80,7 +80,7 @@ class Answerer:
             return [()] * found.num_rows
         return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
 
-    def _computed(self, clause: Clause, in_sql: Body, in_python: Body, bindings: Bindings) -> list[Values]:
+    def _computed(self, clause: HornClause, in_sql: Body, in_python: Body, bindings: Bindings) -> list[Values]:
         needed = [t for t in clause.head if isinstance(t, Variable)] + list(variables(in_python))
         known = bound(in_sql, {v.name for v in bindings.variables})
         head = tuple(dict.fromkeys(v for v in needed if v.name in known))
@@ -133,7 +133,7 @@ class Answerer:
 
 def _cut(body: Body, bindings: Bindings) -> tuple[Body, Body]:
     """The literals that SQL judges, and those that are judged here; none is left to SQL if no relation is read."""
-    if not any(isinstance(literal, Atom | Not | Or | Aggregated) for literal in body):
+    if not any(isinstance(literal, Atom | Not | Alternatives | Aggregated) for literal in body):
         return (), body
     if not list(foreign_calls(body)):
         return body, ()
@@ -141,7 +141,7 @@ def _cut(body: Body, bindings: Bindings) -> tuple[Body, Body]:
     known = bound(plain, {v.name for v in bindings.variables})
     in_sql, in_python = list[Literal](), list[Literal]()
     for literal in body:
-        used = [literal] if not isinstance(literal, Not | Or | Aggregated) else list[Literal]()
+        used = [literal] if not isinstance(literal, Not | Alternatives | Aggregated) else list[Literal]()
         free = {t.name for one in used for t in terms_of(one) if isinstance(t, Variable)} - known
         inner = list(foreign_calls((literal,)))
         if isinstance(literal, ForeignCall) or (free and not isinstance(literal, Atom)):

@@ -6,12 +6,20 @@ is refused, it is taken out again.  After a crash in between, what is missing is
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from tidings.errors import DuplicateRelation, DuplicateRule, TidingsError, UnknownFunction, UnknownType, closest
+from tidings.errors import (
+    DependentObjects,
+    DuplicateRelation,
+    DuplicateRule,
+    TidingsError,
+    UnknownFunction,
+    UnknownType,
+    closest,
+)
 from tidings.front.amosql.actions import ActionRunner
 from tidings.front.amosql.foreign import ForeignFunctions
 from tidings.front.amosql.rows import Bindings
@@ -26,6 +34,7 @@ from tidings.lang.amosql.sql_update import copy_text, drop_text, renamed_text, s
 from tidings.lang.sql import statement as sql
 from tidings.rules.action.procedures import Procedures
 from tidings.store.relation.relations import Relations
+from tidings.store.relation.table import Table
 from tidings.write.transaction import Transaction
 
 DEFINITIONS = "amosql_definitions"
@@ -90,10 +99,10 @@ class Definitions:
         self._check_free(wanted, definition)
         self._replace(schema, wanted, changed, [("insert", {"number": number, "text": definition.text})])
 
-    def drop(self, drop: syntax.Drop) -> None:
+    def drop(self, drop: syntax.DropDefinition) -> None:
         """Drop a definition that no other needs."""
         self._prepare()
-        kinds = {"type": syntax.CreateType, "function": syntax.CreateFunction, "rule": syntax.CreateRule}
+        kinds = {"type": syntax.CreateType, "function": syntax.CreateFunction, "rule": syntax.DefineRule}
         gone = [n for n, d in self._numbered.items() if isinstance(d, kinds[drop.kind]) and d.name == drop.name]
         if not gone:
             known = [d.name for d in self._numbered.values() if isinstance(d, kinds[drop.kind])]
@@ -135,11 +144,12 @@ class Definitions:
         changes: list[tuple[str, dict[str, Any]]],
     ) -> None:
         """Make what a schema asks for; if that is refused, all is as before."""
+        self._check_movable(wanted)
         self._record(changes)
         try:
             self._apply(self._defined, wanted)
         except TidingsError:
-            self._apply(wanted, self._defined)
+            self._apply(wanted, self._defined, anew=True)
             opposite = {"insert": "delete", "delete": "insert"}
             texts = {n: d.text for n, d in self._numbered.items()}
             undone = [(opposite[how], {**row, "text": row.get("text") or texts[row["number"]]}) for how, row in changes]
@@ -157,61 +167,69 @@ class Definitions:
                 else:
                     transaction.delete(DEFINITIONS, [{"number": row["number"]}])
 
-    def _apply(self, old: list[Defined], new: list[Defined]) -> None:
-        """Make what a schema asks for of what another has asked for."""
+    def _apply(self, old: list[Defined], new: list[Defined], *, anew: bool = False) -> None:
+        """Make what a schema asks for of what another has asked for; ``anew`` makes all views and rules again."""
         before = {d.name: d for d in old if d.kind != "rule"}
         wanted = {d.name: d for d in new if d.kind != "rule"}
         rules_before = {d.name: d for d in old if d.kind == "rule"}
         rules = {d.name: d for d in new if d.kind == "rule"}
         for name in [name for name in rules_before if name not in rules]:
             self._run(drop_text("rule", name), only_if=self._is_there(rules_before[name]))
-        moved = self._move_tables(before, wanted, rules_before)
+        moved = self._moved(old, new)
+        for table, target in moved:
+            self._move(table, target, [d for d in old if d.kind == "view" and d.name in wanted], rules_before.values())
+        anew = anew or bool(moved)
         for name, relation in wanted.items():
             if relation.kind == "table" and self.relations.find(name) is None:
                 self._run(relation.text)
         for name, relation in wanted.items():
-            is_same = name in before and before[name].text == relation.text and name not in moved
+            is_same = not anew and name in before and before[name].text == relation.text
             if relation.kind == "view" and not (is_same and self._is_there(relation)):
                 self._run(relation.text)
         for name, rule in rules.items():
-            if name not in rules_before or rules_before[name].text != rule.text or not self._is_there(rule) or moved:
+            is_same = not anew and name in rules_before and rules_before[name].text == rule.text
+            if not (is_same and self._is_there(rule)):
                 self._put_rule(rule)
         for name in reversed([name for name in before if name not in wanted]):
             self._run(drop_text(before[name].kind, name), only_if=self._is_there(before[name]))
 
-    def _move_tables(
-        self, before: dict[str, Defined], wanted: dict[str, Defined], rules: dict[str, Defined]
-    ) -> set[str]:
-        """Give tables of functions that are overloaded now, or not any more, the names they are to have.
+    def _moved(self, old: list[Defined], new: list[Defined]) -> list[tuple[str, Defined]]:
+        """The tables that are to have other names, because their functions are overloaded now, or not any more."""
+        targets = {d.stands_for: d for d in new if d.kind == "table"}
+        tables = [(d.name, targets[d.stands_for]) for d in old if d.kind == "table" and d.stands_for in targets]
+        return [
+            (name, target)
+            for name, target in tables
+            if name != target.name and not isinstance(self.relations.find(target.name), Table)
+        ]
 
-        The rows are copied.  Whatever reads the old name reads the new one for a while, so that a view can have it.
-        Returns what has to be made anew.
-        """
-        remade: set[str] = set()
-        by_meaning = {d.stands_for: d for d in wanted.values() if d.kind == "table"}
-        for name, relation in before.items():
-            target = by_meaning.get(relation.stands_for)
-            if relation.kind != "table" or target is None or target.name == name:
+    def _move(self, name: str, target: Defined, views: list[Defined], rules: Iterable[Defined]) -> None:
+        """Give a table another name: its rows are copied, and whatever reads it reads the copy."""
+        for taken in (target.name, name):  # a view that has the new name goes first
+            if taken == target.name and self.relations.find(target.name) is None:
                 continue
-            if target.name in before:  # a view has the name
-                for rule in rules.values():
-                    if self._is_there(rule):
-                        self._put_rule(rule, _renaming(target.name, name))
-                for reader in [d for d in before.values() if d.kind == "view" and d.name != target.name]:
-                    self._run(renamed_text(reader.text, target.name, name))
-                    remade.add(reader.name)
-                self._run(drop_text("view", target.name))
-            self._run(target.text)
-            self._run(copy_text(name, target.name))
-            for reader in [d for d in before.values() if d.kind == "view" and d.name in wanted]:
-                self._run(renamed_text(reader.text, name, target.name))
-                remade.add(reader.name)
-            for rule in rules.values():
+            if taken == name:
+                self._run(target.text)
+                self._run(copy_text(name, target.name))
+            other = target.name if taken == name else name
+            for view in views:
+                if view.name != taken and self._is_there(view):
+                    self._run(renamed_text(view.text, taken, other))
+            for rule in rules:
                 if self._is_there(rule):
-                    self._put_rule(rule, _renaming(name, target.name))
-            self._run(drop_text("table", name))
-            remade.add(name)
-        return remade
+                    self._put_rule(rule, partial(renamed_text, old=taken, new=other))
+            self._run(drop_text("table" if taken == name else "view", taken))
+
+    def _check_movable(self, new: list[Defined]) -> None:
+        """Refuse to give tables other names that views and rules of SQL read."""
+        own = {d.name for d in self._defined}
+        for name, _ in self._moved(self._defined, new):
+            readers = [view.name for view in self.relations.readers(name)]
+            readers += [rule.name for rule in self.statements.dependencies.dependents(name)]
+            others = sorted(set(readers) - own)
+            if others:
+                hint = "drop those first: a function that is overloaded becomes a view"
+                raise DependentObjects(None, hint, name=name, change="overloaded", dependents=", ".join(others))
 
     def _put_rule(self, rule: Defined, change: Callable[[str], str] = str) -> None:
         """Make a rule, or replace it; it stays switched on if it was."""
@@ -242,9 +260,5 @@ class Definitions:
 
 def _definition(text: str) -> syntax.Definition:
     (statement,) = read(text)
-    assert isinstance(statement, syntax.CreateType | syntax.CreateFunction | syntax.CreateRule)
+    assert isinstance(statement, syntax.CreateType | syntax.CreateFunction | syntax.DefineRule)
     return statement
-
-
-def _renaming(old: str, new: str) -> Callable[[str], str]:
-    return lambda text: renamed_text(text, old, new)

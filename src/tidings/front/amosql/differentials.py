@@ -14,9 +14,9 @@ from tidings.algebra import show as show_algebra
 from tidings.errors import TidingsError
 from tidings.lang.amosql.objectlog import (
     Atom,
-    Clause,
     Compare,
     Compute,
+    HornClause,
     Literal,
     Not,
     Term,
@@ -28,7 +28,7 @@ from tidings.lang.amosql.objectlog import (
 
 
 @dataclass(frozen=True, slots=True)
-class Differential:
+class ClauseDifferential:
     """How one influent, changing one way, changes a node."""
 
     influent: str
@@ -38,7 +38,7 @@ class Differential:
     algebra: str | None
 
 
-def differentials(clause: Clause) -> Iterator[Differential]:
+def differentials(clause: HornClause) -> Iterator[ClauseDifferential]:
     """All partial differentials of a clause: two for each literal that reads a relation."""
     expression = as_algebra(clause)
     for at, literal in enumerate(clause.body):
@@ -51,10 +51,10 @@ def differentials(clause: Clause) -> Iterator[Differential]:
             algebra = None
             if expression is not None and (differential := partial(expression, by, sign)) is not None:
                 algebra = show_algebra(differential)
-            yield Differential(by, changes, _text(clause, at, sign, changes), algebra)
+            yield ClauseDifferential(by, changes, _text(clause, at, sign, changes), algebra)
 
 
-def _text(clause: Clause, at: int, sign: Sign, changes: Sign) -> str:
+def _text(clause: HornClause, at: int, sign: Sign, changes: Sign) -> str:
     """A differential as a clause."""
     changed, _ = _atom(clause.body[at])
     assert changed is not None
@@ -74,7 +74,7 @@ def _text(clause: Clause, at: int, sign: Sign, changes: Sign) -> str:
     return f"Δ{sign.value if negates(clause) else ''}{head}/Δ{changes.value}{changed.relation.name} ←\n{body}"
 
 
-def negates(clause: Clause) -> bool:
+def negates(clause: HornClause) -> bool:
     """Whether gains of an influent may be losses of the node, so that its own sign has to be said."""
     return any(isinstance(literal, Not) for literal in clause.body)
 
@@ -90,7 +90,7 @@ def _atom(literal: Literal) -> tuple[Atom | None, bool]:
             return None, False
 
 
-def as_algebra(clause: Clause) -> SetExpression | None:
+def as_algebra(clause: HornClause) -> SetExpression | None:
     """A clause without negation as an expression over sets; None if it is not one."""
     try:
         return _as_algebra(clause)
@@ -98,7 +98,7 @@ def as_algebra(clause: Clause) -> SetExpression | None:
         return None
 
 
-def _as_algebra(clause: Clause) -> SetExpression | None:
+def _as_algebra(clause: HornClause) -> SetExpression | None:
     whole: SetExpression | None = None
     conditions: list[str] = []
     values: dict[str, str] = {}

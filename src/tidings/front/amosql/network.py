@@ -14,12 +14,12 @@ from tidings.algebra import SetExpression, SetProduct, levels, relation
 from tidings.lang.amosql.expand import expanded
 from tidings.lang.amosql.objectlog import (
     Aggregated,
+    Alternatives,
     Atom,
     Body,
-    Clause,
+    HornClause,
     Literal,
     Not,
-    Or,
     RelationOf,
     Term,
     Variable,
@@ -36,7 +36,7 @@ class Node:
     """A derived relation: its clauses, any of which may make a row of it."""
 
     name: str
-    clauses: tuple[Clause, ...]
+    clauses: tuple[HornClause, ...]
     aggregate: str | None = None
     """The aggregate that is taken over its clause, by all but the last term of the head."""
 
@@ -75,7 +75,7 @@ class Network:
         return "\n".join([root, *lines(root, "")])
 
 
-def network(schema: Schema, clause: Clause) -> Network:
+def network(schema: Schema, clause: HornClause) -> Network:
     """The propagation network of a clause."""
     nodes: dict[str, Node] = {}
 
@@ -111,17 +111,17 @@ def _function_node(schema: Schema, name: str, nodes: dict[str, Node]) -> Node | 
     return first
 
 
-def _resolvent_clause(schema: Schema, name: str, at: int) -> Clause:
+def _resolvent_clause(schema: Schema, name: str, at: int) -> HornClause:
     """What an overloaded function is for the objects that have one of its resolvents."""
     function, generic = schema.functions[name][at], schema.generic(name)
     terms: tuple[Term, ...] = tuple(Variable(c, t) for c, t in zip(generic.columns, generic.types, strict=True))
     body: list[Literal] = [Atom(function.relation, terms)]
     for type in schema.overriding(function):
         body.append(Not((Atom(schema.extent(type), terms[:1]),)))
-    return Clause(name, terms, tuple(body))
+    return HornClause(name, terms, tuple(body))
 
 
-def _lifted(name: str, clause: Clause) -> list[Node]:
+def _lifted(name: str, clause: HornClause) -> list[Node]:
     """A clause as a node whose literals are over relations, and nodes for the bodies that were in it."""
     made: list[Node] = []
     body: list[Literal] = []
@@ -142,17 +142,17 @@ def _lifted(name: str, clause: Clause) -> list[Node]:
                 body.append(literal)
             case Not(body=inner):
                 node = numbered("not")
-                made += _lifted(node, Clause(node, given, inner))
+                made += _lifted(node, HornClause(node, given, inner))
                 body.append(Not((_node_atom(node, given),)))
-            case Or(branches=branches):
+            case Alternatives(branches=branches):
                 node = numbered("or")
-                parts = [_lifted(node, Clause(node, given, branch)) for branch in branches]
+                parts = [_lifted(node, HornClause(node, given, branch)) for branch in branches]
                 made.append(Node(node, tuple(c for first, *_ in parts for c in first.clauses)))
                 made += [other for _, *others in parts for other in others]
                 body.append(_node_atom(node, given))
             case Aggregated():
                 node = numbered(literal.kind)
-                first, *others = _lifted(node, Clause(node, (*given, literal.value), literal.body))
+                first, *others = _lifted(node, HornClause(node, (*given, literal.value), literal.body))
                 made += [replace(first, aggregate=literal.kind), *others]
                 body.append(_node_atom(node, (*given, literal.result)))
     return [Node(name, (replace(clause, body=tuple(body)),)), *made]

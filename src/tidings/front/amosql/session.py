@@ -21,11 +21,11 @@ from tidings.front.amosql.foreign import ForeignFunctions
 from tidings.front.amosql.rows import Bindings
 from tidings.front.statement_runner import StatementRunner
 from tidings.lang.amosql import syntax
-from tidings.lang.amosql.objectlog import Clause, ConstantTerm, Literal
+from tidings.lang.amosql.objectlog import ConstantTerm, HornClause, Literal
 from tidings.lang.amosql.parse import read
 from tidings.lang.amosql.schema import OBJECT, Schema
 from tidings.lang.amosql.sql_update import Values, activation_text, highest_text, switch_text
-from tidings.lang.amosql.translate import Translator
+from tidings.lang.amosql.translate import ClauseTranslator
 from tidings.lang.sql import statement as sql
 from tidings.result import Result
 from tidings.write.transaction import Transaction
@@ -69,10 +69,10 @@ class AmosqlSession:
 
     def _run(self, statement: syntax.Statement) -> Result | None:
         match statement:
-            case syntax.CreateType() | syntax.CreateFunction() | syntax.CreateRule():
+            case syntax.CreateType() | syntax.CreateFunction() | syntax.DefineRule():
                 self.commit()
                 self.definitions.add(statement)
-            case syntax.Drop():
+            case syntax.DropDefinition():
                 self.commit()
                 self.definitions.drop(statement)
             case syntax.Activate():
@@ -85,18 +85,18 @@ class AmosqlSession:
                 self.rollback()
             case syntax.CreateInstances():
                 self._create(statement)
-            case syntax.Query():
+            case syntax.SelectQuery():
                 return self._query(statement)
             case syntax.Assign():
                 self._assign(statement)
             case syntax.CallStatement() if self._is_function(statement.call):
                 place = statement.place
-                return self._query(syntax.Query((statement.call,), (), (), None, False, place))
+                return self._query(syntax.SelectQuery((statement.call,), (), (), None, False, place))
             case (
-                syntax.Update()
+                syntax.UpdateFunction()
                 | syntax.DeleteObjects()
                 | syntax.ForEach()
-                | syntax.Block()
+                | syntax.ActionBlock()
                 | syntax.If()
                 | syntax.CallStatement()
             ):
@@ -162,12 +162,16 @@ class AmosqlSession:
 
     def _assign(self, statement: syntax.Assign) -> None:
         value = statement.value
-        query = value if isinstance(value, syntax.Query) else syntax.Query((value,), (), (), None, False, value.place)
+        query = (
+            value
+            if isinstance(value, syntax.SelectQuery)
+            else syntax.SelectQuery((value,), (), (), None, False, value.place)
+        )
         if len(query.expressions) != 1:
             raise InvalidSyntax(query.place, reason="a variable takes one value")
         self._set_variables((statement.variable,), query)
 
-    def _set_variables(self, variables: tuple[syntax.InterfaceVariable, ...], query: syntax.Query) -> None:
+    def _set_variables(self, variables: tuple[syntax.InterfaceVariable, ...], query: syntax.SelectQuery) -> None:
         if len(variables) != len(query.expressions):
             reason = f"{len(query.expressions)} values for {len(variables)} variables"
             raise InvalidSyntax(query.place, reason=reason)
@@ -186,7 +190,7 @@ class AmosqlSession:
         function = self.schema.functions[call.function][0]
         return not function.is_procedure
 
-    def _query(self, query: syntax.Query) -> Result | None:
+    def _query(self, query: syntax.SelectQuery) -> Result | None:
         if query.into:
             self._set_variables(query.into, query)
             return None
@@ -197,8 +201,8 @@ class AmosqlSession:
         arrays = [pa.array(list(column), type) for column, type in zip(columns, types, strict=True)]
         return Result(pa.Table.from_arrays(arrays, names=names))
 
-    def _answer(self, query: syntax.Query) -> tuple[Clause, list[Values]]:
-        clause = Translator(self.schema, self.variables).query(query)
+    def _answer(self, query: syntax.SelectQuery) -> tuple[HornClause, list[Values]]:
+        clause = ClauseTranslator(self.schema, self.variables).query(query)
         transaction = self._transaction or Transaction(self.statements.transactions.begin())
         return clause, Answerer(transaction, self.foreign).rows(clause, Bindings())
 
@@ -210,7 +214,7 @@ class AmosqlSession:
         if len(arguments) != len(rule.parameters):
             reason = f"it takes {len(rule.parameters)} arguments, not {len(arguments)}"
             raise InvalidCall(statement.place, name=rule.name, reason=reason)
-        translator = Translator(self.schema)
+        translator = ClauseTranslator(self.schema)
         for term, parameter, written in zip(arguments, rule.parameters, statement.arguments, strict=True):
             translator.check(term, parameter.type, written.place, "the argument")
         self.commit()
@@ -222,8 +226,8 @@ class AmosqlSession:
     def _arguments(self, statement: syntax.Activate) -> list[ConstantTerm]:
         """The values of the arguments of a rule."""
         body: list[Literal] = []
-        translator = Translator(self.schema, self.variables)
-        written = [a for a in statement.arguments if not isinstance(a, syntax.Query)]
+        translator = ClauseTranslator(self.schema, self.variables)
+        written = [a for a in statement.arguments if not isinstance(a, syntax.SelectQuery)]
         if len(written) < len(statement.arguments):
             raise InvalidCall(statement.place, name=statement.name, reason="it takes values, not a query")
         terms = [translator.term(argument, body) for argument in written]
@@ -238,7 +242,7 @@ class AmosqlSession:
         return [ConstantTerm(value, term.type) for value, term in zip(row, terms, strict=True)]
 
 
-def _column_names(query: syntax.Query) -> list[str]:
+def _column_names(query: syntax.SelectQuery) -> list[str]:
     """What the columns of a query are called: by the variable or function, or ``value``."""
     names: list[str] = []
     for expression in query.expressions:

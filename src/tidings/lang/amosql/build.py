@@ -26,7 +26,7 @@ from tidings.lang.amosql.check_action import check_action
 from tidings.lang.amosql.objectlog import Literal, RelationOf, foreign_calls
 from tidings.lang.amosql.safety import unbound
 from tidings.lang.amosql.schema import SQL_TYPES, Function, Parameter, RuleDefinition, Schema
-from tidings.lang.amosql.translate import Translator, parameters_of
+from tidings.lang.amosql.translate import ClauseTranslator, parameters_of
 
 VALUE = "value"
 """The column of a function's value that has no name."""
@@ -48,7 +48,7 @@ def build(definitions: Sequence[syntax.Definition]) -> Schema:
         if body is not None and not isinstance(body, syntax.Foreign):
             check_action(schema, function.parameters, body)
     for definition in definitions:
-        if isinstance(definition, syntax.CreateRule):
+        if isinstance(definition, syntax.DefineRule):
             if definition.name in schema.rules:
                 raise DuplicateDefinition(definition.place, kind="rule", name=definition.name)
             rule = schema.rules[definition.name] = _rule(schema, definition)
@@ -71,6 +71,8 @@ def _add_type(schema: Schema, definition: syntax.CreateType) -> None:
 
 def _add_signature(schema: Schema, definition: syntax.CreateFunction) -> None:
     name, place = definition.name, definition.place
+    if definition.result is None and isinstance(definition.body, syntax.SelectQuery):
+        raise InvalidSyntax(definition.body.place, "create function … as select …", reason="a procedure has no value")
     if schema.is_object_type(name):
         raise DuplicateDefinition(place, kind="type", name=name)
     parameters = _parameters(schema, definition.parameters)
@@ -96,7 +98,7 @@ def _add_signature(schema: Schema, definition: syntax.CreateFunction) -> None:
     resolvents.append(function)
 
 
-def _parameters(schema: Schema, declarations: tuple[syntax.Declaration, ...]) -> tuple[Parameter, ...]:
+def _parameters(schema: Schema, declarations: tuple[syntax.VariableDeclaration, ...]) -> tuple[Parameter, ...]:
     """Parameters with names: those without one are called by their types."""
     names: list[str] = []
     for declaration in declarations:
@@ -160,7 +162,7 @@ class _Bodies:
         self._path.append(name)
         for at, function in enumerate(schema.functions.get(name, ())):
             body = function.definition.body
-            if isinstance(body, syntax.Query) and (name, function.dispatches_on) not in self._done:
+            if isinstance(body, syntax.SelectQuery) and (name, function.dispatches_on) not in self._done:
                 for called, where in _calls(body):
                     if called in schema.functions:
                         self._add(called, where)
@@ -168,11 +170,11 @@ class _Bodies:
                 schema.functions[name][at] = self._derived(function, body)
         self._path.pop()
 
-    def _derived(self, function: Function, query: syntax.Query) -> Function:
+    def _derived(self, function: Function, query: syntax.SelectQuery) -> Function:
         schema, place = self._schema, function.definition.place
         if len(query.expressions) != 1 or query.into:
             raise InvalidSyntax(query.place, reason="the query of a function has one value, and no into")
-        translator, body = Translator(schema, is_definition=True), list[Literal]()
+        translator, body = ClauseTranslator(schema, is_definition=True), list[Literal]()
         head = parameters_of(translator, function.parameters, body)
         inner = translator.query(query)
         assert function.result is not None
@@ -206,9 +208,9 @@ def _calls(node: object) -> list[tuple[str, Place]]:
     return found
 
 
-def _rule(schema: Schema, definition: syntax.CreateRule) -> RuleDefinition:
+def _rule(schema: Schema, definition: syntax.DefineRule) -> RuleDefinition:
     parameters = _parameters(schema, definition.parameters)
-    translator, body = Translator(schema, is_definition=True), list[Literal]()
+    translator, body = ClauseTranslator(schema, is_definition=True), list[Literal]()
     head = parameters_of(translator, parameters, body)
     declared = translator.declare(definition.declarations, body)
     translator.predicate(definition.condition, body)

@@ -8,20 +8,20 @@ from tidings.errors import InvalidCall, InvalidSyntax, NotUpdatable, TypeMismatc
 from tidings.lang.amosql import syntax
 from tidings.lang.amosql.objectlog import Literal, Term
 from tidings.lang.amosql.schema import Function, Parameter, Schema
-from tidings.lang.amosql.translate import Translator, parameters_of
+from tidings.lang.amosql.translate import ClauseTranslator, parameters_of
 
 
 def check_action(schema: Schema, parameters: tuple[Parameter, ...], action: syntax.Action) -> None:
     """Refuse an action that could not run."""
-    translator = Translator(schema, is_definition=True)
+    translator = ClauseTranslator(schema, is_definition=True)
     parameters_of(translator, parameters, [])
     _check(translator, action)
 
 
-def _check(translator: Translator, action: syntax.Action) -> None:
+def _check(translator: ClauseTranslator, action: syntax.Action) -> None:
     body: list[Literal] = []
     match action:
-        case syntax.Update():
+        case syntax.UpdateFunction():
             _declared(translator, action.declarations, action.where)
             updated_function(translator, action, body)
         case syntax.DeleteObjects():
@@ -32,7 +32,7 @@ def _check(translator: Translator, action: syntax.Action) -> None:
             _declared(translator, action.declarations, action.where)
             _check(translator, action.body)
             translator.scope = outer
-        case syntax.Block():
+        case syntax.ActionBlock():
             for part in action.actions:
                 _check(translator, part)
         case syntax.If():
@@ -44,14 +44,14 @@ def _check(translator: Translator, action: syntax.Action) -> None:
             called_procedure(translator, action.call, body)
         case syntax.Assign():
             raise InvalidSyntax(action.place, reason="interface variables belong to a session, not to a procedure")
-        case syntax.Query():
+        case syntax.SelectQuery():
             raise InvalidSyntax(action.place, reason="a query does nothing in a procedure", hint="use for each … do")
         case _:
             assert_never(action)
 
 
 def _declared(
-    translator: Translator, declarations: tuple[syntax.Declaration, ...], where: syntax.Expression | None
+    translator: ClauseTranslator, declarations: tuple[syntax.VariableDeclaration, ...], where: syntax.Expression | None
 ) -> None:
     body: list[Literal] = []
     translator.declare(declarations, body)
@@ -60,7 +60,7 @@ def _declared(
 
 
 def updated_function(
-    translator: Translator, update: syntax.Update, body: list[Literal]
+    translator: ClauseTranslator, update: syntax.UpdateFunction, body: list[Literal]
 ) -> tuple[Function, list[Function], tuple[Term, ...], Term | None]:
     """The function that is updated, the resolvents that objects may have instead, its arguments and the value."""
     call = update.call
@@ -75,7 +75,7 @@ def updated_function(
     return function, late, arguments, value
 
 
-def check_updatable(function: Function, update: syntax.Update) -> None:
+def check_updatable(function: Function, update: syntax.UpdateFunction) -> None:
     """Refuse to update a function that has no values of its own, or to add to one that has one value."""
     if not function.is_stored:
         kind = "foreign" if function.foreign else "a procedure" if function.is_procedure else "derived"
@@ -86,7 +86,7 @@ def check_updatable(function: Function, update: syntax.Update) -> None:
         raise NotUpdatable(update.call.place, "use set", name=function.name, reason=reason)
 
 
-def object_term(translator: Translator, action: syntax.DeleteObjects, body: list[Literal]) -> Term:
+def object_term(translator: ClauseTranslator, action: syntax.DeleteObjects, body: list[Literal]) -> Term:
     """The object that is deleted."""
     term = translator.term(action.object, body)
     if not translator.schema.is_object_type(term.type):
@@ -95,7 +95,7 @@ def object_term(translator: Translator, action: syntax.DeleteObjects, body: list
 
 
 def called_procedure(
-    translator: Translator, call: syntax.FunctionCall, body: list[Literal]
+    translator: ClauseTranslator, call: syntax.FunctionCall, body: list[Literal]
 ) -> tuple[Function, tuple[Term, ...]]:
     """The procedure or foreign function that is called, and its arguments."""
     arguments = translator.arguments(call, body)

@@ -8,15 +8,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tidings.lang.amosql.objectlog import Aggregated, Atom, Body, Clause, Literal, Not, Or, Variable, variables
+from tidings.lang.amosql.objectlog import (
+    Aggregated,
+    Alternatives,
+    Atom,
+    Body,
+    HornClause,
+    Literal,
+    Not,
+    Variable,
+    variables,
+)
 from tidings.lang.amosql.schema import Function, Schema
 from tidings.lang.amosql.simplify import simplified
-from tidings.lang.amosql.translate import Translator, inlined
+from tidings.lang.amosql.translate import ClauseTranslator, inlined
 
 
-def expanded(clause: Clause, schema: Schema) -> Clause:
+def expanded(clause: HornClause, schema: Schema) -> HornClause:
     """The clause with the bodies of derived functions in the place of their names."""
-    translator = Translator(schema, prefix="??")
+    translator = ClauseTranslator(schema, prefix="??")
     in_head = {term.name for term in clause.head if isinstance(term, Variable)}
     body = _expanded(clause.body, schema, translator)
     local = {variable.name for variable in variables(body)} - in_head
@@ -34,7 +44,7 @@ def expandable(relation: str, schema: Schema) -> Function | None:
     return None if is_generic else function
 
 
-def _expanded(body: Body, schema: Schema, translator: Translator) -> Body:
+def _expanded(body: Body, schema: Schema, translator: ClauseTranslator) -> Body:
     result: list[Literal] = []
     for literal in body:
         match literal:
@@ -46,9 +56,9 @@ def _expanded(body: Body, schema: Schema, translator: Translator) -> Body:
                     result += _expanded(inlined(function.clause, literal.terms, translator), schema, translator)
             case Not():
                 result.append(Not(_expanded(literal.body, schema, translator)))
-            case Or():
+            case Alternatives():
                 branches = tuple(_expanded(branch, schema, translator) for branch in literal.branches)
-                result.append(Or(branches))
+                result.append(Alternatives(branches))
             case Aggregated():
                 result.append(replace(literal, body=_expanded(literal.body, schema, translator)))
             case _:

@@ -79,7 +79,7 @@ class Not:
 
 
 @dataclass(frozen=True, slots=True)
-class Or:
+class Alternatives:
     """``(… ∨ …)``: there is a way for some branch; how many does not count."""
 
     branches: tuple[Body, ...]
@@ -107,12 +107,12 @@ class ForeignCall:
     arguments: tuple[Term, ...]
 
 
-Literal: TypeAlias = Atom | Compute | Compare | Not | Or | Aggregated | ForeignCall
+Literal: TypeAlias = Atom | Compute | Compare | Not | Alternatives | Aggregated | ForeignCall
 Body: TypeAlias = tuple[Literal, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Clause:
+class HornClause:
     """``head ← body``; a distinct one counts each head once."""
 
     name: str
@@ -137,8 +137,8 @@ def substituted(body: Body, terms: Mapping[str, Term]) -> Body:
                 return replace(old, left=term(old.left), right=term(old.right))
             case Not():
                 return Not(substituted(old.body, terms))
-            case Or():
-                return Or(tuple(substituted(branch, terms) for branch in old.branches))
+            case Alternatives():
+                return Alternatives(tuple(substituted(branch, terms) for branch in old.branches))
             case Aggregated():
                 inner = substituted(old.body, terms)
                 return replace(old, result=term(old.result), value=term(old.value), body=inner)
@@ -163,7 +163,7 @@ def terms_of(literal: Literal) -> tuple[Term, ...]:
             return (*literal.arguments, literal.result)
         case Aggregated():
             return (literal.result,)
-        case Not() | Or():
+        case Not() | Alternatives():
             return ()
         case _:
             assert_never(literal)
@@ -174,7 +174,7 @@ def inner_bodies(literal: Literal) -> tuple[Body, ...]:
     match literal:
         case Not() | Aggregated():
             return (literal.body,)
-        case Or():
+        case Alternatives():
             return literal.branches
         case _:
             return ()
@@ -211,7 +211,7 @@ def foreign_calls(body: Body) -> Iterator[ForeignCall]:
 # text
 
 
-def numbered(clause: Clause, kept: frozenset[str] = frozenset()) -> Clause:
+def numbered(clause: HornClause, kept: frozenset[str] = frozenset()) -> HornClause:
     """The clause with short names: ``kept`` variables in capitals, the others ``G1``, ``G2``, … as they occur."""
     names: dict[str, Term] = {}
     taken = {name.upper() for name in kept}
@@ -231,7 +231,7 @@ def numbered(clause: Clause, kept: frozenset[str] = frozenset()) -> Clause:
     return replace(clause, head=head, body=substituted(clause.body, names))
 
 
-def show_clause(clause: Clause) -> str:
+def show_clause(clause: HornClause) -> str:
     """The clause on lines of its own, as the literature prints it."""
     types = ",".join(term.type for term in clause.head)
     subscript = f"_{types}" if types else ""
@@ -255,7 +255,7 @@ def show(literal: Literal) -> str:
             return f"{show_term(literal.left)} {literal.operator} {show_term(literal.right)}"
         case Not():
             return f"¬({_conjunction(literal.body)})"
-        case Or():
+        case Alternatives():
             return f"({' ∨ '.join(map(_conjunction, literal.branches))})"
         case Aggregated():
             what = f"{'distinct ' if literal.distinct else ''}{show_term(literal.value)}"

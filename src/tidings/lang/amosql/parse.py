@@ -74,11 +74,20 @@ def _syntax_error(text: str, error: UnexpectedInput) -> InvalidSyntax:
             assert isinstance(error, UnexpectedEOF)
             place, seen, names = Place(text, len(text), len(text)), "the text ends too early", set(error.expected)
     words = sorted(word for name in names or () for word in _words(name))
-    written = text[place.start : place.end]
     keywords = [word for word in words if word.isalpha()]
-    hint = closest(written, keywords) if written.isalpha() else None
-    hint = hint if hint and hint.startswith("did you mean") else None
+    hint = _meant(text[place.start : place.end], keywords)
+    if hint is None and (word := re.search(r"(\w+)\s*$", text[: place.start])) is not None:
+        hint = _meant(word.group(1), _KEYWORDS)
     return InvalidSyntax(place, hint, reason=f"{seen}; expected {' or '.join(words) or 'nothing more'}")
+
+
+_KEYWORDS = "create type function procedure rule activate deactivate commit rollback explain drop select delete".split()
+
+
+def _meant(word: str, keywords: list[str]) -> str | None:
+    """A hint that names the keyword that a word resembles."""
+    hint = closest(word, keywords) if word.isalpha() and word.lower() not in keywords else None
+    return hint if hint is not None and hint.startswith("did you mean") else None
 
 
 _TERMS = {
@@ -148,9 +157,9 @@ class _Reader(Transformer[Token, Any]):
         place, text = _of(self._text, name), self._written(meta)
         return syntax.CreateFunction(_lower(name), parameters or (), None, False, body, place, text)
 
-    def create_rule(self, meta: Meta, children: list[Any]) -> syntax.CreateRule:
+    def create_rule(self, meta: Meta, children: list[Any]) -> syntax.DefineRule:
         semantics, name, parameters, priority, declarations, condition, action = children
-        return syntax.CreateRule(
+        return syntax.DefineRule(
             _lower(name),
             parameters or (),
             declarations or (),
@@ -165,20 +174,20 @@ class _Reader(Transformer[Token, Any]):
     def foreign(self, meta: Meta, children: list[Any]) -> syntax.Foreign:
         return syntax.Foreign(_unquoted(children[0]))
 
-    def parameters(self, meta: Meta, children: list[Any]) -> tuple[syntax.Declaration, ...]:
+    def parameters(self, meta: Meta, children: list[Any]) -> tuple[syntax.VariableDeclaration, ...]:
         return tuple(children)
 
     declarations = parameters
 
-    def parameter(self, meta: Meta, children: list[Any]) -> syntax.Declaration:
+    def parameter(self, meta: Meta, children: list[Any]) -> syntax.VariableDeclaration:
         type, name = children
-        return syntax.Declaration(_lower(type), name and _lower(name), self._place(meta))
+        return syntax.VariableDeclaration(_lower(type), name and _lower(name), self._place(meta))
 
     declaration = parameter
 
-    def result(self, meta: Meta, children: list[Any]) -> tuple[bool, syntax.Declaration]:
+    def result(self, meta: Meta, children: list[Any]) -> tuple[bool, syntax.VariableDeclaration]:
         many, type, name = children
-        return many is not None, syntax.Declaration(_lower(type), name and _lower(name), self._place(meta))
+        return many is not None, syntax.VariableDeclaration(_lower(type), name and _lower(name), self._place(meta))
 
     def signed(self, meta: Meta, children: list[Any]) -> int:
         return int(children[0])
@@ -186,9 +195,9 @@ class _Reader(Transformer[Token, Any]):
     def negative(self, meta: Meta, children: list[Any]) -> int:
         return -int(children[0])
 
-    def drop(self, meta: Meta, children: list[Any]) -> syntax.Drop:
+    def drop(self, meta: Meta, children: list[Any]) -> syntax.DropDefinition:
         kind, name = children
-        return syntax.Drop(kind.lower(), _lower(name), _of(self._text, name))
+        return syntax.DropDefinition(kind.lower(), _lower(name), _of(self._text, name))
 
     def activate(self, meta: Meta, children: list[Any], on: bool = True) -> syntax.Activate:
         name, arguments = children
@@ -212,15 +221,15 @@ class _Reader(Transformer[Token, Any]):
         name, *variables = children
         return syntax.CreateInstances(_lower(name), tuple(map(self._variable, variables)), _of(self._text, name))
 
-    def update(self, meta: Meta, children: list[Any]) -> syntax.Update:
+    def update(self, meta: Meta, children: list[Any]) -> syntax.UpdateFunction:
         kind, call, value, declarations, where = children
-        return syntax.Update(kind.lower(), call, value, declarations or (), where, self._place(meta))
+        return syntax.UpdateFunction(kind.lower(), call, value, declarations or (), where, self._place(meta))
 
-    def remove_all(self, meta: Meta, children: list[Any]) -> syntax.Update:
+    def remove_all(self, meta: Meta, children: list[Any]) -> syntax.UpdateFunction:
         kind, call = children
         if kind.lower() != "remove":
             raise InvalidSyntax(self._place(meta), reason=f"{kind.lower()} needs = and a value")
-        return syntax.Update("remove", call, None, (), None, self._place(meta))
+        return syntax.UpdateFunction("remove", call, None, (), None, self._place(meta))
 
     def assign(self, meta: Meta, children: list[Any]) -> syntax.Assign:
         kind, variable, value = children
@@ -236,8 +245,8 @@ class _Reader(Transformer[Token, Any]):
         declarations, where, body = children
         return syntax.ForEach(declarations, where, body, self._place(meta))
 
-    def block(self, meta: Meta, children: list[Any]) -> syntax.Block:
-        return syntax.Block(tuple(c for c in children if c is not None), self._place(meta))
+    def block(self, meta: Meta, children: list[Any]) -> syntax.ActionBlock:
+        return syntax.ActionBlock(tuple(c for c in children if c is not None), self._place(meta))
 
     def if_then(self, meta: Meta, children: list[Any]) -> syntax.If:
         condition, then = children
@@ -250,10 +259,10 @@ class _Reader(Transformer[Token, Any]):
     def expression_statement(self, meta: Meta, children: list[Any]) -> syntax.CallStatement:
         return syntax.CallStatement(children[0], self._place(meta))
 
-    def query(self, meta: Meta, children: list[Any]) -> syntax.Query:
+    def query(self, meta: Meta, children: list[Any]) -> syntax.SelectQuery:
         distinct, expressions, into, declarations, where = children
         place = self._place(meta)
-        return syntax.Query(expressions, into or (), declarations or (), where, distinct is not None, place)
+        return syntax.SelectQuery(expressions, into or (), declarations or (), where, distinct is not None, place)
 
     def expressions(self, meta: Meta, children: list[Any]) -> tuple[Any, ...]:
         return tuple(children)
@@ -274,13 +283,13 @@ class _Reader(Transformer[Token, Any]):
     def negation(self, meta: Meta, children: list[Any]) -> syntax.Negation:
         return syntax.Negation(children[0], self._place(meta))
 
-    def comparison(self, meta: Meta, children: list[Any]) -> syntax.Comparison:
+    def comparison(self, meta: Meta, children: list[Any]) -> syntax.ComparisonExpression:
         left, operator, right = children
-        return syntax.Comparison("<>" if operator == "!=" else str(operator), left, right, self._place(meta))
+        return syntax.ComparisonExpression("<>" if operator == "!=" else str(operator), left, right, self._place(meta))
 
-    def equality(self, meta: Meta, children: list[Any]) -> syntax.Comparison:
+    def equality(self, meta: Meta, children: list[Any]) -> syntax.ComparisonExpression:
         left, right = children
-        return syntax.Comparison("=", left, right, self._place(meta))
+        return syntax.ComparisonExpression("=", left, right, self._place(meta))
 
     def sum(self, meta: Meta, children: list[Any]) -> syntax.Arithmetic:
         left, operator, right = children
@@ -290,24 +299,26 @@ class _Reader(Transformer[Token, Any]):
 
     def minus(self, meta: Meta, children: list[Any]) -> syntax.Expression:
         operand, place = children[0], self._place(meta)
-        if isinstance(operand, syntax.Constant) and type(operand.value) in (int, float):
-            return syntax.Constant(-operand.value, place)  # type: ignore[operator]
-        return syntax.Arithmetic("-", syntax.Constant(0, place), operand, place)
+        if isinstance(operand, syntax.ConstantExpression) and type(operand.value) in (int, float):
+            return syntax.ConstantExpression(-operand.value, place)  # type: ignore[operator]
+        return syntax.Arithmetic("-", syntax.ConstantExpression(0, place), operand, place)
 
-    def integer(self, meta: Meta, children: list[Any]) -> syntax.Constant:
-        return syntax.Constant(int(children[0]), self._place(meta))
+    def integer(self, meta: Meta, children: list[Any]) -> syntax.ConstantExpression:
+        if int(children[0]) >= 2**63:
+            raise InvalidSyntax(self._place(meta), reason="this number is too large for an integer")
+        return syntax.ConstantExpression(int(children[0]), self._place(meta))
 
-    def real(self, meta: Meta, children: list[Any]) -> syntax.Constant:
-        return syntax.Constant(float(children[0]), self._place(meta))
+    def real(self, meta: Meta, children: list[Any]) -> syntax.ConstantExpression:
+        return syntax.ConstantExpression(float(children[0]), self._place(meta))
 
-    def string(self, meta: Meta, children: list[Any]) -> syntax.Constant:
-        return syntax.Constant(_unquoted(children[0]), self._place(meta))
+    def string(self, meta: Meta, children: list[Any]) -> syntax.ConstantExpression:
+        return syntax.ConstantExpression(_unquoted(children[0]), self._place(meta))
 
-    def true(self, meta: Meta, children: list[Any]) -> syntax.Constant:
-        return syntax.Constant(True, self._place(meta))
+    def true(self, meta: Meta, children: list[Any]) -> syntax.ConstantExpression:
+        return syntax.ConstantExpression(True, self._place(meta))
 
-    def false(self, meta: Meta, children: list[Any]) -> syntax.Constant:
-        return syntax.Constant(False, self._place(meta))
+    def false(self, meta: Meta, children: list[Any]) -> syntax.ConstantExpression:
+        return syntax.ConstantExpression(False, self._place(meta))
 
     def call(self, meta: Meta, children: list[Any]) -> syntax.FunctionCall:
         function, arguments = children

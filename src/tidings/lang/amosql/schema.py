@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from tidings.errors import Place, UnknownFunction, UnknownRule, UnknownType, closest
 from tidings.lang.amosql import syntax
-from tidings.lang.amosql.objectlog import Clause, RelationOf
+from tidings.lang.amosql.objectlog import HornClause, RelationOf
 
 SQL_TYPES = {"integer": "BIGINT", "real": "DOUBLE", "charstring": "STRING", "boolean": "BOOLEAN"}
 """The types of plain values, and their types in SQL."""
@@ -41,7 +41,7 @@ class Function:
     many: bool
     definition: syntax.CreateFunction
     relation: RelationOf
-    clause: Clause | None = None
+    clause: HornClause | None = None
     """Of a derived function."""
     is_view: bool = True
     """Whether a derived function has rows; else it is expanded wherever it is called."""
@@ -60,7 +60,7 @@ class Function:
         body = self.definition.body
         if isinstance(body, syntax.Foreign):
             return self.result is None
-        return body is not None and not isinstance(body, syntax.Query)
+        return body is not None and not isinstance(body, syntax.SelectQuery)
 
     @property
     def dispatches_on(self) -> str:
@@ -72,10 +72,10 @@ class Function:
 class RuleDefinition:
     """A rule with its condition as a clause over its parameters and variables."""
 
-    definition: syntax.CreateRule
+    definition: syntax.DefineRule
     parameters: tuple[Parameter, ...]
     variables: tuple[Parameter, ...]
-    condition: Clause
+    condition: HornClause
     unbound: tuple[Parameter, ...] = ()
     """Parameters that the condition does not bind; with some there is no condition function to look at."""
 

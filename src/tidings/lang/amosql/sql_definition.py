@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from tidings.ir.dialect import DIALECT
 from tidings.ir.expression import Expression
-from tidings.lang.amosql.objectlog import Clause, atoms
+from tidings.lang.amosql.objectlog import HornClause, atoms
 from tidings.lang.amosql.schema import OBJECT, OID, SQL_TYPES, Function, Parameter, RuleDefinition, Schema
 from tidings.lang.amosql.sql_query import query
 
@@ -100,7 +100,7 @@ def _create_view(name: str, body: Expression) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _clause_view(name: str, clause: Clause, columns: tuple[Parameter, ...]) -> str:
+def _clause_view(name: str, clause: HornClause, columns: tuple[Parameter, ...]) -> str:
     """The statement that makes a view of a clause."""
     return _create_view(name, query(clause, [(p.name, p.type) for p in columns]))
 

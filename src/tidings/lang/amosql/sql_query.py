@@ -19,16 +19,16 @@ from tidings.ir.dialect import DIALECT
 from tidings.ir.expression import Expression
 from tidings.lang.amosql.objectlog import (
     Aggregated,
+    Alternatives,
     Atom,
     Body,
-    Clause,
     Compare,
     Compute,
     ConstantTerm,
     ForeignCall,
+    HornClause,
     Literal,
     Not,
-    Or,
     Term,
     Variable,
     atoms,
@@ -63,7 +63,7 @@ class GivenRows:
 
 
 def query_text(
-    clause: Clause,
+    clause: HornClause,
     columns: Sequence[tuple[str, str]],
     parameters: Mapping[str, str] | None = None,
     given: GivenRows | None = None,
@@ -76,7 +76,7 @@ def query_text(
 
 
 def query(
-    clause: Clause,
+    clause: HornClause,
     columns: Sequence[tuple[str, str]],
     parameters: Mapping[str, str] | None = None,
     given: GivenRows | None = None,
@@ -133,7 +133,7 @@ class _Block:
         for literal in body:
             if isinstance(literal, Atom):
                 self._join(literal)
-        waiting = [literal for literal in body if not isinstance(literal, Atom | Not | Or)]
+        waiting = [literal for literal in body if not isinstance(literal, Atom | Not | Alternatives)]
         while waiting:
             ready = [literal for literal in waiting if self._take(literal)]
             if not ready:
@@ -142,7 +142,7 @@ class _Block:
         for literal in body:
             if isinstance(literal, Not):
                 self.conditions.append(exp.not_(self._holds(literal.body)))
-            elif isinstance(literal, Or):
+            elif isinstance(literal, Alternatives):
                 self.conditions.append(exp.or_(*map(self._holds, literal.branches)))
 
     def select(self, values: Sequence[Expression], *, distinct: bool = False) -> exp.Select:
@@ -197,7 +197,7 @@ class _Block:
                 return self._aggregate(literal)
             case ForeignCall():
                 raise ForeignNotHere(name=literal.function, where="a query inside another")
-            case Atom() | Not() | Or():
+            case Atom() | Not() | Alternatives():
                 raise AssertionError("these are added apart")
             case _:
                 assert_never(literal)

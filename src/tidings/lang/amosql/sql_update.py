@@ -6,7 +6,6 @@ Values stand in them as constants, by which rows are found by their keys without
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 
 from sqlglot import exp
 
@@ -105,12 +104,10 @@ def switch_text(rule: str, *, on: bool) -> str:
 
 def renamed_text(text: str, old: str, new: str) -> str:
     """A statement that reads a relation, so that it reads another."""
-    quoted = [_name(name).sql(DIALECT) for name in (old, new)]
-    return reduce(lambda done, word: done.replace(f"{word} {quoted[0]} ", f"{word} {quoted[1]} "), _BEFORE, text)
-
-
-_BEFORE = ("FROM", "JOIN")
-"""Words after which a relation is named in the statements made here."""
+    written, other = (_name(name).sql(DIALECT) for name in (old, new))
+    for word in ("FROM", "JOIN"):  # after these a relation is named, and has an alias behind it
+        text = text.replace(f" {word} {written} AS ", f" {word} {other} AS ")
+    return text
 
 
 def _name(name: str) -> exp.Identifier:

@@ -13,7 +13,7 @@ Value: TypeAlias = bool | int | float | str
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class ConstantExpression:
     value: Value
     place: Place
 
@@ -37,7 +37,7 @@ class InterfaceVariable:
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
     function: str
-    arguments: tuple[Expression | Query, ...]
+    arguments: tuple[Expression | SelectQuery, ...]
     place: Place
 
 
@@ -50,7 +50,7 @@ class Arithmetic:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ComparisonExpression:
     operator: str
     left: Expression
     right: Expression
@@ -76,12 +76,20 @@ class Disjunction:
 
 
 Expression: TypeAlias = (
-    Constant | Name | InterfaceVariable | FunctionCall | Arithmetic | Comparison | Negation | Conjunction | Disjunction
+    ConstantExpression
+    | Name
+    | InterfaceVariable
+    | FunctionCall
+    | Arithmetic
+    | ComparisonExpression
+    | Negation
+    | Conjunction
+    | Disjunction
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Declaration:
+class VariableDeclaration:
     """``item i``: a variable, or a parameter, which need not have a name."""
 
     type: str
@@ -90,12 +98,12 @@ class Declaration:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class SelectQuery:
     """``select … [into …] [for each …] [where …]``."""
 
     expressions: tuple[Expression, ...]
     into: tuple[InterfaceVariable, ...]
-    declarations: tuple[Declaration, ...]
+    declarations: tuple[VariableDeclaration, ...]
     where: Expression | None
     distinct: bool
     place: Place
@@ -105,13 +113,13 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class UpdateFunction:
     """``set``, ``add`` or ``remove``; without a value all values go."""
 
     kind: str
     call: FunctionCall
     value: Expression | None
-    declarations: tuple[Declaration, ...]
+    declarations: tuple[VariableDeclaration, ...]
     where: Expression | None
     place: Place
 
@@ -121,28 +129,28 @@ class Assign:
     """``set :x = …``."""
 
     variable: InterfaceVariable
-    value: Expression | Query
+    value: Expression | SelectQuery
     place: Place
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteObjects:
     object: Expression
-    declarations: tuple[Declaration, ...]
+    declarations: tuple[VariableDeclaration, ...]
     where: Expression | None
     place: Place
 
 
 @dataclass(frozen=True, slots=True)
 class ForEach:
-    declarations: tuple[Declaration, ...]
+    declarations: tuple[VariableDeclaration, ...]
     where: Expression | None
     body: Action
     place: Place
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class ActionBlock:
     actions: tuple[Action, ...]
     place: Place
 
@@ -163,7 +171,7 @@ class CallStatement:
     place: Place
 
 
-Action: TypeAlias = Update | Assign | DeleteObjects | ForEach | Block | If | CallStatement | Query
+Action: TypeAlias = UpdateFunction | Assign | DeleteObjects | ForEach | ActionBlock | If | CallStatement | SelectQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,8 +204,8 @@ class CreateFunction:
     """A function: stored without a body, derived by a query, foreign, or a procedure."""
 
     name: str
-    parameters: tuple[Declaration, ...]
-    result: Declaration | None
+    parameters: tuple[VariableDeclaration, ...]
+    result: VariableDeclaration | None
     many: bool
     body: Foreign | Action | None
     place: Place
@@ -205,10 +213,10 @@ class CreateFunction:
 
 
 @dataclass(frozen=True, slots=True)
-class CreateRule:
+class DefineRule:
     name: str
-    parameters: tuple[Declaration, ...]
-    declarations: tuple[Declaration, ...]
+    parameters: tuple[VariableDeclaration, ...]
+    declarations: tuple[VariableDeclaration, ...]
     condition: Expression
     action: Action
     nervous: bool
@@ -217,11 +225,11 @@ class CreateRule:
     text: str
 
 
-Definition: TypeAlias = CreateType | CreateFunction | CreateRule
+Definition: TypeAlias = CreateType | CreateFunction | DefineRule
 
 
 @dataclass(frozen=True, slots=True)
-class Drop:
+class DropDefinition:
     kind: Literal["type", "function", "rule"]
     name: str
     place: Place
@@ -230,7 +238,7 @@ class Drop:
 @dataclass(frozen=True, slots=True)
 class Activate:
     name: str
-    arguments: tuple[Expression | Query, ...]
+    arguments: tuple[Expression | SelectQuery, ...]
     on: bool
     place: Place
 
@@ -251,4 +259,4 @@ class Rollback:
     place: Place
 
 
-Statement: TypeAlias = Definition | Drop | Activate | Explain | Commit | Rollback | CreateInstances | Action
+Statement: TypeAlias = Definition | DropDefinition | Activate | Explain | Commit | Rollback | CreateInstances | Action

@@ -22,16 +22,16 @@ from tidings.errors import (
 from tidings.lang.amosql import syntax
 from tidings.lang.amosql.objectlog import (
     Aggregated,
+    Alternatives,
     Atom,
     Body,
-    Clause,
     Compare,
     Compute,
     ConstantTerm,
     ForeignCall,
+    HornClause,
     Literal,
     Not,
-    Or,
     RelationOf,
     Term,
     Variable,
@@ -46,7 +46,7 @@ _TRUE = ConstantTerm(True, "boolean")
 
 
 @dataclass(slots=True)
-class Translator:
+class ClauseTranslator:
     """Translates what is written in one place, where some variables are known."""
 
     schema: Schema
@@ -64,7 +64,7 @@ class Translator:
 
     # declarations
 
-    def declare(self, declarations: tuple[syntax.Declaration, ...], body: list[Literal]) -> list[Variable]:
+    def declare(self, declarations: tuple[syntax.VariableDeclaration, ...], body: list[Literal]) -> list[Variable]:
         """Declare variables; their types become literals."""
         declared = []
         for declaration in declarations:
@@ -92,7 +92,7 @@ class Translator:
 
     # queries
 
-    def query(self, query: syntax.Query, name: str = "result") -> Clause:
+    def query(self, query: syntax.SelectQuery, name: str = "result") -> HornClause:
         """The clause of a query, whose head has its values."""
         outer, mark = dict(self.scope), len(self._created)
         body: list[Literal] = []
@@ -103,18 +103,20 @@ class Translator:
         self.scope = outer
         return self.clause(name, head, body, mark, distinct=query.distinct)
 
-    def clause(self, name: str, head: list[Term], body: list[Literal], mark: int, *, distinct: bool = False) -> Clause:
+    def clause(
+        self, name: str, head: list[Term], body: list[Literal], mark: int, *, distinct: bool = False
+    ) -> HornClause:
         """A clause whose local variables are those made since a mark."""
         short, terms = simplified(tuple(body), self._created[mark:], self.schema)
         values = tuple(terms.get(t.name, t) if isinstance(t, Variable) else t for t in head)
-        return Clause(name, values, short, distinct)
+        return HornClause(name, values, short, distinct)
 
     # expressions
 
     def term(self, expression: syntax.Expression, body: list[Literal]) -> Term:
         """What stands for the value of an expression; the literals that make it are added to the body."""
         match expression:
-            case syntax.Constant(value=value):
+            case syntax.ConstantExpression(value=value):
                 return ConstantTerm(value, _TYPES[type(value)])
             case syntax.Name(name=name):
                 if name not in self.scope:
@@ -133,7 +135,7 @@ class Translator:
                 return self._aggregate(expression, body)
             case syntax.FunctionCall():
                 return self._call(expression, body)
-            case syntax.Comparison() | syntax.Negation() | syntax.Conjunction() | syntax.Disjunction():
+            case syntax.ComparisonExpression() | syntax.Negation() | syntax.Conjunction() | syntax.Disjunction():
                 what, expected = "this condition", "a value"
                 raise TypeMismatch(expression.place, what=what, found="true or false", expected=expected)
             case _:
@@ -167,7 +169,7 @@ class Translator:
         body.append(Aggregated(result, call.function, inner.distinct, value, inner.body))
         return result
 
-    def _one_argument(self, call: syntax.FunctionCall) -> tuple[syntax.Expression | syntax.Query]:
+    def _one_argument(self, call: syntax.FunctionCall) -> tuple[syntax.Expression | syntax.SelectQuery]:
         if len(call.arguments) != 1:
             raise InvalidCall(call.place, name=call.function, reason="it takes one query, or one expression")
         return (call.arguments[0],)
@@ -190,10 +192,10 @@ class Translator:
     def arguments(self, call: syntax.FunctionCall, body: list[Literal]) -> tuple[Term, ...]:
         """What stands for the arguments of a call."""
         for argument in call.arguments:
-            if isinstance(argument, syntax.Query):
+            if isinstance(argument, syntax.SelectQuery):
                 reason = "it takes values, not a query"
                 raise InvalidCall(argument.place, name=call.function, reason=reason)
-        return tuple(self.term(a, body) for a in call.arguments if not isinstance(a, syntax.Query))
+        return tuple(self.term(a, body) for a in call.arguments if not isinstance(a, syntax.SelectQuery))
 
     def resolved(self, call: syntax.FunctionCall, arguments: tuple[Term, ...]) -> tuple[Function, list[Function]]:
         """The resolvent that a call means by the types of its arguments, and those that objects may have instead."""
@@ -225,7 +227,7 @@ class Translator:
         body.append(Atom(relation, (*arguments, result)))
         return result
 
-    def _expanded(self, clause: Clause, arguments: tuple[Term, ...], body: list[Literal]) -> Term:
+    def _expanded(self, clause: HornClause, arguments: tuple[Term, ...], body: list[Literal]) -> Term:
         """The value of a derived function by its own body, in the place of a literal."""
         result = self.fresh(clause.head[-1].type)
         body += inlined(clause, (*arguments, result), self)
@@ -236,25 +238,25 @@ class Translator:
     def predicate(self, expression: syntax.Expression, body: list[Literal]) -> None:
         """Add the literals that are true where a condition is."""
         match expression:
-            case syntax.Comparison():
+            case syntax.ComparisonExpression():
                 self._comparison(expression, body)
             case syntax.Conjunction(operands=operands):
                 for operand in operands:
                     self.predicate(operand, body)
             case syntax.Disjunction(operands=operands):
-                body.append(Or(tuple(self._inner(operand) for operand in operands)))
+                body.append(Alternatives(tuple(self._inner(operand) for operand in operands)))
             case syntax.Negation(operand=operand):
                 body.append(Not(self._inner(operand)))
             case syntax.FunctionCall(function=name) if name in QUANTIFIERS and name not in self.schema.functions:
                 (query,) = self._one_argument(expression)
                 inner = self.query(_as_query(query)).body
-                body.append(Or((inner,)) if name == "some" else Not(inner))
+                body.append(Alternatives((inner,)) if name == "some" else Not(inner))
             case _:
                 term = self.term(expression, body)
                 self.check(term, "boolean", expression.place, _written(expression))
                 body.append(Compare("=", term, _TRUE))
 
-    def _comparison(self, comparison: syntax.Comparison, body: list[Literal]) -> None:
+    def _comparison(self, comparison: syntax.ComparisonExpression, body: list[Literal]) -> None:
         left, right = self.term(comparison.left, body), self.term(comparison.right, body)
         schema = self.schema
         both_numbers = schema.is_a(left.type, "real") and schema.is_a(right.type, "real")
@@ -274,7 +276,7 @@ class Translator:
         return simplified(tuple(inner), self._created[mark:], self.schema)[0]
 
 
-def inlined(clause: Clause, terms: tuple[Term, ...], translator: Translator) -> Body:
+def inlined(clause: HornClause, terms: tuple[Term, ...], translator: ClauseTranslator) -> Body:
     """The body of a clause for other terms in its head, with variables of its own."""
     replaced: dict[str, Term] = {}
     equalities: list[Literal] = []
@@ -290,11 +292,11 @@ def inlined(clause: Clause, terms: tuple[Term, ...], translator: Translator) -> 
     return (*substituted(clause.body, replaced), *equalities)
 
 
-def _as_query(argument: syntax.Expression | syntax.Query) -> syntax.Query:
+def _as_query(argument: syntax.Expression | syntax.SelectQuery) -> syntax.SelectQuery:
     """An expression is the query that has its values."""
-    if isinstance(argument, syntax.Query):
+    if isinstance(argument, syntax.SelectQuery):
         return argument
-    return syntax.Query((argument,), (), (), None, False, argument.place)
+    return syntax.SelectQuery((argument,), (), (), None, False, argument.place)
 
 
 def _written(expression: syntax.Expression) -> str:
@@ -302,7 +304,7 @@ def _written(expression: syntax.Expression) -> str:
     return place.text[place.start : place.end]
 
 
-def parameters_of(translator: Translator, parameters: tuple[Parameter, ...], body: list[Literal]) -> list[Term]:
+def parameters_of(translator: ClauseTranslator, parameters: tuple[Parameter, ...], body: list[Literal]) -> list[Term]:
     """Declare parameters as variables."""
     terms: list[Term] = []
     for parameter in parameters:
