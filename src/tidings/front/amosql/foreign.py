@@ -41,4 +41,5 @@ class ForeignFunctions:
         expected = _PYTHON_TYPES.get(result, (int,))
         if not isinstance(value, expected) or (isinstance(value, bool) and result != "boolean"):
             raise ForeignFailed(name=name, reason=f"it returned {value!r}, where {result} is expected")
-        return float(value) if result == "real" else value
+        checked: Any = value
+        return float(checked) if result == "real" else checked

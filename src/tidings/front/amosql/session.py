@@ -195,6 +195,7 @@ class AmosqlSession:
             self._set_variables(query.into, query)
             return None
         clause, rows = self._answer(query)
+        rows.sort()
         names = _column_names(query)
         types = [_ARROW.get(term.type, pa.int64()) for term in clause.head]
         columns: list[Any] = list(zip(*rows, strict=True)) if rows else [()] * len(names)
