@@ -169,6 +169,8 @@ ELSEWHERE = {
     errors.RuleFailed: "tests/unit/rules/test_failure.py",
     errors.RuleRaised: "tests/unit/rules/test_agenda.py",
     errors.CascadeTooLong: "tests/unit/rules/test_agenda.py",
+    errors.InvalidContinuousQuery: "tests/unit/continuous/test_statements.py",
+    errors.UnknownContinuousQuery: "tests/unit/continuous/test_statements.py",
     **{getattr(errors, name): "tests/unit/lang/amosql/test_refusals.py" for name in functional_errors.__all__},
 }
 

@@ -134,7 +134,8 @@ def test_a_failing_action_refuses_the_transaction(db: tidings.Database) -> None:
 def test_rules_with_parameters(db: tidings.Database) -> None:
     db.amosql("""
         create function seen(item, integer) -> set of item;
-        create rule near(item i, integer n) as for each item o when parts(i) = o and quantity(o) < n do add seen(i, n) = o;
+        create rule near(item i, integer n) as
+          for each item o when parts(i) = o and quantity(o) < n do add seen(i, n) = o;
         create item instances :a, :b; add parts(:a) = :b; set quantity(:b) = 9; commit;
         activate near(:a, 5); activate near(:a, 3); activate near(:b, 5); deactivate near(:a, 3);
         set quantity(:b) = 2; commit;
