@@ -16,6 +16,7 @@ Q5': the guard of one table is left.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 import tidings
 from benchmarks.data.messages import BEGIN, QUERIES, SCHEMA, messages
@@ -87,7 +88,7 @@ def _run(db: tidings.Database, found: ContinuousRuns, stage: str | None, suffix:
     for query in QUERIES:
         for method in METHODS:
             progress(f"tapestry: {found.size:,} messages, {query} by {method}, {stage or 'beginning'} …")
-            took = timed(lambda name=f"{query}_{method}{suffix}": db.sql(f"REFRESH CONTINUOUS QUERY {name}"))
+            took = timed(partial(db.sql, f"REFRESH CONTINUOUS QUERY {query}_{method}{suffix}"))
             if stage is not None:
                 figures = found.figures.setdefault((query, method), {})
                 before = figures[stage].times if stage in figures else ()
