@@ -23,6 +23,7 @@ from tidings.lang.sql.query.select import stages
 from tidings.lang.sql.query.select.grouping import Grouping, aggregated, grouping_sets, grouping_type, listed
 from tidings.lang.sql.query.select.order import ordinal
 from tidings.lang.sql.query.subquery import Subqueries
+from tidings.lang.sql.query.time_windows import sessions
 
 
 @dataclass(slots=True)
@@ -41,6 +42,8 @@ class SelectBlock:
     qualify: list[Expression] = field(init=False, default_factory=list)
     ties: list[Expression] = field(init=False, default_factory=list)
     """In a subquery: what stands for the columns it uses of the query around."""
+    session: Expression | None = field(init=False, default=None)
+    """The span of a row, where sessions are grouped by."""
 
     def __post_init__(self) -> None:
         order, qualify = self.node.args.get("order"), self.node.args.get("qualify")
@@ -138,6 +141,8 @@ class SelectBlock:
         grouping = self._grouping(clause)
         valued = self._attach_inside_keys(grouping.keys)
         mentioned = self._attach_inside_aggregates(mentioned)
+        if self.session in grouping.keys:
+            grouping, mentioned, valued = self._in_sessions(grouping, mentioned, valued)
         alias = self.ctx.alias("groups")
         keys, aggregates = stages.Stage(alias, "key"), stages.Stage(alias, "agg")
         for key in (*grouping.keys, *self.ties):
@@ -151,6 +156,23 @@ class SelectBlock:
             self.scope.outer.total = not conditions
             types = {i.name: i.type for i in items[1]}
             self.scope.outer.defaults = [stages.of_nothing(e, aggregates, types) for e in self.outputs]
+
+    def _in_sessions(
+        self, grouping: Grouping, mentioned: list[Expression], valued: dict[Expression, Expression]
+    ) -> tuple[Grouping, list[Expression], dict[Expression, Expression]]:
+        """Put the rows of each group into sessions; what is grouped by and mentioned is over these rows."""
+        span = self.session
+        assert span is not None
+        if grouping.sets is not None:
+            raise self.ctx.unsupported("session_window() in several grouping sets", self.node)
+        others = [k for k in (*grouping.keys, *self.ties) if k != span]
+        computed = [valued.get(k, k) for k in others]
+        types = self.ctx.types(computed, self.plan.fields, self.node)
+        rows = sessions(self.ctx, self.plan, span, list(zip(computed, types, strict=True)))
+        self.plan, moved = rows.plan, rows.moved
+        self.ties = list(map(moved, self.ties))
+        keys = list(map(moved, grouping.keys))
+        return Grouping(keys), list(map(moved, mentioned)), {moved(k): moved(v) for k, v in valued.items()}
 
     def _computed(self, stage: stages.Stage, valued: Mapping[Expression, Expression]) -> list[Item]:
         """What a stage computes, with types; ``valued`` are expressions whose subqueries have columns by now."""
