@@ -22,7 +22,7 @@ from sqlglot import exp
 from tidings.analysis import functions
 from tidings.errors import InvalidExpression
 from tidings.ir.dialect import DIALECT
-from tidings.ir.expression import Expression, filled
+from tidings.ir.expression import Expression, filled, template
 from tidings.lang.sql.context import Context
 from tidings.lang.sql.query.select.stages import by_rows
 
@@ -153,13 +153,34 @@ def _listed(call: exp.GroupConcat) -> Expression:
 
 def _extreme(ctx: Context, call: exp.ArgMax | exp.ArgMin, over: Callable[[Expression], Expression]) -> Expression:
     """The value in the row that is greatest or least in an order; the value breaks ties, and NULL is the least."""
-    if call.args.get("count") is not None:
-        raise ctx.unsupported("max_by and min_by of several rows", call)
     value, _ = _argument(call)
     function = "MAX" if isinstance(call, exp.ArgMax) else "MIN"
-    row = f"{function}(CASE WHEN NOT y IS NULL THEN STRUCT(y AS y, NOT x IS NULL AS there, x AS x) END)"
+    several = call.args.get("count")
+    if several is not None:
+        return _extremes(ctx, call, several, over)
+    row = f"{function}({_RANKED})"
     best = over(filled(row, x=value, y=call.expression))
     return exp.Dot(this=exp.Paren(this=best), expression=exp.to_identifier("x"))
+
+
+_RANKED = "CASE WHEN NOT y IS NULL THEN STRUCT(y AS y, NOT x IS NULL AS there, x AS x) END"
+
+
+def _extremes(
+    ctx: Context, call: Expression, several: Expression, over: Callable[[Expression], Expression]
+) -> Expression:
+    """The values in the first rows of an order, as an array; NULL where there are no rows."""
+    if not isinstance(several, exp.Literal) or not several.name.isdigit() or not 1 <= int(several.name) <= 100_000:
+        raise InvalidExpression(ctx.place(call), reason="max_by and min_by are of 1 to 100000 rows")
+    value, _ = _argument(call)
+    rows = over(exp.ArrayAgg(this=filled(_RANKED, x=value, y=call.expression), nulls_excluded=True))
+    down = "TRUE" if isinstance(call, exp.ArgMin) else "FALSE"
+    ranked = filled(f"SORT_ARRAY(x, {down})", x=rows)
+    text = f"CASE WHEN SIZE(x) > 0 THEN TRANSFORM(SLICE(x, 1, {several.name}), r -> r.x) END"
+    tree = template(text)
+    for name in [c for c in tree.find_all(exp.Column) if c.name == "x" and not c.table]:
+        name.replace(ranked.copy())
+    return tree
 
 
 def _mode(call: exp.Mode) -> Expression:

@@ -32,7 +32,7 @@ def join_sources(
     side, kind, method = (str(join.args.get(a) or "").upper() for a in ("side", "kind", "method"))
     if kind not in ("", "INNER", "CROSS", "OUTER", "SEMI", "ANTI") or method not in ("", "NATURAL"):
         raise ctx.unsupported(" ".join(w for w in (method, side, kind, "JOIN") if w), join)
-    shared = _shared_names(join, scope, other)
+    shared = shared_names(join, scope, other)
     conditions = _conditions(ctx, join, scope, other, shared, subqueries)
     merged = frozenset(n.lower() for n in shared)
     sides = frozenset(f.alias for f in (*plan.fields, *right.fields))
@@ -65,7 +65,7 @@ def join_sources(
     return joined
 
 
-def _shared_names(join: exp.Join, scope: Scope, other: Scope) -> list[str]:
+def shared_names(join: exp.Join, scope: Scope, other: Scope) -> list[str]:
     """The columns that USING or NATURAL sets equal."""
     if str(join.args.get("method") or "").upper() == "NATURAL":
         theirs = {n.lower() for n, _ in other.visible}

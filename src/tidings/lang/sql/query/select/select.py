@@ -24,6 +24,7 @@ from tidings.lang.sql.query.select.clauses import refused_clauses, with_inline_w
 from tidings.lang.sql.query.select.grouping import plainly_grouped
 from tidings.lang.sql.query.select.order import count, first_rows
 from tidings.lang.sql.query.select.select_list import SelectList, select_list
+from tidings.lang.sql.query.stars import with_stars_written_out
 from tidings.lang.sql.query.subquery import Subqueries
 from tidings.lang.sql.query.time_windows import with_time_windows
 
@@ -38,6 +39,7 @@ def bind_select(binder: Binder, node: exp.Select, name: str, ctes: Mapping[str, 
         raise ctx.unsupported(*refused)
     around = None if outer is None else replace(outer, stands=dict(outer.stands))
     scope, plan, analysed = binder.from_clause(node, ctes, around)
+    node = with_stars_written_out(ctx, node, scope)
     windows = with_time_windows(ctx, node, scope, plan, analysed)
     node, plan = windows.node, windows.plan
     subqueries = Subqueries(binder, scope, ctes)
