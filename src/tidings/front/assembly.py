@@ -32,6 +32,7 @@ from tidings.front.system_tables import COLUMNS, SystemTables
 from tidings.read.answers import Answers
 from tidings.read.bound_plans import BoundPlans
 from tidings.read.descriptions import Descriptions
+from tidings.read.one_time_queries import OneTimeQueries
 from tidings.read.subscribe import Subscriptions
 from tidings.rules.action.run import Actions
 from tidings.rules.binding import RuleBinder
@@ -274,7 +275,7 @@ def _statements(
     storage, timeline, relations = maintenance.storage, maintenance.timeline, maintenance.storage.relations
     tables = Tables(storage, evaluator, views.binder, timeline)
     return StatementRunner(
-        answers=answers,
+        queries=OneTimeQueries(transactions.write_parts.plans, answers),
         transactions=transactions,
         definitions=DefinitionStatements(relations, tables, views, timeline, maintenance.compiled),
         dependencies=dependencies,

@@ -9,7 +9,7 @@ from tidings.define.statements import DefinitionStatements
 from tidings.front.maintenance import Maintenance
 from tidings.front.show_statements import ShowStatements
 from tidings.lang.sql import statement as sql
-from tidings.read.answers import Answers
+from tidings.read.one_time_queries import OneTimeQueries
 from tidings.result import Result
 from tidings.rules.dependencies import RuleDependencies
 from tidings.rules.silence_statements import SilenceStatements
@@ -23,7 +23,7 @@ from tidings.write import statements
 class StatementRunner:
     """Runs statements on one database; a plain record of those who run each kind."""
 
-    answers: Answers
+    queries: OneTimeQueries
     transactions: RuleTransactions
     definitions: DefinitionStatements
     dependencies: RuleDependencies
@@ -66,9 +66,7 @@ class StatementRunner:
             case sql.ShowNames() | sql.ShowCreate() | sql.Describe() | sql.ExplainRule():
                 return self.shows.run(statement)
             case sql.Query():
-                plans = self.transactions.write_parts.plans
-                plan = plans.bind(statement.query, statement.text, query_text=statement.query_text)
-                return self.answers.now(plan)
+                return self.queries.run(statement)
             case _:
                 self.dependencies.check_definition(statement)
                 outcomes = self.definitions.run(statement)

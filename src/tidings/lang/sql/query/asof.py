@@ -4,10 +4,10 @@ Both sides are put one under the other, and a window function carries the last r
 
     π σ_{side = A}( ω_{max(row of B) over (partition by k order by ts)} (A ⊎ B) )
 
-So it is keyed by what is set equal, and a row costs no more than its place in the order.  With ``<=`` it is the next row
-of B; with ``>`` and ``<`` rows at the same time do not count.  Of several rows of B at that time the greatest is taken
-(for ``<`` and ``<=`` the least), column by column, where NULL is the least.  A row of A without such a row is gone, or
-padded with NULL if it says LEFT.
+So it is keyed by what is set equal, and a row costs no more than its place in the order.  With ``<=`` it is the next
+row of B; with ``>`` and ``<`` rows at the same time do not count.  Of several rows of B at that time the greatest is
+taken (for ``<`` and ``<=`` the least), column by column, where NULL is the least.  A row of A without such a row is
+gone, or padded with NULL if it says LEFT.
 """
 
 from __future__ import annotations
@@ -133,10 +133,8 @@ def _joined(ctx: Context, left: Relation, right: Relation, match: _Match, *, pad
     if not padded:
         conditions.append(exp.Not(this=exp.Is(this=best, expression=exp.Null())))
     mine = (Item(n, f.type, column(rows.alias, n)) for n, f in zip(passed, left.fields, strict=True))
-    theirs = (
-        Item(f"{f.alias}.{f.name}", f.type, exp.Dot(this=best.copy(), expression=exp.to_identifier(f"c{n}", quoted=True)))
-        for n, f in enumerate(right.fields)
-    )
+    cells = (exp.Dot(this=best.copy(), expression=exp.to_identifier(f"c{n}")) for n in range(len(right.fields)))
+    theirs = (Item(f"{f.alias}.{f.name}", f.type, cell) for f, cell in zip(right.fields, cells, strict=True))
     return Project(Filter(window, tuple(conditions)), ctx.alias("asof"), (*mine, *theirs))
 
 

@@ -25,7 +25,7 @@ from tidings.lang.sql.query.joins import join_sources, shared_names
 from tidings.lang.sql.query.lateral import derived, lateral
 from tidings.lang.sql.query.pivot import as_select
 from tidings.lang.sql.query.scope import Outer, Scope, ScopeRelation
-from tidings.lang.sql.query.subquery import Subqueries
+from tidings.lang.sql.query.subquery.subqueries import Subqueries
 
 if TYPE_CHECKING:
     from tidings.lang.sql.query.binder import Binder
@@ -131,12 +131,33 @@ def _part(binder: Binder, node: Expression, ctes: Mapping[str, Any], outer: Oute
         if before is None or not isinstance(node.this, exp.Subquery):
             raise binder.ctx.unsupported("LATERAL here", node)
         return Part.of(*lateral(binder, node, ctes, before.scope, before.plan))
+    if outer is not None and isinstance(node, exp.Table):
+        node, ctes = _with_query(node, ctes, outer)
     if outer is not None and isinstance(node, exp.Subquery) and not node.args.get("pivots"):
         source, tied = derived(binder, node, ctes, outer)
         part = Part.of(source)
         part.scope.deferred = tied
         return part
     return Part.of(_source(binder, node, ctes))
+
+
+def _with_query(node: exp.Table, ctes: Mapping[str, Any], outer: Outer) -> tuple[Expression, Mapping[str, Any]]:
+    """The query of a WITH of this subquery in the place of its name: it may use the query around as well."""
+    cte = ctes.get(node.name.lower()) if not node.db and isinstance(node.this, exp.Identifier) else None
+    if cte is None or cte.around is None or cte.around is not _seen_from(outer):
+        return node, ctes
+    alias = node.args.get("alias")
+    columns = (alias.args.get("columns") if alias is not None else None) or cte.tree.args["alias"].args.get("columns")
+    named = exp.TableAlias(this=exp.to_identifier(node.alias or node.name), columns=[c.copy() for c in columns or []])
+    return exp.Subquery(this=cte.tree.this, alias=named, pivots=node.args.get("pivots")), cte.visible
+
+
+def _seen_from(outer: Outer) -> Scope:
+    """The query around a subquery; queries of a WITH in between have no names of their own."""
+    scope = outer.scope
+    while not scope.sources and scope.outer is not None:
+        scope = scope.outer.scope
+    return scope
 
 
 def _is_group(inner: Expression) -> bool:

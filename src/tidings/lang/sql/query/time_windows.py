@@ -251,9 +251,7 @@ class SessionRows:
         return substitute(over, self.columns)
 
 
-def sessions(
-    ctx: Context, plan: Relation, span: Expression, keys: Sequence[tuple[Expression, str]]
-) -> SessionRows:
+def sessions(ctx: Context, plan: Relation, span: Expression, keys: Sequence[tuple[Expression, str]]) -> SessionRows:
     """The rows with the session each is in, per combination of the other keys."""
     (type,) = ctx.types([span], plan.fields, span)
     start, end = (_filled_fields(f"UNIX_MICROS(CAST(x.{n} AS TIMESTAMP))", span) for n in ("start", "end"))
@@ -284,5 +282,8 @@ def _with(ctx: Context, rows: Project, name: str, text: str, per: list[str]) -> 
     partition = f"PARTITION BY {', '.join(f'r.{p}' for p in per)}" if per else ""
     function = read(text.replace("PER", partition).replace("r.", f"{show_name(rows.alias)}."))
     window = Window(rows, ctx.alias("session"), (Item(name, "bigint", function),))
-    items = (*(Item(f.name, f.type, f.expression) for f in rows.fields), Item(name, "bigint", window.fields[-1].expression))
+    items = (
+        *(Item(f.name, f.type, f.expression) for f in rows.fields),
+        Item(name, "bigint", window.fields[-1].expression),
+    )
     return Project(window, ctx.alias("rows"), items)
