@@ -79,7 +79,7 @@ class Binder:
             raise self.ctx.unsupported("WITH RECURSIVE", clause)
         for cte in clause.expressions:
             check_reserved(cte.alias, self.ctx.place(cte.args["alias"]))
-            ctes = {**ctes, cte.alias.lower(): Cte(cte, ctes, None if outer is None else outer.scope)}
+            ctes = {**ctes, cte.alias.lower(): Cte(cte, ctes, None if outer is None else outer.around)}
         return ctes
 
     def _set_operation(self, node: exp.SetOperation, name: str, ctes: NamedQueries, outer: Outer | None) -> Bound:

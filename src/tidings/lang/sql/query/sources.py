@@ -144,20 +144,12 @@ def _part(binder: Binder, node: Expression, ctes: Mapping[str, Any], outer: Oute
 def _with_query(node: exp.Table, ctes: Mapping[str, Any], outer: Outer) -> tuple[Expression, Mapping[str, Any]]:
     """The query of a WITH of this subquery in the place of its name: it may use the query around as well."""
     cte = ctes.get(node.name.lower()) if not node.db and isinstance(node.this, exp.Identifier) else None
-    if cte is None or cte.around is None or cte.around is not _seen_from(outer):
+    if cte is None or cte.around is None or cte.around is not outer.around:
         return node, ctes
     alias = node.args.get("alias")
     columns = (alias.args.get("columns") if alias is not None else None) or cte.tree.args["alias"].args.get("columns")
     named = exp.TableAlias(this=exp.to_identifier(node.alias or node.name), columns=[c.copy() for c in columns or []])
     return exp.Subquery(this=cte.tree.this, alias=named, pivots=node.args.get("pivots")), cte.visible
-
-
-def _seen_from(outer: Outer) -> Scope:
-    """The query around a subquery; queries of a WITH in between have no names of their own."""
-    scope = outer.scope
-    while not scope.sources and scope.outer is not None:
-        scope = scope.outer.scope
-    return scope
 
 
 def _is_group(inner: Expression) -> bool:
