@@ -21,15 +21,14 @@ def _flag(parser: Any) -> exp.Property:
 
 def _as_name(token: Token) -> Token:
     """A key word as the name of something."""
-    name = Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end, token.comments)
-    return name
+    return Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end, token.comments)
 
 
 _TYPES = {t: t for t in ("tinyint", "smallint", "bigint", "binary")} | {"decimal": "decimal(10,0)"}
 
 
 def _cast_to(type: str) -> Callable[[list[exp.Expr]], exp.Expr]:
-    """``smallint(x)``: a cast by the name of the type; sqlglot knows those of other types."""
+    """``smallint(x)``: a cast by the name of the type, as the parser builds casts; it knows those of other types."""
 
     def build(arguments: list[exp.Expr]) -> exp.Expr:
         if len(arguments) != 1:
@@ -37,6 +36,9 @@ def _cast_to(type: str) -> Callable[[list[exp.Expr]], exp.Expr]:
         return exp.TryCast(this=arguments[0], to=exp.DataType.build(type, dialect=Spark))
 
     return build
+
+
+_CASTS = {name.upper(): _cast_to(type) for name, type in _TYPES.items()}
 
 
 class SparkSQL(Spark):
@@ -51,16 +53,14 @@ class SparkSQL(Spark):
 
     class Parser(Spark.Parser):  # type: ignore[misc, valid-type]
         PROPERTY_PARSERS = {**Spark.Parser.PROPERTY_PARSERS, "APPEND_ONLY": _flag}  # noqa: RUF012
-        FUNCTIONS = {**Spark.Parser.FUNCTIONS, **{name.upper(): _cast_to(t) for name, t in _TYPES.items()}}  # noqa: RUF012
-
+        FUNCTIONS = {**Spark.Parser.FUNCTIONS, **_CASTS}  # noqa: RUF012
         SUPPORTS_TABLE_QUERY = True
 
         def _parse_group(self, skip_group_by_token: bool = False) -> exp.Group | None:
             """GROUP BY; ``window(`` begins a key there, and not the clause that names windows."""
             at = self._index
             if not skip_group_by_token and self._match(TokenType.GROUP_BY) and self._begins_window_call():
-                self._tokens[self._index] = _as_name(self._curr)
-                self._curr = self._tokens[self._index]
+                self._tokens[self._index] = _as_name(self._tokens[self._index])
             self._retreat(at)
             return super()._parse_group(skip_group_by_token)  # type: ignore[no-any-return]
 

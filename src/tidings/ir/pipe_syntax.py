@@ -93,10 +93,11 @@ def _where(parser: Any, query: exp.Query) -> exp.Query:
 
 def _aggregate(parser: Any, query: exp.Query) -> exp.Query:
     parser._advance()
-    grouped = parser._match(TokenType.GROUP_BY, advance=False)
-    aggregates = [] if grouped else _listed(parser)
-    keys = _listed(parser) if parser._match(TokenType.GROUP_BY) else []
-    if any(isinstance(k, exp.Literal | exp.Cube | exp.Rollup | exp.GroupingSets) for k in keys):
+    aggregates = [] if parser._match(TokenType.GROUP_BY, advance=False) else _listed(parser)
+    grouped = parser._match(TokenType.GROUP_BY)
+    several = parser._match_set((TokenType.ROLLUP, TokenType.CUBE, TokenType.GROUPING_SETS), advance=False)
+    keys = _listed(parser) if grouped and not several else []
+    if several or any(isinstance(k, exp.Literal) for k in keys):
         parser.raise_error("AGGREGATE groups by columns and expressions only")
     source = _open(query)
     source.set("expressions", [*keys, *aggregates])

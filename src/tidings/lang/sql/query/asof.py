@@ -27,7 +27,12 @@ from tidings.lang.sql.query.scope import Scope
 
 _SIDE, _AT, _BEST = "__side", "__at", "__best"
 _ORDERS = (exp.GTE, exp.GT, exp.LTE, exp.LT)
-_SWAPPED = {exp.GTE: exp.LTE, exp.GT: exp.LT, exp.LTE: exp.GTE, exp.LT: exp.GT}
+_SWAPPED: dict[type[Expression], type[Expression]] = {
+    exp.GTE: exp.LTE,
+    exp.GT: exp.LT,
+    exp.LTE: exp.GTE,
+    exp.LT: exp.GT,
+}
 
 
 class _Match(NamedTuple):
@@ -96,7 +101,7 @@ def _sides(
     if aliases(first) <= mine and aliases(second) <= theirs:
         return (first, second), kind
     if aliases(first) <= theirs and aliases(second) <= mine:
-        return (second, first), _SWAPPED.get(kind, kind)  # type: ignore[call-overload]
+        return (second, first), _SWAPPED.get(kind, kind)
     return None, kind
 
 

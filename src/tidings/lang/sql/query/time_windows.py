@@ -87,7 +87,7 @@ def _parts(node: exp.Select) -> list[Expression]:
 
 def _calls(part: Expression) -> list[Expression]:
     """The calls of time windows in a clause, not those in its subqueries."""
-    calls = []
+    calls: list[Expression] = []
     for found in part.walk(prune=lambda n: isinstance(n, exp.Query) and n is not part):
         if isinstance(found, exp.Anonymous) and functions.function_name(found) in _NAMES:
             calls.append(found)

@@ -210,7 +210,8 @@ class SelectBlock:
         out = []
         for expression in mentioned:
             tree = exp.Paren(this=expression.copy())
-            for call in [n for n in tree.walk() if stages.is_aggregate_call(n) and self.subqueries.among(n)]:
+            calls = (n for n in tree.walk() if stages.is_aggregate_call(n) and grouping_type(n) is None)
+            for call in [n for n in calls if self.subqueries.among(n)]:
                 self.plan, value = self.subqueries.valued(self.plan, call)
                 call.replace(value)
             inner: Expression = tree.this
