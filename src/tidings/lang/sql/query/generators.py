@@ -82,14 +82,8 @@ def unnested(
             array, element = _entries(arguments[0], known[0])
             columns = _parts(unnested_element, element, known[0])
             if kind == "posexplode":
-                pos = cast(unnested_element, "int")
-                there: Expression = exp.Bracket(
-                    this=operand(array), expressions=[exp.Add(this=pos, expression=literal(1))], offset=1, safe=True
-                )
-                columns = [GeneratedColumn("pos", "int", pos), *_parts(there, element, known[0])]
-                last = exp.Sub(this=exp.ArraySize(this=array.copy()), expression=literal(1))
-                array, element = exp.GenerateSeries(start=literal(0), end=last), "int"
-                array = _if_any(arguments[0], known[0], array)
+                columns = _placed(unnested_element, array, element, known[0])
+                array, element = _places(arguments[0], known[0], array), "int"
         case "inline" if len(arguments) == 1 and known[0].startswith("array<struct<"):
             array, (element,) = arguments[0], types.elements(known[0])
             columns = _fields(unnested_element, element)
@@ -124,6 +118,21 @@ def _entries(value: Expression, type: str) -> tuple[Expression, str]:
         return value, types.elements(type)[0]
     key, item = types.elements(type)
     return _call("map_entries", value), f"struct<key:{key},value:{item}>"
+
+
+def _placed(number: Expression, array: Expression, element: str, whole: str) -> list[GeneratedColumn]:
+    """The place of an element by its number, and the element there."""
+    pos = cast(number, "int")
+    there = exp.Bracket(
+        this=operand(array), expressions=[exp.Add(this=pos, expression=literal(1))], offset=1, safe=True
+    )
+    return [GeneratedColumn("pos", "int", pos), *_parts(there, element, whole)]
+
+
+def _places(value: Expression, type: str, array: Expression) -> Expression:
+    """The numbers of the elements of an array, where it has any."""
+    last = exp.Sub(this=exp.ArraySize(this=array.copy()), expression=literal(1))
+    return _if_any(value, type, exp.GenerateSeries(start=literal(0), end=last))
 
 
 def _parts(element: Expression, type: str, whole: str) -> list[GeneratedColumn]:

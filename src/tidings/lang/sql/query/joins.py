@@ -9,7 +9,7 @@ from sqlglot import exp
 from tidings.ir.expression import Expression, aliases, conjuncts, typed_null
 from tidings.ir.relation import Column, Field, Item, Join, OuterJoin, Project, Relation, SemiJoin, Union
 from tidings.lang.sql.context import Context
-from tidings.lang.sql.query.both_sides import joined_by_pairs, single
+from tidings.lang.sql.query.both_sides import joined_by_pairs
 from tidings.lang.sql.query.clock import filtered_now, reads_clock
 from tidings.lang.sql.query.expression import bind_condition
 from tidings.lang.sql.query.scope import Scope
@@ -42,21 +42,14 @@ def join_sources(
     conditions = [c for c in conditions if c not in timed]
     asking = [c for c in conditions if subqueries.among(c)]
     conditions = [*tied, *(c for c in conditions if c not in asking)]
-    one_sided = bool(side) or kind in ("SEMI", "ANTI")
-    if one_sided and _spans_both(plan, right, side, asking, timed, subqueries):
-        if merged or any("map<" in f.type for f in (*plan.fields, *right.fields)):
-            raise ctx.unsupported("a subquery or condition on time over both sides of such a join", join)
-        pairs = _inner(ctx, Join((plan, right), tuple(conditions)), asking, timed, subqueries)
-        if kind in ("SEMI", "ANTI"):
-            return single(ctx, plan, pairs, anti=kind == "ANTI")
-        return joined_by_pairs(ctx, scope, other, (plan, right), pairs, side)
-    if one_sided:
+    if side or kind in ("SEMI", "ANTI"):
+        if _spans_both(plan, right, side, asking, timed, subqueries):
+            pairs = _inner(ctx, Join((plan, right), tuple(conditions)), asking, timed, subqueries)
+            return joined_by_pairs(ctx, join, scope, other, (plan, right), pairs)
         plan, right, valued = _attached(plan, right, subqueries, asking)
         conditions += valued
-        asking = []
-    if timed and one_sided:
         plan, right = _timed_side(ctx, plan, right, timed, side)
-        timed = []
+        asking, timed = [], []
     if kind in ("SEMI", "ANTI"):
         return SemiJoin(plan, right, tuple(conditions), kind == "ANTI")
     if side == "FULL":
