@@ -7,7 +7,7 @@ cannot either.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from tidings.delta.plan import Program
-from tidings.engine.run import Runner
+from tidings.engine.run import LIST_LIMIT, Runner
 from tidings.engine.source import Sources
 from tidings.errors import EngineFailed
 from tidings.waves.in_process.runner import InProcessRunner
@@ -25,6 +25,9 @@ from tidings.waves.recomputed_states import RecomputedStates
 from tidings.waves.step_inputs import LookupTooLarge
 
 IN_PROCESS = "in-process"
+
+PROGRAMS_PER_JOB = 40
+"""Up to this many small programs run in one job."""
 
 
 class EngineChoice(NamedTuple):
@@ -94,6 +97,11 @@ class Engines:
         """Runs programs on the database's engine, over states as they are."""
         return self.on_engine.runner
 
+    @property
+    def shares_jobs(self) -> bool:
+        """Whether all programs run on an engine on which a common job is worth it."""
+        return self.in_process is None and self.runner.backend.looks_up_first
+
     def obstacle(self, program: Program, changes: int, *, recompute: bool = False) -> str | None:
         """What speaks against running a program in this process; None if nothing does."""
         if self.in_process is None:
@@ -119,6 +127,35 @@ class Engines:
                 return self._run(replace(run, sources=lambda _since, _until: net_states(sources)))
             except EngineFailed:
                 raise failure from None
+
+    def run_all(self, runs: Sequence[ProgramRun]) -> list[ProgramResult]:
+        """Run differentials over one batch; on the database's engine small ones run in common jobs."""
+        results: dict[int, ProgramResult] = {}
+        for part in common_jobs([(run.program, self._may_share_job(run)) for run in runs]):
+            results |= zip(part, self._run_in_one_job([runs[n] for n in part]), strict=True)
+        return [results[n] if n in results else self.run(run) for n, run in enumerate(runs)]
+
+    def _may_share_job(self, run: ProgramRun) -> bool:
+        """Whether a program is small work for the database's engine."""
+        if not run.program.steps or run.changes > LIST_LIMIT or not self.shares_jobs:
+            return False
+        return all(self.runner.is_small_by_lists(step) for step in run.program.steps)
+
+    def _run_in_one_job(self, runs: list[ProgramRun]) -> list[ProgramResult]:
+        """Run programs over one batch as one query; if that fails, each by itself, to know which one does."""
+        since, until = runs[0].since, runs[0].until
+        each = [run.sources(since, until) for run in runs]
+        reader = {scan.relation: n for n, run in enumerate(runs) for s in run.program.steps for scan in s.scans}
+        try:
+            deltas = self.runner.together(
+                [(run.program, run.outputs) for run in runs],
+                lambda relation, version: each[reader[relation]](relation, version),
+                since,
+                until,
+            )
+        except EngineFailed:
+            return [self.run(run) for run in runs]
+        return [ProgramResult(d, self.choice(run.program, run.changes)) for run, d in zip(runs, deltas, strict=True)]
 
     def _run(self, run: ProgramRun) -> ProgramResult:
         """Run a program in this process where that is possible, else on the database's engine."""
@@ -149,6 +186,18 @@ class Engines:
         """Close the second engine."""
         if self.in_process is not None:
             self.in_process.close()
+
+
+def common_jobs(programs: Sequence[tuple[Program, bool]]) -> list[list[int]]:
+    """Which programs run in one job, as places among those given; each is said to be fit for that, or not."""
+    common, names = list[int](), set[str]()
+    for place, (program, is_fit) in enumerate(programs):
+        steps = {step.name for step in program.steps}
+        if is_fit and not steps & names:
+            common.append(place)
+            names |= steps
+    jobs = [common[at : at + PROGRAMS_PER_JOB] for at in range(0, len(common), PROGRAMS_PER_JOB)]
+    return [job for job in jobs if len(job) > 1]
 
 
 def _in_process(in_process: InProcessRunner, run: ProgramRun, choice: EngineChoice) -> ProgramResult:
