@@ -38,7 +38,7 @@ def shop(spark: Any) -> Database:
     return db
 
 
-def firings(db: Database) -> Counter[object]:
+def firings(db: Database) -> Counter[tuple[str, tuple[str, ...]]]:
     kept = db._parts.registry.store.firings()
     return Counter((f.rule, tuple(sorted(map(str, f.rows.to_pylist())))) for f in kept)
 
@@ -77,4 +77,4 @@ def test_a_condition_that_fails_is_named(spark: Any) -> None:
             db.sql("UPDATE stock SET qty = 5, note = 'no number' WHERE item = 1")
         assert failed.value.parameters["rule"] == "bad"
         db.sql("UPDATE stock SET qty = 5 WHERE item = 1")
-        assert {rule for rule, _ in firings(db)} == {"r0", "r2", "r3", "r4"}  # type: ignore[misc]
+        assert {rule for rule, _ in firings(db)} == {"r0", "r2", "r3", "r4"}
