@@ -15,9 +15,10 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from tidings.delta.plan import Program
-from tidings.engine.run import LIST_LIMIT, Runner
-from tidings.engine.source import Sources
+from tidings.engine.run import Runner
+from tidings.engine.source import Source, Sources
 from tidings.errors import EngineFailed
+from tidings.ir.relation import Version
 from tidings.waves.in_process.runner import InProcessRunner
 from tidings.waves.net_states import has_gone_rows, net_states
 from tidings.waves.on_engine.runner import EngineRunner
@@ -132,30 +133,29 @@ class Engines:
         """Run differentials over one batch; on the database's engine small ones run in common jobs."""
         results: dict[int, ProgramResult] = {}
         for part in common_jobs([(run.program, self._may_share_job(run)) for run in runs]):
-            results |= zip(part, self._run_in_one_job([runs[n] for n in part]), strict=True)
+            results |= zip(part, self._run_together([runs[n] for n in part]), strict=True)
         return [results[n] if n in results else self.run(run) for n, run in enumerate(runs)]
 
     def _may_share_job(self, run: ProgramRun) -> bool:
-        """Whether a program is small work for the database's engine."""
-        if not run.program.steps or run.changes > LIST_LIMIT or not self.shares_jobs:
-            return False
-        return all(self.runner.is_small_by_lists(step) for step in run.program.steps)
+        return self.shares_jobs and bool(run.program.steps) and self.on_engine.obstacle(run.changes) is None
 
-    def _run_in_one_job(self, runs: list[ProgramRun]) -> list[ProgramResult]:
-        """Run programs over one batch as one query; if that fails, each by itself, to know which one does."""
+    def _run_together(self, runs: list[ProgramRun]) -> list[ProgramResult]:
+        """Run programs over one batch in common jobs; if that fails, each by itself, to know which one does."""
         since, until = runs[0].since, runs[0].until
         each = [run.sources(since, until) for run in runs]
         reader = {scan.relation: n for n, run in enumerate(runs) for s in run.program.steps for scan in s.scans}
+
+        def sources(relation: str, version: Version) -> Source:
+            return each[reader[relation]](relation, version)
+
         try:
-            deltas = self.runner.together(
-                [(run.program, run.outputs) for run in runs],
-                lambda relation, version: each[reader[relation]](relation, version),
-                since,
-                until,
-            )
+            deltas = self.on_engine.run_all([run.program for run in runs], sources, since, until)
         except EngineFailed:
             return [self.run(run) for run in runs]
-        return [ProgramResult(d, self.choice(run.program, run.changes)) for run, d in zip(runs, deltas, strict=True)]
+        return [
+            ProgramResult({run.program.view: delta}, self.choice(run.program, run.changes))
+            for run, delta in zip(runs, deltas, strict=True)
+        ]
 
     def _run(self, run: ProgramRun) -> ProgramResult:
         """Run a program in this process where that is possible, else on the database's engine."""
