@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import tidings
-from tidings import Database, errors
+from tidings import Database, errors, functional_errors
 from tidings.errors import Place, TidingsError
 from tidings.ir.text import parse
 
@@ -169,6 +169,9 @@ ELSEWHERE = {
     errors.RuleFailed: "tests/unit/rules/test_failure.py",
     errors.RuleRaised: "tests/unit/rules/test_agenda.py",
     errors.CascadeTooLong: "tests/unit/rules/test_agenda.py",
+    errors.InvalidContinuousQuery: "tests/unit/continuous/test_statements.py",
+    errors.UnknownContinuousQuery: "tests/unit/continuous/test_statements.py",
+    **{getattr(errors, name): "tests/unit/lang/amosql/test_refusals.py" for name in functional_errors.__all__},
 }
 
 
