@@ -79,8 +79,8 @@ class Planner:
     """For each query and each kind of batch, the differential and the recompute."""
     _differentials: dict[tuple[object, ...], Program] = field(init=False)
     """Differentials that are asked for by what changed alone."""
-    _in_transaction: dict[tuple[object, ...], Program] = field(init=False)
-    """Differentials inside transactions, by what was touched."""
+    _inside: dict[tuple[Identity[Relation], frozenset[str]], dict[str, Relation]] = field(init=False)
+    """The views that plans expand inside transactions, by what was touched, where no stored view is below them."""
     _below: dict[Identity[Relation], frozenset[str]] = field(init=False)
     """What plans read, directly or through views."""
 
@@ -92,7 +92,7 @@ class Planner:
     def __post_init__(self) -> None:
         section = self.compiled.section
         self._programs, self._differentials, self._below = section(), section(), section()
-        self._inputs, self._in_transaction, self._over_stored = section(), section(), section()
+        self._inputs, self._inside, self._over_stored = section(), section(), section()
 
     @property
     def relations(self) -> Relations:
@@ -150,35 +150,34 @@ class Planner:
         )
 
     def differential(
-        self, name: str, plan: Relation, changed: frozenset[str], definitions: Mapping[str, Relation]
-    ) -> Program:
-        """The differential of a query for some changed tables, compiled once."""
-        key = (name, Identity(plan), changed, frozenset(definitions))
-        if key not in self._differentials:
-            self._differentials[key] = compile_program(name, plan, changed, definitions)
-        return self._differentials[key]
-
-    def differential_inside(
         self,
         name: str,
         plan: Relation,
-        touched: frozenset[str],
         changed: frozenset[str],
-        definitions: Callable[[], Mapping[str, Relation]],
+        definitions: Mapping[str, Relation],
+        precomputed: frozenset[str] = frozenset(),
     ) -> Program:
-        """The differential of a query inside a transaction that has touched some tables, some of them just now.
+        """The differential of a query for some changed tables, compiled once; it reads precomputed deltas of views."""
+        key = (name, Identity(plan), changed, frozenset(definitions), precomputed)
+        if key not in self._differentials:
+            self._differentials[key] = compile_program(name, plan, changed, definitions, precomputed=precomputed)
+        return self._differentials[key]
 
-        ``definitions`` are those of the views that it is to expand; they are the same each time unless it reads a
-        stored view.
+    def definitions_inside(self, plan: Relation, at: int, touched: frozenset[str]) -> dict[str, Relation]:
+        """The views below a plan whose rows are not stored at an instant, and those that depend on touched tables.
+
+        Found out once where no stored view is below it.
         """
-        key = (name, Identity(plan), touched, changed)
-        program = self._in_transaction.get(key)
-        if program is None:
-            views = definitions()
-            program = self.differential(name, plan, influents(plan, views) & changed, views)
-            if not self.reads_stored(plan):
-                self._in_transaction[key] = program
-        return program
+        key = (Identity(plan), touched)
+        if key in self._inside:
+            return self._inside[key]
+        definitions = self.definitions([plan], at, at)
+        if touched:
+            below = self.relations.definitions(names=self.below(plan))
+            definitions |= {name: query for name, query in below.items() if self.below(query).intersection(touched)}
+        if not self.reads_stored(plan):
+            self._inside[key] = definitions
+        return definitions
 
     def below(self, plan: Relation) -> frozenset[str]:
         """The tables and views that a plan reads, directly or through others; found out once."""
