@@ -6,8 +6,8 @@ Each is a struct of a start and an end, and rows without a time have none:
 - windows that overlap (*sliding*) are several for each row: the row is unnested with the numbers of those it lies in;
 - a *session* is as long as each row follows on an earlier one of its group within a gap.  Alone the call is the row's
   own span, from its time to the end of its gap.  Where it is grouped by, the spans that meet are put together
-  (:func:`sessions`): per group of the other keys, a row begins a session if it lies after the end of all spans before
-  it, and belongs to the last one begun.
+  (:func:`sessions`): per group of the other keys, a moment begins a session if it lies after the end of all spans
+  before it, and belongs to the last one begun.
 
 The translation is from tree to tree, before the clauses are bound.  Elsewhere in the SELECT ``window`` and
 ``session_window`` are the names of what is grouped by, unless a source has columns of these names.
@@ -24,7 +24,7 @@ from sqlglot import exp
 from tidings.analysis import functions
 from tidings.errors import InvalidExpression
 from tidings.ir.expression import Expression, Ref, cast, column, filled, literal, read, show_name, substitute, template
-from tidings.ir.relation import Column, Item, Project, Relation, Unnest, Window
+from tidings.ir.relation import Aggregate, Column, Item, Join, Project, Relation, Unnest, Window
 from tidings.lang.sql.context import Context
 from tidings.lang.sql.query.expression import bind_expression
 from tidings.lang.sql.query.scope import Scope, ScopeRelation
@@ -288,36 +288,40 @@ class SessionRows:
 def sessions(ctx: Context, plan: Relation, span: Expression, keys: Sequence[tuple[Expression, str]]) -> SessionRows:
     """The rows with the session each is in, per combination of the other keys."""
     (type,) = ctx.types([span], plan.fields, span)
-    start, end = (_filled_fields(f"UNIX_MICROS(CAST(x.{n} AS TIMESTAMP))", span) for n in ("start", "end"))
+    ends = [_filled_fields(f"UNIX_MICROS(CAST(x.{n} AS TIMESTAMP))", span) for n in ("start", "end")]
     passed = [Item(f"{f.alias}.{f.name}", f.type, f.expression) for f in plan.fields]
-    rows = Project(
-        plan,
-        ctx.alias("rows"),
-        (
-            *passed,
-            *(Item(f"k{n}", type, key) for n, (key, type) in enumerate(keys)),
-            Item("since", "bigint", start),
-            Item("until", "bigint", end),
-        ),
+    per = [Item(f"k{n}", t, key) for n, (key, t) in enumerate(keys)]
+    until = Item("until", "bigint", ends[1])
+    rows = Project(plan, ctx.alias("rows"), (*passed, *per, Item("since", "bigint", ends[0]), until))
+    merged = _merged(ctx, rows, [*(i.name for i in per), "since"])
+    same = (
+        exp.NullSafeEQ(this=column(rows.alias, n), expression=column(merged.alias, n))
+        for n in (*(i.name for i in per), "since")
     )
-    per = [show_name(f"k{n}") for n in range(len(keys))]
-    earlier = "RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
-    rows = _with(ctx, rows, "before", "MAX(r.until) OVER (PER ORDER BY r.since " + earlier + ")", per)
-    first = "CASE WHEN r.before IS NULL OR r.since > r.before THEN r.since END"
-    rows = _with(ctx, rows, "begin", f"MAX({first}) OVER (PER ORDER BY r.since)", per)
-    rows = _with(ctx, rows, "finish", "MAX(r.until) OVER (PER)", [*per, "begin"])
     by: dict[Ref, Expression] = {f.ref: column(rows.alias, f"{f.alias}.{f.name}") for f in plan.fields}
     kind = "timestamp_ntz" if "timestamp_ntz" in type else "timestamp"
-    return SessionRows(rows, span, _struct(column(rows.alias, "begin"), column(rows.alias, "finish"), kind), by)
+    session = _struct(column(merged.alias, "begin"), column(merged.alias, "finish"), kind)
+    return SessionRows(Join((rows, merged), tuple(same)), span, session, by)
 
 
-def _with(ctx: Context, rows: Project, name: str, text: str, per: list[str]) -> Project:
+def _merged(ctx: Context, rows: Project, keys: list[str]) -> Project:
+    """Each moment of a group with the begin and the end of the session it is in."""
+    items = (Item(i.name, i.type, column(rows.alias, i.name)) for i in rows.items if i.name in keys)
+    last = Item("until", "bigint", exp.Max(this=column(rows.alias, "until")))
+    moments: Relation = Aggregate(rows, ctx.alias("moments"), tuple(items), (last,))
+    per = keys[:-1]
+    moments = _with(ctx, moments, "reach", "MAX(r.until) OVER (PER ORDER BY r.since)", per)
+    moments = _with(ctx, moments, "before", "LAG(r.reach) OVER (PER ORDER BY r.since)", per)
+    first = "CASE WHEN r.before IS NULL OR r.since > r.before THEN r.since END"
+    moments = _with(ctx, moments, "begin", f"MAX({first}) OVER (PER ORDER BY r.since)", per)
+    return _with(ctx, moments, "finish", "MAX(r.until) OVER (PER)", [*per, "begin"])
+
+
+def _with(ctx: Context, rows: Relation, name: str, text: str, per: list[str]) -> Project:
     """The rows with one more column, of a window function over them."""
-    partition = f"PARTITION BY {', '.join(f'r.{p}' for p in per)}" if per else ""
-    function = read(text.replace("PER", partition).replace("r.", f"{show_name(rows.alias)}."))
+    alias = rows.fields[0].alias
+    partition = f"PARTITION BY {', '.join(f'r.{show_name(p)}' for p in per)}" if per else ""
+    function = read(text.replace("PER", partition).replace("r.", f"{show_name(alias)}."))
     window = Window(rows, ctx.alias("session"), (Item(name, "bigint", function),))
-    items = (
-        *(Item(f.name, f.type, f.expression) for f in rows.fields),
-        Item(name, "bigint", window.fields[-1].expression),
-    )
-    return Project(window, ctx.alias("rows"), items)
+    found = Item(name, "bigint", window.fields[-1].expression)
+    return Project(window, ctx.alias("moments"), (*(Item(f.name, f.type, f.expression) for f in rows.fields), found))
