@@ -20,7 +20,11 @@ from tidings.ir.relation import (
     Union,
     Values,
 )
+from tidings.ir.rename import rename
+from tidings.ir.traverse import walk
+from tidings.lang.datalog.compile import bind_view
 from tidings.lang.sql.context import Context
+from tidings.lang.sql.embedded import Program, program_of
 from tidings.lang.sql.names import check_reserved
 from tidings.lang.sql.query.bound import Bound, distinct_rows
 from tidings.lang.sql.query.expression import bind_expression
@@ -53,6 +57,8 @@ class Binder:
         match node:
             case exp.Subquery() if not refused_clauses(node):
                 return self.query(node.this, name, ctes, outer)
+            case exp.Select() if (program := program_of(node)) is not None:
+                return Bound.of(self._program(program, name))
             case exp.Select():
                 return bind_select(self, node, name, ctes, outer)
             case exp.SetOperation() if not refused_clauses(node):
@@ -66,6 +72,11 @@ class Binder:
             case _:
                 construct = f"a {node.key.upper()} statement"
         raise self.ctx.unsupported(construct, node)
+
+    def _program(self, program: Program, name: str) -> Relation:
+        """The rows of a Datalog program."""
+        plan = bind_view(program.text, name, self.ctx.namespace, self.ctx.analyzer, self.ctx.text, program.offset)
+        return rename(plan, {f.alias: self.ctx.alias(f.alias) for n in walk(plan) for f in n.fields}.__getitem__)
 
     def with_clause(self, node: Expression, ctes: NamedQueries) -> NamedQueries:
         clause = node.args.get("with_")

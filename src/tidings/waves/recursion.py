@@ -1,0 +1,338 @@
+"""Computes the changes of recursions over a batch, before the waves of the queries that read them.
+
+A recursion is maintained instant by instant (:mod:`tidings.delta.recursion.maintenance`): what its inputs lost and
+gained as sets, found by waves of their own, is put into the maintenance rules, and these are run in rounds
+(:mod:`tidings.engine.fixpoint`).  The old rows of its predicates are those of stored views where there are any, and are
+derived on demand else.  A wave then reads the delta of a recursion like that of a table.
+
+A recursion that keeps least or greatest values is evaluated anew at each instant and compared; so is one of which a
+large part of the inputs has changed at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidings.analysis.influents import influents
+from tidings.compiled import Identity
+from tidings.delta.recursion.program import COME, GONE, MaintenancePrograms
+from tidings.engine.changes import as_changes, consolidated, no_changes, without_version
+from tidings.engine.fixpoint import Predicates, RuleProgramRun
+from tidings.engine.source import Source, Sources
+from tidings.ir.expression import TIME, WEIGHT, ref
+from tidings.ir.relation import Column, Fixpoint, Project, Relation, Scan, Version
+from tidings.ir.traverse import children
+from tidings.lang.datalog.rule_plan import distinct
+from tidings.rewrite.pipeline import normalise
+from tidings.waves.executor import Executor
+from tidings.waves.planner import Planner
+from tidings.waves.strategy import Strategy
+from tidings.waves.wave import WaveRequest
+
+LARGE_SHARE = 0.3
+"""Of inputs that change by more than this share of their rows at once the recursion is evaluated anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecursionRecord:
+    """What the maintenance of one recursion took."""
+
+    name: str
+    way: str
+    """``stored``, ``on demand`` or ``recompute``."""
+    instants: int
+    derived: int
+    """Old rows that were derived because they were not at hand."""
+    statements: int
+    rounds: int
+
+
+@dataclass(slots=True)
+class Recursion:
+    """Computes the changes of the recursions of one database."""
+
+    planner: Planner
+    executor: Executor
+    records: dict[str, RecursionRecord] = field(init=False, default_factory=dict)
+    """The last maintenance of each recursion, by its group."""
+    _programs: dict[tuple[object, ...], MaintenancePrograms] = field(init=False)
+    _changes: dict[Identity[Relation], Relation] = field(init=False)
+    """Inputs as sets."""
+    _states: dict[tuple[object, ...], Relation] = field(init=False)
+
+    def __post_init__(self) -> None:
+        section = self.planner.compiled.section
+        self._programs, self._changes, self._states = section(), section(), section()
+
+    def prepared(self, request: WaveRequest) -> WaveRequest:
+        """A request with the deltas of the recursions that its query reads."""
+        plans = (request.plan, *(request.groupings or {}).values())
+        definitions = self.planner.definitions(plans, request.since, request.until)
+        nodes = _fixpoints(plans, definitions, frozenset(request.precomputed))
+        if not nodes or self.planner.only is Strategy.RECOMPUTE:
+            return request
+        deltas: dict[str, Source] = {}
+        done: dict[str, dict[str, pa.Table]] = {}
+        for node in nodes.values():
+            if node.group not in done:
+                done[node.group] = self._deltas(node, request, definitions)
+            deltas[node.name] = Source(node.columns, None, done[node.group][node.output])
+        return replace(request, precomputed={**request.precomputed, **deltas}, recursive=True)
+
+    def _deltas(self, node: Fixpoint, request: WaveRequest, definitions: Mapping[str, Relation]) -> dict[str, pa.Table]:
+        """The changes of all members of a recursion."""
+        batch = _Batch(request.since, request.until)
+        changes = self._input_changes(node, request, definitions)
+        if not any(delta.num_rows for delta in changes.values()):
+            return {m.name: no_changes(m.columns) for m in node.members}
+        stored = self._stored(node, request.since)
+        if any(m.extreme for m in node.members) or self._is_large(node, changes, definitions, request.since):
+            return self._recomputed(node, batch, changes, stored, definitions)
+        return self._maintained(node, batch, changes, stored, definitions)
+
+    def _input_changes(
+        self, node: Fixpoint, request: WaveRequest, definitions: Mapping[str, Relation]
+    ) -> dict[str, pa.Table]:
+        """What each input lost and gained, as a set, at which instant."""
+        changes: dict[str, pa.Table] = {}
+        for name, plan in zip(node.names, node.inputs, strict=True):
+            moved = self.planner.changed(influents(plan, definitions), request.since, request.until)
+            columns = tuple(Column(f.name, f.type) for f in plan.fields)
+            if not moved:
+                changes[name] = no_changes(columns)
+                continue
+            rows = self._changes.setdefault(Identity(plan), distinct(plan, f"{name}_set"))
+            label = f"{node.group} {name}"
+            inner = self.prepared(WaveRequest(label, rows, request.since, request.until, net=request.net))
+            delta = self.executor.run(self.planner.plan(inner))[label]
+            changes[name] = delta if not request.net else _at_once(columns, delta, request.until)
+        return changes
+
+    def _stored(self, node: Fixpoint, since: int) -> dict[str, Scan]:
+        """The members whose rows a stored view has at an instant."""
+        stored: dict[str, Scan] = {}
+        for view in self.planner.relations.stored():
+            inner = _same_rows(view.plan)
+            if inner is not None and inner.group == node.group and view.reaches(since, since) and not view.is_outdated:
+                stored[inner.output] = Scan(view.name, view.name, view.columns)
+        return stored
+
+    def _is_large(
+        self, node: Fixpoint, changes: Mapping[str, pa.Table], definitions: Mapping[str, Relation], since: int
+    ) -> bool:
+        """Whether so much changes at once that it is cheaper to evaluate the recursion anew."""
+        instants = len(_instants(changes))
+        rows = sum(delta.num_rows for delta in changes.values())
+        tables = {t for plan in node.inputs for t in influents(plan, definitions) if t != "now()"}
+        size = sum(self.planner.relations.rows(t).history.size(since) for t in tables)
+        return instants == 1 and rows > 1000 and rows > LARGE_SHARE * size
+
+    # evaluated anew
+
+    def _recomputed(
+        self,
+        node: Fixpoint,
+        batch: _Batch,
+        changes: Mapping[str, pa.Table],
+        stored: Mapping[str, Scan],
+        definitions: Mapping[str, Relation],
+    ) -> dict[str, pa.Table]:
+        """The changes of the members, each instant's answer compared with the one before."""
+        deltas: dict[str, list[pa.Table]] = {m.name: [] for m in node.members}
+        before = self._members_at(node, batch.since, definitions, stored)
+        for instant in _instants(changes):
+            after = self._members_at(node, instant, definitions, {})
+            for member in node.members:
+                rows = pa.concat_tables([after[member.name], before[member.name]])
+                weights = [1] * after[member.name].num_rows + [-1] * before[member.name].num_rows
+                deltas[member.name].append(consolidated(member.columns, rows, weights, instant))
+            before = after
+        self.records[node.group] = RecursionRecord(node.group, "recompute", len(_instants(changes)), 0, 0, 0)
+        return {m.name: pa.concat_tables(deltas[m.name] or [no_changes(m.columns)]) for m in node.members}
+
+    def _members_at(
+        self, node: Fixpoint, at: int, definitions: Mapping[str, Relation], stored: Mapping[str, Scan]
+    ) -> dict[str, pa.Table]:
+        """The rows of all members at an instant."""
+        rows: dict[str, pa.Table] = {}
+        sources = self._at(at)
+        for member in node.members:
+            plan: Relation = stored.get(member.name) or replace(node, output=member.name)
+            state = self._state(plan, definitions, (node.group, member.name, member.name in stored))
+            table = self.executor.runner.rows(state, sources, 0, at)
+            rows[member.name] = table.rename_columns([c.name for c in member.columns])
+        return rows
+
+    # maintained
+
+    def _maintained(
+        self,
+        node: Fixpoint,
+        batch: _Batch,
+        changes: Mapping[str, pa.Table],
+        stored: Mapping[str, Scan],
+        definitions: Mapping[str, Relation],
+    ) -> dict[str, pa.Table]:
+        """The changes of the members by the maintenance rules, instant by instant."""
+        programs = self._compiled(node, stored, definitions)
+        run = _MaintenanceRun(node, programs, self, batch, definitions)
+        deltas: dict[str, list[pa.Table]] = {m.name: [] for m in node.members}
+        for instant in _instants(changes):
+            at_instant = {name: delta.filter(pc.equal(delta.column(TIME), instant)) for name, delta in changes.items()}
+            for name, delta in run.instant(at_instant, instant).items():
+                deltas[name].append(delta)
+        way = "on demand" if programs.on_demand else "stored"
+        self.records[node.group] = RecursionRecord(
+            node.group, way, len(_instants(changes)), run.derived, run.statements, run.rounds
+        )
+        return {m.name: pa.concat_tables(deltas[m.name] or [no_changes(m.columns)]) for m in node.members}
+
+    def programs(self, node: Fixpoint, since: int) -> MaintenancePrograms:
+        """The rules by which a recursion is maintained from an instant on."""
+        return self._compiled(node, self._stored(node, since), self.planner.definitions([node], since))
+
+    def _compiled(
+        self, node: Fixpoint, stored: Mapping[str, Scan], definitions: Mapping[str, Relation]
+    ) -> MaintenancePrograms:
+        key = (node.group, frozenset(s.relation for s in stored.values()), frozenset(definitions))
+        if key not in self._programs:
+            given = {name: normalise(plan, definitions) for name, plan in zip(node.names, node.inputs, strict=True)}
+            self._programs[key] = MaintenancePrograms(node, dict(stored), given)
+        return self._programs[key]
+
+    def _state(self, plan: Relation, definitions: Mapping[str, Relation], key: tuple[object, ...]) -> Relation:
+        """A plan over tables, made once."""
+        whole = (*key, frozenset(definitions))
+        if whole not in self._states:
+            self._states[whole] = normalise(plan, definitions)
+        return self._states[whole]
+
+    def _at(self, at: int) -> Sources:
+        """The rows of relations at an instant; each source is made once."""
+
+        @cache
+        def source(relation: str, version: Version) -> Source:
+            return self.planner.relations.rows(relation).source(version, 0, at)
+
+        return source
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    since: int
+    until: int
+
+
+@dataclass(slots=True)
+class _MaintenanceRun:
+    """Maintains one recursion over one batch."""
+
+    node: Fixpoint
+    programs: MaintenancePrograms
+    recursion: Recursion
+    batch: _Batch
+    definitions: Mapping[str, Relation]
+    derived: int = field(init=False, default=0)
+    statements: int = field(init=False, default=0)
+    rounds: int = field(init=False, default=0)
+    _sources: Sources = field(init=False)
+    _since: dict[str, pa.Table] = field(init=False, default_factory=dict)
+    """All changes of inputs and stored members since the beginning of the batch."""
+
+    def __post_init__(self) -> None:
+        self._sources = self.recursion._at(self.batch.since)
+
+    def instant(self, changes: Mapping[str, pa.Table], at: int) -> dict[str, pa.Table]:
+        """What one instant makes of the members."""
+        predicates = Predicates(self.programs.columns)
+        for name, delta in changes.items():
+            columns = self.programs.columns[name]
+            predicates.rows[f"{name}_ins"] = _signed(delta, columns, 1)
+            predicates.rows[f"{name}_del"] = _signed(delta, columns, -1)
+        parts = self.programs.later if self._since else self.programs.first
+        for name, delta in self._since.items():
+            columns = self.programs.columns[name]
+            predicates.rows[f"{name}{COME}"] = _signed(delta, columns, 1)
+            predicates.rows[f"{name}{GONE}"] = _signed(delta, columns, -1)
+        runner = self.recursion.executor.runner
+        run = RuleProgramRun(
+            lambda plan, sources: runner.rows(plan, sources, 0, self.batch.since),
+            self._sources,
+            predicates,
+            runner.max_rounds,
+        )
+        for program in parts:
+            run.evaluate(program)
+        self.statements += run.statements
+        self.rounds += run.rounds
+        self.derived += sum(predicates.of(name).num_rows for name in self.programs.rules.demanded)
+        results = {m.name: self._net(predicates, m.name, m.columns, at) for m in self.node.members}
+        self._remember({**changes, **{name: results[name] for name in self.programs.stored}})
+        return results
+
+    def _net(self, predicates: Predicates, name: str, columns: tuple[Column, ...], at: int) -> pa.Table:
+        plus, minus = predicates.of(f"{name}_plus"), predicates.of(f"{name}_minus")
+        rows = pa.concat_tables([plus, minus])
+        return as_changes(columns, rows, pa.array([1] * plus.num_rows + [-1] * minus.num_rows, pa.int64()), at)
+
+    def _remember(self, changes: Mapping[str, pa.Table]) -> None:
+        for name in (*self.programs.given, *self.programs.stored):
+            columns = self.programs.columns[name]
+            new = changes.get(name, no_changes(columns))
+            known = self._since.get(name)
+            both = new if known is None else pa.concat_tables([known, new.cast(known.schema)])
+            self._since[name] = _at_once(columns, both, 0)
+
+
+def _fixpoints(
+    plans: Iterable[Relation], definitions: Mapping[str, Relation], precomputed: frozenset[str]
+) -> dict[str, Fixpoint]:
+    """The recursions that plans read, directly or through views, but not through other recursions."""
+    found: dict[str, Fixpoint] = {}
+    seen: set[str] = set()
+
+    def go(plan: Relation) -> None:
+        if isinstance(plan, Fixpoint):
+            found.setdefault(plan.name, plan)
+            return
+        if isinstance(plan, Scan) and plan.relation in definitions and plan.relation not in precomputed | seen:
+            seen.add(plan.relation)
+            go(definitions[plan.relation])
+        for child in children(plan):
+            go(child)
+
+    for plan in plans:
+        go(plan)
+    return found
+
+
+def _same_rows(plan: Relation) -> Fixpoint | None:
+    """The recursion whose rows a plan gives as they are."""
+    while isinstance(plan, Project):
+        inner = [ref(item.expression) for item in plan.items]
+        if inner != [f.ref for f in plan.input.fields]:
+            return None
+        plan = plan.input
+    return plan if isinstance(plan, Fixpoint) else None
+
+
+def _instants(changes: Mapping[str, pa.Table]) -> list[int]:
+    """The instants at which something changed, in order."""
+    return sorted({t for delta in changes.values() for t in pc.unique(delta.column(TIME)).to_pylist()})
+
+
+def _signed(delta: pa.Table, columns: tuple[Column, ...], sign: int) -> pa.Table:
+    """The rows of a delta that came or went."""
+    weights = delta.column(WEIGHT)
+    chosen = delta.filter(pc.greater(weights, 0) if sign > 0 else pc.less(weights, 0))
+    return without_version(chosen).rename_columns([c.name for c in columns])
+
+
+def _at_once(columns: tuple[Column, ...], delta: pa.Table, at: int) -> pa.Table:
+    """Changes with all instants folded into one."""
+    return consolidated(columns, without_version(delta), delta.column(WEIGHT), at)
