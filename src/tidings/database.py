@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from tidings import explain as explanation
 from tidings.clock import Clock, SystemClock, micros
+from tidings.deductive import Deductive
 from tidings.deliver.deliveries import Deliveries, DeliverySettings
 from tidings.engine.backends import backend_named
 from tidings.engine.memory import MemoryBudget
@@ -107,7 +108,7 @@ def open(
         raise
 
 
-class Database:
+class Database(Deductive):
     """Tables, views and their history; :func:`tidings.open` opens one."""
 
     def __init__(self, parts: Parts) -> None:

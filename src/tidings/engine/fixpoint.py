@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TypeAlias
 
 import pyarrow as pa
 
 from tidings.delta.recursion.rounds import PREFIX, RuleProgram, Stratum
 from tidings.engine.arrow import arrow_schema
-from tidings.engine.changes import as_changes
+from tidings.engine.changes import as_changes, no_changes
 from tidings.engine.source import Source, Sources
 from tidings.errors import FixpointTooLong
 from tidings.ir.relation import Column, Fixpoint, Relation, Scan, Version
@@ -54,7 +55,7 @@ class Predicates:
         known = self._sources.get((predicate, version))
         if known is None or known[0] is not rows:
             columns = self.columns[predicate]
-            known = rows, Source(columns, None, as_changes(columns, rows))
+            known = rows, Source(columns, None, as_changes(columns, rows)) if rows.num_rows else _nothing(columns)
             self._sources[predicate, version] = known
         return known[1]
 
@@ -67,6 +68,12 @@ class Predicates:
             return sources(relation, version)
 
         return source
+
+
+@lru_cache(maxsize=4096)
+def _nothing(columns: tuple[Column, ...]) -> Source:
+    """The source of no rows: always the same one, so that engines need not be told again."""
+    return Source(columns, None, no_changes(columns))
 
 
 @dataclass(slots=True)
@@ -87,7 +94,7 @@ class RuleProgramRun:
             self._stratum(program, stratum)
 
     def _stratum(self, program: RuleProgram, stratum: Stratum) -> None:
-        new = {head: self._rows(stratum.first[head]) for head in stratum.heads}
+        new = {head: self._first(stratum, head) for head in stratum.heads}
         self._take(stratum, new)
         rounds = 1
         while stratum.again and any(rows.num_rows for rows in new.values()):
@@ -101,6 +108,12 @@ class RuleProgramRun:
             }
             self._take(stratum, new)
         self.rounds += rounds
+
+    def _first(self, stratum: Stratum, head: str) -> pa.Table:
+        """What the rules of a predicate give as they stand; nothing is run where all of them join nothing."""
+        if all(any(not self.predicates.of(name).num_rows for name in needed) for needed in stratum.needs[head]):
+            return self.predicates.of(head).slice(0, 0)
+        return self._rows(stratum.first[head])
 
     def _take(self, stratum: Stratum, new: Mapping[str, pa.Table]) -> None:
         """Let the rows of a round be the new ones, and add them to all."""

@@ -81,6 +81,8 @@ class Stratum:
     """What follows from new rows; none where no rule reads them."""
     reads: Mapping[str, frozenset[str]]
     """Whose new rows each plan of the following rounds reads."""
+    needs: Mapping[str, tuple[frozenset[str], ...]]
+    """For each rule of a predicate the predicates without whose rows it gives none in the first round."""
     improve: Mapping[str, Relation]
     """All rows of predicates with least or greatest values, the better ones in the place of those they replace."""
 
@@ -99,7 +101,13 @@ class _StratumCompiler:
             if variants:
                 again[head], reads[head] = self._new(head, variants), frozenset(moving)
         improve = {h: self._improved(h) for h in heads if h in program.extremes}
-        return Stratum(heads, first, again, reads, improve)
+        needs = {h: tuple(map(self._needed, program.of(h))) for h in heads}
+        return Stratum(heads, first, again, reads, needs, improve)
+
+    def _needed(self, rule: Rule) -> frozenset[str]:
+        """The predicates with rows of their own that a rule joins."""
+        elsewhere = self.program.inlined | self.program.given.keys()
+        return frozenset(i.predicate for i in rule.positive if i.predicate not in elsewhere)
 
     def _variants(self, head: str, heads: tuple[str, ...]) -> tuple[list[Relation], set[str]]:
         """The plans of a predicate's rules, one per literal that has new rows, and whose rows these are."""

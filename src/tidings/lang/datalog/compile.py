@@ -138,8 +138,8 @@ def bind_program(
 ) -> DatalogProgram:
     """A program bound to relations; places refer to ``text``, in which it begins at ``offset``."""
     parsed = parse(program, text, offset)
-    for question in parsed.questions[-1:]:
-        parsed.rules.append(_question(question))
+    if not views:
+        parsed.rules += [_question(question) for question in parsed.questions[-1:]]
     resolved = resolve(parsed, namespace)
     columns = TypeInference(resolved, analyzer, dict(resolved.relations)).infer()
     return DatalogProgram(parsed, resolved, columns, views)

@@ -83,7 +83,7 @@ class _Resolver:
                 self.result.names[name] = _column_names(first.head)
 
     def resolve(self) -> Resolved:
-        if not self.program.rules:
+        if not self.program.rules and not self.program.questions:
             raise InvalidDatalog(reason="it has no rules")
         for parsed in self.program.rules:
             name = self.heads[parsed.head.predicate.lower()]
