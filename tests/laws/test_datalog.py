@@ -18,8 +18,9 @@ def _random_row(rng: random.Random, width: int) -> Row:
     return tuple(None if rng.random() < 0.05 else rng.randint(0, 4) for _ in range(width))
 
 
-def _open(program: RandomProgram, *, stored: bool, strategy: str = "auto", engine: str = "duckdb") -> tidings.Database:
-    db = tidings.open(engine=engine, strategy=strategy)  # type: ignore[arg-type]
+def _open(program: RandomProgram, *, stored: bool, in_memory: bool) -> tidings.Database:
+    db = tidings.open(engine="duckdb")
+    db._parts.runner.rules_in_memory = in_memory
     for name, width in TABLES.items():
         db.sql(f"CREATE TABLE {name} ({', '.join(f'c{n} INT' for n in range(width))})")
     db.datalog(program.text, stored=stored)
@@ -66,11 +67,12 @@ def _rows(db: tidings.Database, name: str) -> Counter[Row]:
     return Counter(tuple(row.values()) for row in db.query(name).rows())
 
 
-def _check(seed: int, *, engine: str = "duckdb", commits: int = _COMMITS, strategy: str = "auto") -> None:
+def _check(seed: int, *, in_memory: bool = True, commits: int = _COMMITS) -> None:
     rng = random.Random(seed)
     program = random_program(rng)
     history = _History(rng)
-    databases = {way: _open(program, stored=way == "stored", engine=engine) for way in ("stored", "on demand")}
+    ways = ("stored", "on demand")
+    databases = {way: _open(program, stored=way == "stored", in_memory=in_memory) for way in ways}
     since = dict.fromkeys(databases, 0)
     states = {way: answers(program, dict.fromkeys(TABLES, ())) for way in databases}
     pending: dict[str, list[tuple[int, dict[str, set[Row]]]]] = {way: [] for way in databases}
@@ -115,3 +117,9 @@ def _check_batch(
 def test_stored_and_on_demand_tell_the_difference_of_recomputes(seeds: range) -> None:
     for seed in seeds:
         _check(seed)
+
+
+@pytest.mark.parametrize("seeds", chunks(40, quick=1, size=1))
+def test_rounds_of_statements_tell_the_same(seeds: range) -> None:
+    for seed in seeds:
+        _check(seed, in_memory=False, commits=4)

@@ -17,6 +17,7 @@ import pyarrow as pa
 from tidings.delta.recursion.rounds import PREFIX, RuleProgram, Stratum
 from tidings.engine.arrow import arrow_schema
 from tidings.engine.changes import as_changes, no_changes
+from tidings.engine.rules_in_memory import GivenRows, InMemoryRun, NotInMemory, is_supported, rows_of, table_of
 from tidings.engine.source import Source, Sources
 from tidings.errors import FixpointTooLong
 from tidings.ir.relation import Column, Fixpoint, Relation, Scan, Version
@@ -24,6 +25,9 @@ from tidings.ir.traverse import children, walk, with_children
 
 MAX_ROUNDS = 10_000
 """A recursion that is not finished after so many rounds is refused."""
+
+SMALL = 5_000
+"""Relations of up to so many rows are read whole into memory."""
 
 RunPlan: TypeAlias = Callable[[Relation, Sources], pa.Table]
 """Runs a plan over sources and gives its rows."""
@@ -138,13 +142,6 @@ def fixpoint_program(node: Fixpoint) -> RuleProgram:
     return RuleProgram(node.rules, columns, given=inputs, extremes=extremes)
 
 
-def evaluate(program: RuleProgram, run: RunPlan, sources: Sources, limit: int = MAX_ROUNDS) -> Predicates:
-    """The rows of all predicates of a program."""
-    predicates = Predicates(program.columns)
-    RuleProgramRun(run, sources, predicates, limit).evaluate(program)
-    return predicates
-
-
 def fixpoints(plan: Relation) -> list[Fixpoint]:
     """The fixpoints in a plan that do not stand inside others."""
     if isinstance(plan, Fixpoint):
@@ -174,13 +171,14 @@ class PlanOverFixpoints:
     plan: Relation
     evaluations: tuple[_Evaluation, ...]
 
-    def sources(self, run: RunPlan, sources: Sources, limit: int = MAX_ROUNDS) -> Sources:
-        """Evaluate the fixpoints; where the plan finds its rows."""
+    def sources(self, run: RunPlan, sources: Sources, limit: int, *, in_memory: bool) -> Sources:
+        """Evaluate the fixpoints, small ones in memory if that is allowed; where the plan finds its rows."""
         evaluated: dict[str, Source] = {}
         for evaluation in self.evaluations:
             predicates = Predicates(evaluation.program.columns)
             predicates.rows |= {name: run(plan, sources) for name, plan in evaluation.inputs.items()}
-            RuleProgramRun(run, sources, predicates, limit).evaluate(evaluation.program)
+            if not (in_memory and _evaluated_in_memory(evaluation.program, predicates, run, sources, limit)):
+                RuleProgramRun(run, sources, predicates, limit).evaluate(evaluation.program)
             for predicate, name in evaluation.outputs.items():
                 evaluated[name] = predicates.source(predicate, Version.OLD)
 
@@ -188,6 +186,32 @@ class PlanOverFixpoints:
             return evaluated[relation] if relation in evaluated else sources(relation, version)
 
         return source
+
+
+def _evaluated_in_memory(
+    program: RuleProgram, predicates: Predicates, run: RunPlan, sources: Sources, limit: int
+) -> bool:
+    """Evaluate a small program over rows in memory; whether it was small, and one on whose values all agree."""
+    scans = [node for plan in program.given.values() for node in walk(plan) if isinstance(node, Scan)]
+    given = [sources(scan.relation, scan.version) for scan in scans]
+    if any(source.base is not None or _size(source) > SMALL for source in given) or not is_supported(program):
+        return False
+    if any(rows.num_rows > SMALL for rows in predicates.rows.values()):
+        return False
+    computed = {name: rows_of(rows) for name, rows in predicates.rows.items()}
+    computed |= {name: rows_of(run(plan, sources)) for name, plan in program.given.items()}
+    rows = {name: GivenRows(name, lambda name, _positions, _keys: computed[name], is_small=True) for name in computed}
+    in_memory = InMemoryRun(rows, limit)
+    try:
+        in_memory.evaluate(program)
+    except NotInMemory:
+        return False
+    predicates.rows |= {h: table_of(program.columns[h], in_memory.of(h).rows) for h in program.heads}
+    return True
+
+
+def _size(source: Source) -> int:
+    return source.changes.num_rows if isinstance(source.changes, pa.Table) else SMALL + 1
 
 
 def over_fixpoints(plan: Relation) -> PlanOverFixpoints:

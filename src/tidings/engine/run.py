@@ -55,6 +55,8 @@ class Runner:
     """Owns the texts of steps."""
     max_rounds: int = MAX_ROUNDS
     """A recursion that is not finished after so many rounds is refused."""
+    rules_in_memory: bool = True
+    """Whether small recursions are evaluated in this process."""
     _statements: dict[tuple[Identity[Step], frozenset[str], frozenset[str]], PreparedStatement] = field(init=False)
     _steps: dict[Identity[Relation], Step] = field(init=False)
     """Plans of rows, as steps."""
@@ -237,7 +239,7 @@ class Runner:
         def run(plan: Relation, inner: Sources) -> pa.Table:
             return self._fetched(self._step_of(plan), inner, batch)
 
-        return rest, over.sources(run, sources, self.max_rounds)
+        return rest, over.sources(run, sources, self.max_rounds, in_memory=self.rules_in_memory)
 
     def statement(self, step: Step, listed: frozenset[str], ranged: frozenset[str] = frozenset()) -> PreparedStatement:
         """The SQL of a step, printed once per choice of listed keys."""

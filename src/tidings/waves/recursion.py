@@ -18,11 +18,11 @@ from functools import cache
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidings.analysis.influents import influents
+from tidings.analysis.influents import CLOCK, influents, reads
 from tidings.compiled import Identity
-from tidings.delta.recursion.program import COME, GONE, MaintenancePrograms
-from tidings.engine.changes import as_changes, consolidated, no_changes, without_version
-from tidings.engine.fixpoint import Predicates, RuleProgramRun
+from tidings.delta.recursion.program import MaintenancePrograms
+from tidings.engine.changes import consolidated, no_changes, without_version
+from tidings.engine.fixpoint import SMALL
 from tidings.engine.source import Source, Sources
 from tidings.ir.expression import TIME, WEIGHT, ref
 from tidings.ir.relation import Column, Fixpoint, Project, Relation, Scan, Version
@@ -30,6 +30,7 @@ from tidings.ir.traverse import children
 from tidings.lang.datalog.rule_plan import distinct
 from tidings.rewrite.pipeline import normalise
 from tidings.waves.executor import Executor
+from tidings.waves.maintenance_run import MaintenanceRun
 from tidings.waves.planner import Planner
 from tidings.waves.strategy import Strategy
 from tidings.waves.wave import WaveRequest
@@ -50,6 +51,8 @@ class RecursionRecord:
     """Old rows that were derived because they were not at hand."""
     statements: int
     rounds: int
+    in_memory: bool = False
+    """Whether the rules ran over rows in this process."""
 
 
 @dataclass(slots=True)
@@ -128,7 +131,7 @@ class Recursion:
         """Whether so much changes at once that it is cheaper to evaluate the recursion anew."""
         instants = len(_instants(changes))
         rows = sum(delta.num_rows for delta in changes.values())
-        tables = {t for plan in node.inputs for t in influents(plan, definitions) if t != "now()"}
+        tables = {t for plan in node.inputs for t in influents(plan, definitions) if t != CLOCK}
         size = sum(self.planner.relations.rows(t).history.size(since) for t in tables)
         return instants == 1 and rows > 1000 and rows > LARGE_SHARE * size
 
@@ -160,7 +163,7 @@ class Recursion:
     ) -> dict[str, pa.Table]:
         """The rows of all members at an instant."""
         rows: dict[str, pa.Table] = {}
-        sources = self._at(at)
+        sources = self.at(at)
         for member in node.members:
             plan: Relation = stored.get(member.name) or replace(node, output=member.name)
             state = self._state(plan, definitions, (node.group, member.name, member.name in stored))
@@ -180,17 +183,25 @@ class Recursion:
     ) -> dict[str, pa.Table]:
         """The changes of the members by the maintenance rules, instant by instant."""
         programs = self._compiled(node, stored, definitions)
-        run = _MaintenanceRun(node, programs, self, batch, definitions)
-        deltas: dict[str, list[pa.Table]] = {m.name: [] for m in node.members}
-        for instant in _instants(changes):
-            at_instant = {name: delta.filter(pc.equal(delta.column(TIME), instant)) for name, delta in changes.items()}
-            for name, delta in run.instant(at_instant, instant).items():
-                deltas[name].append(delta)
+
+        def few(plan: Relation) -> bool:
+            return self._rows_below(plan, batch.since) <= SMALL
+
+        run = MaintenanceRun(node, programs, self.executor.runner, self.at(batch.since), batch.since, few)
+        instants = [
+            (t, {n: d.filter(pc.equal(d.column(TIME), t)) for n, d in changes.items()}) for t in _instants(changes)
+        ]
+        deltas = run.over(instants)
         way = "on demand" if programs.on_demand else "stored"
         self.records[node.group] = RecursionRecord(
-            node.group, way, len(_instants(changes)), run.derived, run.statements, run.rounds
+            node.group, way, len(instants), run.derived, run.statements, run.rounds, run.in_memory
         )
-        return {m.name: pa.concat_tables(deltas[m.name] or [no_changes(m.columns)]) for m in node.members}
+        return deltas
+
+    def _rows_below(self, plan: Relation, at: int) -> int:
+        """How many rows the tables have that a plan reads."""
+        relations = self.planner.relations
+        return sum(relations.rows(r).history.size(at) for r in reads(plan) if r != CLOCK)
 
     def programs(self, node: Fixpoint, since: int) -> MaintenancePrograms:
         """The rules by which a recursion is maintained from an instant on."""
@@ -212,7 +223,7 @@ class Recursion:
             self._states[whole] = normalise(plan, definitions)
         return self._states[whole]
 
-    def _at(self, at: int) -> Sources:
+    def at(self, at: int) -> Sources:
         """The rows of relations at an instant; each source is made once."""
 
         @cache
@@ -226,67 +237,6 @@ class Recursion:
 class _Batch:
     since: int
     until: int
-
-
-@dataclass(slots=True)
-class _MaintenanceRun:
-    """Maintains one recursion over one batch."""
-
-    node: Fixpoint
-    programs: MaintenancePrograms
-    recursion: Recursion
-    batch: _Batch
-    definitions: Mapping[str, Relation]
-    derived: int = field(init=False, default=0)
-    statements: int = field(init=False, default=0)
-    rounds: int = field(init=False, default=0)
-    _sources: Sources = field(init=False)
-    _since: dict[str, pa.Table] = field(init=False, default_factory=dict)
-    """All changes of inputs and stored members since the beginning of the batch."""
-
-    def __post_init__(self) -> None:
-        self._sources = self.recursion._at(self.batch.since)
-
-    def instant(self, changes: Mapping[str, pa.Table], at: int) -> dict[str, pa.Table]:
-        """What one instant makes of the members."""
-        predicates = Predicates(self.programs.columns)
-        for name, delta in changes.items():
-            columns = self.programs.columns[name]
-            predicates.rows[f"{name}_ins"] = _signed(delta, columns, 1)
-            predicates.rows[f"{name}_del"] = _signed(delta, columns, -1)
-        parts = self.programs.later if self._since else self.programs.first
-        for name, delta in self._since.items():
-            columns = self.programs.columns[name]
-            predicates.rows[f"{name}{COME}"] = _signed(delta, columns, 1)
-            predicates.rows[f"{name}{GONE}"] = _signed(delta, columns, -1)
-        runner = self.recursion.executor.runner
-        run = RuleProgramRun(
-            lambda plan, sources: runner.rows(plan, sources, 0, self.batch.since),
-            self._sources,
-            predicates,
-            runner.max_rounds,
-        )
-        for program in parts:
-            run.evaluate(program)
-        self.statements += run.statements
-        self.rounds += run.rounds
-        self.derived += sum(predicates.of(name).num_rows for name in self.programs.rules.demanded)
-        results = {m.name: self._net(predicates, m.name, m.columns, at) for m in self.node.members}
-        self._remember({**changes, **{name: results[name] for name in self.programs.stored}})
-        return results
-
-    def _net(self, predicates: Predicates, name: str, columns: tuple[Column, ...], at: int) -> pa.Table:
-        plus, minus = predicates.of(f"{name}_plus"), predicates.of(f"{name}_minus")
-        rows = pa.concat_tables([plus, minus])
-        return as_changes(columns, rows, pa.array([1] * plus.num_rows + [-1] * minus.num_rows, pa.int64()), at)
-
-    def _remember(self, changes: Mapping[str, pa.Table]) -> None:
-        for name in (*self.programs.given, *self.programs.stored):
-            columns = self.programs.columns[name]
-            new = changes.get(name, no_changes(columns))
-            known = self._since.get(name)
-            both = new if known is None else pa.concat_tables([known, new.cast(known.schema)])
-            self._since[name] = _at_once(columns, both, 0)
 
 
 def _fixpoints(
@@ -324,13 +274,6 @@ def _same_rows(plan: Relation) -> Fixpoint | None:
 def _instants(changes: Mapping[str, pa.Table]) -> list[int]:
     """The instants at which something changed, in order."""
     return sorted({t for delta in changes.values() for t in pc.unique(delta.column(TIME)).to_pylist()})
-
-
-def _signed(delta: pa.Table, columns: tuple[Column, ...], sign: int) -> pa.Table:
-    """The rows of a delta that came or went."""
-    weights = delta.column(WEIGHT)
-    chosen = delta.filter(pc.greater(weights, 0) if sign > 0 else pc.less(weights, 0))
-    return without_version(chosen).rename_columns([c.name for c in columns])
 
 
 def _at_once(columns: tuple[Column, ...], delta: pa.Table, at: int) -> pa.Table:

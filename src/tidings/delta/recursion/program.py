@@ -11,8 +11,8 @@ In a batch of several instants the state before an instant is the one at its beg
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from tidings.delta.recursion.magic import OnDemandRules, on_demand_rules
@@ -33,6 +33,7 @@ class MaintenancePrograms:
     """The old rows of members that have them at hand."""
     given: Mapping[str, Relation]
     """The old rows of inputs, at the beginning of the batch."""
+    _lookups: dict[tuple[str, tuple[int, ...]], Relation] = field(default_factory=dict)
 
     @cached_property
     def rules(self) -> OnDemandRules:
@@ -62,6 +63,12 @@ class MaintenancePrograms:
         at_beginning = {f"{name}{SINCE}": plan for name, plan in {**self.given, **self.stored}.items()}
         states = [rule for name in (*self.given, *self.stored) for rule in self._state_rules(name)]
         return self._programs(at_beginning, tuple(states))
+
+    def lookup(self, name: str, positions: tuple[int, ...], make: Callable[[], Relation]) -> Relation:
+        """The plan that finds the rows of a given predicate by keys, made once."""
+        if (name, positions) not in self._lookups:
+            self._lookups[name, positions] = make()
+        return self._lookups[name, positions]
 
     def text(self) -> str:
         """The rules, as a program that the language accepts."""

@@ -55,11 +55,19 @@ class RuleProgram:
         return tuple(name for name in names if name not in self.inlined)
 
     @cached_property
-    def strata(self) -> tuple[Stratum, ...]:
+    def layers(self) -> tuple[tuple[str, ...], ...]:
         """The predicates that depend on each other together, lower ones first."""
-        edges = {head: self._below(head) & set(self.heads) for head in self.heads}
+        return tuple(components(self._edges))
+
+    @cached_property
+    def _edges(self) -> dict[str, set[str]]:
+        return {head: self._below(head) & set(self.heads) for head in self.heads}
+
+    @cached_property
+    def strata(self) -> tuple[Stratum, ...]:
+        """The plans of the layers."""
         compiler = _StratumCompiler(self)
-        return tuple(compiler.stratum(c, recursive=is_recursive(c, edges)) for c in components(edges))
+        return tuple(compiler.stratum(c, recursive=is_recursive(c, self._edges)) for c in self.layers)
 
     def _below(self, predicate: str) -> set[str]:
         """The predicates with rows of their own that rules read, through inlined ones too."""
@@ -201,7 +209,10 @@ class _StratumCompiler:
             better = exp.LTE if kind == "min" else exp.GTE
             tests = (
                 *(_same(column("found", c.name), column("known", c.name)) for c in keys),
-                better(this=column("known", value.name), expression=column("found", value.name)),
+                exp.Or(
+                    this=better(this=column("known", value.name), expression=column("found", value.name)),
+                    expression=exp.Is(this=column("found", value.name), expression=exp.Null()),
+                ),
             )
         found = SemiJoin(rows, known, tests, anti=True)
         return Project(found, "new", tuple(reference("found", c) for c in columns))
