@@ -88,7 +88,8 @@ class Rule:
 class Member:
     """One of the predicates that a fixpoint defines.
 
-    With ``extreme``, ``min`` or ``max``, its last column is the least or greatest value there is for the others.
+    With ``extreme``, ``min`` or ``max``, its last column is the least or greatest value there is for the others; with
+    ``all`` a row is there as often as it can be derived.
     """
 
     name: str

@@ -109,7 +109,8 @@ class Recursion:
             if not moved:
                 changes[name] = no_changes(columns)
                 continue
-            rows = self._changes.setdefault(Identity(plan), distinct(plan, f"{name}_set"))
+            is_bag = any(m.extreme == "all" for m in node.members)
+            rows = plan if is_bag else self._changes.setdefault(Identity(plan), distinct(plan, f"{name}_set"))
             label = f"{node.group} {name}"
             inner = self.prepared(WaveRequest(label, rows, request.since, request.until, net=request.net))
             delta = self.executor.run(self.planner.plan(inner))[label]

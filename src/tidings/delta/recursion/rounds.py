@@ -41,7 +41,7 @@ class RuleProgram:
     inlined: frozenset[str] = frozenset()
     """Predicates whose rules stand where they are read."""
     extremes: Mapping[str, str] = field(default_factory=dict)
-    """Predicates that keep the least or greatest value of their last column."""
+    """Predicates that keep the least or greatest value of their last column, or ``all`` duplicates."""
     unless: Mapping[str, str] = field(default_factory=dict)
     """Predicates of which rows do not count that stay in another one: ``p_ins`` without what is in ``p`` and stays."""
 
@@ -108,7 +108,7 @@ class _StratumCompiler:
             variants, moving = self._variants(head, heads)
             if variants:
                 again[head], reads[head] = self._new(head, variants), frozenset(moving)
-        improve = {h: self._improved(h) for h in heads if h in program.extremes}
+        improve = {h: self._improved(h) for h in heads if program.extremes.get(h) in ("min", "max")}
         needs = {h: tuple(map(self._needed, program.of(h))) for h in heads}
         return Stratum(heads, first, again, reads, needs, improve)
 
@@ -200,6 +200,8 @@ class _StratumCompiler:
         candidates = _union(plans, "candidates", columns)
         kind = self.program.extremes.get(head)
         known = Scan(PREFIX + head, "known", columns, Version.OLD)
+        if kind == "all":
+            return renamed(candidates, "new", columns)
         if kind is None:
             rows: Relation = self._less_idle(head, distinct(candidates, "found"), columns)
             tests = tuple(_same(column("found", c.name), column("known", c.name)) for c in columns)

@@ -82,7 +82,9 @@ class TypeInference:
         """The types of what a rule computes; its conditions are checked on the way."""
         rule, place = resolved.rule, resolved.parsed.place
         variables = self.variable_types(resolved)
-        self.types_of(list(rule.conditions), variables, place)
+        for condition in rule.conditions:
+            first, second = self.types_of([condition.this, condition.expression], variables, place)
+            self._check(condition.sql("spark"), first, second, resolved)
         terms = list(rule.head.terms)
         groups = [n for n in range(len(terms)) if n not in resolved.aggregates]
         result = dict(zip(groups, self.types_of([terms[n] for n in groups], variables, place), strict=True))

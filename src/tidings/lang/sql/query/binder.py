@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -11,6 +11,7 @@ from tidings.errors import InvalidExpression, UnknownRelation, closest
 from tidings.ir.expression import Expression, cast, typed_null
 from tidings.ir.relation import (
     Column,
+    Fixpoint,
     Item,
     Project,
     Relation,
@@ -28,6 +29,7 @@ from tidings.lang.sql.embedded import Program, program_of
 from tidings.lang.sql.names import check_reserved
 from tidings.lang.sql.query.bound import Bound, distinct_rows
 from tidings.lang.sql.query.expression import bind_expression
+from tidings.lang.sql.query.recursive import bind_recursive, is_recursive, member_name
 from tidings.lang.sql.query.scope import Outer, Scope
 from tidings.lang.sql.query.select.clauses import refused_clauses
 from tidings.lang.sql.query.select.order import count, first_rows, ordinal
@@ -43,6 +45,8 @@ class Cte:
 
     tree: exp.CTE
     visible: NamedQueries
+    rows: Scan | Fixpoint | None = None
+    """What it is, where it is bound already: a recursive one, or the rows of such a one inside its own text."""
 
 
 @dataclass(slots=True)
@@ -82,12 +86,23 @@ class Binder:
         clause = node.args.get("with_")
         if clause is None:
             return ctes
-        if clause.args.get("recursive"):
-            raise self.ctx.unsupported("WITH RECURSIVE", clause)
         for cte in clause.expressions:
             check_reserved(cte.alias, self.ctx.place(cte.args["alias"]))
-            ctes = {**ctes, cte.alias.lower(): Cte(cte, ctes)}
+            recursive = clause.args.get("recursive") and is_recursive(cte)
+            known = Cte(cte, ctes, self._recursive(cte, ctes)) if recursive else Cte(cte, ctes)
+            ctes = {**ctes, cte.alias.lower(): known}
         return ctes
+
+    def _recursive(self, cte: exp.CTE, ctes: NamedQueries) -> Fixpoint:
+        """The rows of a common table expression that reads itself."""
+
+        def branch(node: Expression, columns: tuple[Column, ...] | None) -> Bound:
+            visible = dict(ctes)
+            if columns is not None:
+                visible[cte.alias.lower()] = Cte(cte, ctes, Scan(member_name(cte.alias), "itself", columns))
+            return self.query(node, cte.alias, visible)
+
+        return bind_recursive(self.ctx, cte, lambda first: self.renamed(first.names, cte), branch)
 
     def _set_operation(self, node: exp.SetOperation, name: str, ctes: NamedQueries, outer: Outer | None) -> Bound:
         left, right = (self.query(side, name, ctes, outer) for side in (node.left, node.right))
@@ -191,6 +206,8 @@ class Binder:
             raise self.ctx.unsupported("a table function", node)
         at = self.ctx.place(node.this)
         cte = ctes.get(node.name.lower()) if not node.db else None
+        if cte is not None and cte.rows is not None:
+            return Bound.of(replace(cte.rows, alias=self.ctx.alias(name)))
         if cte is not None:
             bound = self.query(cte.tree.this, name, cte.visible)
             return Bound(bound.plan, self.renamed(bound.names, cte.tree))
