@@ -429,4 +429,6 @@ class TypeConflict(TidingsError):
 class FixpointTooLong(TidingsError):
     """The recursion of {predicate} is not finished after {rounds} rounds"""
 
-    hint_template = "a value that grows with every round never ends: bound it by a condition, or keep its least with min"
+    hint_template = (
+        "a value that grows with every round never ends: bound it by a condition, or keep its least with min"
+    )

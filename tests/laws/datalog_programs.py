@@ -7,7 +7,7 @@ over all rows until nothing is new.  It shares no code with what it is a check o
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -137,7 +137,7 @@ def _aggregate(rng: random.Random, program: RandomProgram, head: str, lower: lis
 # the interpreter
 
 
-def answers(program: RandomProgram, tables: dict[str, Iterable[Row]]) -> Rows:
+def answers(program: RandomProgram, tables: Mapping[str, Iterable[Row]]) -> Rows:
     """All rows of all predicates, computed naively."""
     rows: Rows = {name: set(given) for name, given in tables.items()}
     rows |= {name: set() for name in program.predicates}

@@ -79,7 +79,7 @@ def _check(seed: int, *, in_memory: bool = True, commits: int = _COMMITS) -> Non
     try:
         for number in range(commits):
             changes = history.transaction()
-            expected = answers(program, {name: rows for name, rows in history.tables.items()})
+            expected = answers(program, history.tables)
             for way, db in databases.items():
                 pending[way].append((_commit(db, changes), expected))
                 if rng.random() < 0.5 or number == commits - 1:
@@ -105,8 +105,8 @@ def _check_batch(
             told.setdefault(time, Counter())[tuple(row.values())] += weight
         before = state[name]
         for time, expected in batch:
-            want = Counter({row: 1 for row in expected[name] - before})
-            want.update({row: -1 for row in before - expected[name]})
+            want = Counter(dict.fromkeys(expected[name] - before, 1))
+            want.update(dict.fromkeys(before - expected[name], -1))
             assert told.pop(time, Counter()) == want, f"seed {seed}, {name} at {time}\n{program.text}"
             before = expected[name]
         assert not told, f"seed {seed}, {name}: changes where there are none\n{program.text}"

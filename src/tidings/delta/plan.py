@@ -168,7 +168,7 @@ class _Compiler:
     def _moves(self, relation: str) -> bool:
         """Whether a relation changes; the step of a part is added before the answer."""
         definition = self.definitions.get(relation)
-        if isinstance(definition, Fixpoint):
+        if isinstance(definition, Fixpoint) and definition.name == relation:
             return bool(influents(definition, self.definitions) & self.changed)
         if definition is None or relation in self.precomputed:
             return relation in self.changed

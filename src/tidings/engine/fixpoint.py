@@ -17,7 +17,8 @@ import pyarrow as pa
 from tidings.delta.recursion.rounds import PREFIX, RuleProgram, Stratum
 from tidings.engine.arrow import arrow_schema
 from tidings.engine.changes import as_changes, no_changes
-from tidings.engine.rules_in_memory import GivenRows, InMemoryRun, NotInMemory, is_supported, rows_of, table_of
+from tidings.engine.rule_values import NotInMemory, is_supported
+from tidings.engine.rules_in_memory import GivenRows, InMemoryRun, rows_of, table_of
 from tidings.engine.source import Source, Sources
 from tidings.errors import FixpointTooLong
 from tidings.ir.relation import Column, Fixpoint, Relation, Scan, Version

@@ -11,19 +11,16 @@ engine (:class:`NotInMemory`).
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import pyarrow as pa
-from sqlglot import exp
 
 from tidings.delta.recursion.rounds import RuleProgram
 from tidings.engine.arrow import arrow_schema
+from tidings.engine.rule_values import Binding, NotInMemory, holds, value_of
 from tidings.errors import FixpointTooLong
-from tidings.ir import types
-from tidings.ir.expression import Expression
 from tidings.ir.relation import Column
 from tidings.ir.rule import Atom, Literal, Rule, is_any, variable_name
 
@@ -31,124 +28,9 @@ LIMIT = 100_000
 """So many rows are derived here at most."""
 
 Row: TypeAlias = tuple[Any, ...]
-Binding: TypeAlias = dict[str, Any]
 Positions: TypeAlias = tuple[int, ...]
 Fetch: TypeAlias = Callable[[str, Positions, "list[Row] | None"], Iterable[Row]]
 """The rows of a given predicate that have some keys at some positions; all of them for None."""
-
-_COMPARISONS: dict[type[Expression], Callable[[Any, Any], bool]] = {
-    exp.EQ: operator.eq,
-    exp.NEQ: operator.ne,
-    exp.LT: operator.lt,
-    exp.LTE: operator.le,
-    exp.GT: operator.gt,
-    exp.GTE: operator.ge,
-}
-_ARITHMETIC: dict[type[Expression], Callable[[Any, Any], Any]] = {
-    exp.Add: operator.add,
-    exp.Sub: operator.sub,
-    exp.Mul: operator.mul,
-}
-_SMALL = 1 << 31
-
-
-class NotInMemory(Exception):
-    """A program or its rows are not for this process."""
-
-
-def is_supported(program: RuleProgram) -> bool:
-    """Whether Python and the engines agree on all values of a program."""
-    if "all" in program.extremes.values():
-        return False
-    columns = (c for cs in program.columns.values() for c in cs)
-    if not all(c.type in types.EXACT or types.decimal(c.type) is not None for c in columns):
-        return False
-    return all(_is_supported_rule(rule, program) for rule in program.rules)
-
-
-def _is_supported_rule(rule: Rule, program: RuleProgram) -> bool:
-    kinds = _variable_types(rule, program)
-    heads = zip(rule.head.terms, program.columns[rule.head.predicate], strict=True)
-    atoms = [(t, c) for i in rule.body for t, c in zip(i.atom.terms, program.columns[i.predicate], strict=True)]
-    return all(_fits(term, target.type, kinds) for term, target in (*heads, *atoms)) and all(
-        _is_comparison(c, kinds) for c in rule.conditions
-    )
-
-
-def _variable_types(rule: Rule, program: RuleProgram) -> dict[str, str]:
-    kinds: dict[str, str] = {}
-    for literal in rule.positive:
-        for term, target in zip(literal.atom.terms, program.columns[literal.predicate], strict=True):
-            name = variable_name(term)
-            if name is not None:
-                kinds.setdefault(name, target.type)
-    return kinds
-
-
-def _kind(term: Expression, kinds: Mapping[str, str]) -> str | None:
-    """The type of a term as far as it matters here: whole numbers are one type; None for what is not computed here."""
-    name = variable_name(term)
-    if name is not None:
-        kind = kinds.get(name, "any")
-        return "whole" if kind in types.INTEGRAL else kind
-    match term:
-        case exp.Literal():
-            return "string" if term.is_string else "whole" if term.this.isdigit() and int(term.this) < _SMALL else None
-        case exp.Null():
-            return "any"
-        case exp.Paren():
-            return _kind(term.this, kinds)
-        case exp.Neg():
-            return "whole" if _kind(term.this, kinds) == "whole" else None
-        case exp.Add() | exp.Sub() | exp.Mul():
-            both = {_kind(term.this, kinds), _kind(term.expression, kinds)}
-            return "whole" if both == {"whole"} else None
-        case _:
-            return None
-
-
-def _fits(term: Expression, type: str, kinds: Mapping[str, str]) -> bool:
-    kind = _kind(term, kinds)
-    return kind == "any" or kind == ("whole" if type in types.INTEGRAL else type)
-
-
-def _is_comparison(condition: Expression, kinds: Mapping[str, str]) -> bool:
-    if not isinstance(condition, (*_COMPARISONS, exp.NullSafeEQ)):
-        return False
-    left, right = _kind(condition.this, kinds), _kind(condition.expression, kinds)
-    return left is not None and left == right and (left in ("whole", "string") or type(condition) in (exp.EQ, exp.NEQ))
-
-
-def _value(term: Expression, binding: Binding) -> Any:
-    name = variable_name(term)
-    if name is not None:
-        return binding[name]
-    match term:
-        case exp.Literal():
-            return term.this if term.is_string else int(term.this)
-        case exp.Null():
-            return None
-        case exp.Paren():
-            return _value(term.this, binding)
-        case exp.Neg():
-            inner = _value(term.this, binding)
-            return None if inner is None else -inner
-        case _:
-            left, right = _value(term.this, binding), _value(term.expression, binding)
-            return None if left is None or right is None else _small(_ARITHMETIC[type(term)](left, right))
-
-
-def _small(number: int) -> int:
-    if abs(number) >= _SMALL:
-        raise NotInMemory("numbers that may not fit their types")
-    return number
-
-
-def _holds(condition: Expression, binding: Binding) -> bool:
-    left, right = _value(condition.this, binding), _value(condition.expression, binding)
-    if isinstance(condition, exp.NullSafeEQ):
-        return bool(left == right)
-    return left is not None and right is not None and _COMPARISONS[type(condition)](left, right)
 
 
 @dataclass(slots=True)
@@ -307,7 +189,7 @@ class _Layer:
 
     def _rows(self, rule: Rule, place: int | None) -> set[Row]:
         """What a rule gives for its head; one literal reads only new rows."""
-        rows = {tuple(_value(t, b) for t in rule.head.terms) for b in self._solved(rule, [{}], place)}
+        rows = {tuple(value_of(t, b) for t in rule.head.terms) for b in self._solved(rule, [{}], place)}
         kept = self.program.unless.get(rule.head.predicate)
         if kept is None or not rows:
             return rows
@@ -327,7 +209,7 @@ class _Layer:
             number = max(order, key=lambda n: (len(_bound(rule.body[n].atom, bindings[0])), -n))
             order.remove(number)
             bindings = self._joined(rule.body[number].atom, bindings)
-        bindings = [b for b in bindings if all(_holds(c, b) for c in rule.conditions)]
+        bindings = [b for b in bindings if all(holds(c, b) for c in rule.conditions)]
         for literal in (i for i in rule.body if i.negated):
             if bindings:
                 bindings = self._absent(literal.atom, bindings)
@@ -345,11 +227,11 @@ class _Layer:
             for place, literal in enumerate(rule.body):
                 if not literal.negated and self._moves(literal.predicate):
                     for binding in self._solved(rule, [{}], place):
-                        yield tuple(_value(t, binding) for t in rule.head.terms)
+                        yield tuple(value_of(t, binding) for t in rule.head.terms)
 
     def _joined(self, atom: Atom, bindings: list[Binding]) -> list[Binding]:
         positions = _bound(atom, bindings[0])
-        keys = [tuple(_value(atom.terms[p], b) for p in positions) for b in bindings]
+        keys = [tuple(value_of(atom.terms[p], b) for p in positions) for b in bindings]
         self._prepare(atom.predicate, positions, set(keys))
         result: list[Binding] = []
         for binding, key in zip(bindings, keys, strict=True):
@@ -363,7 +245,7 @@ class _Layer:
 
     def _absent(self, atom: Atom, bindings: list[Binding]) -> list[Binding]:
         positions = tuple(p for p, term in enumerate(atom.terms) if not is_any(term))
-        keys = [tuple(_value(atom.terms[p], b) for p in positions) for b in bindings]
+        keys = [tuple(value_of(atom.terms[p], b) for p in positions) for b in bindings]
         self._prepare(atom.predicate, positions, set(keys))
         return [
             b
@@ -416,7 +298,7 @@ def _matched(atom: Atom, row: Row, binding: Binding) -> Binding | None:
     for term, value in zip(atom.terms, row, strict=True):
         name = variable_name(term)
         if name is None:
-            if _value(term, matched) != value:
+            if value_of(term, matched) != value:
                 return None
         elif not name.startswith("_") and matched.setdefault(name, value) != value:
             return None

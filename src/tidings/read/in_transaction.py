@@ -19,11 +19,13 @@ from typing import assert_never
 import pyarrow as pa
 
 from tidings.analysis.influents import influents
+from tidings.delta.recompute import recompute_program
 from tidings.engine.source import Source
 from tidings.ir.relation import Column, Relation, Scan, Version
 from tidings.ir.traverse import walk
 from tidings.rewrite.pipeline import normalise
 from tidings.waves.engines import ProgramRun
+from tidings.waves.recursion import recursions
 from tidings.waves.scheduler import Scheduler
 
 _NONE: Mapping[str, pa.Table] = MappingProxyType({})
@@ -74,10 +76,19 @@ def delta(
     touched = before.keys() | changes.keys()
     definitions = definitions_at(scheduler, plan, at, touched)
     changed = influents(plan, definitions).intersection(changes)
-    program = scheduler.planner.differential(name, plan, changed, definitions)
+    nodes = recursions([plan], definitions, frozenset()).values()
+    is_anew = any(m.extreme for node in nodes for m in node.members)
+    program = (
+        recompute_program(name, plan, changed, definitions)
+        if is_anew
+        else scheduler.planner.differential(name, plan, changed, definitions)
+    )
+    recursive: dict[str, Source] = {}
 
     @cache
     def source(relation: str, version: Version) -> Source:
+        if relation in recursive:
+            return recursive[relation]
         if relations.find(relation) is None:
             entries = changes[relation] if relation in changes else before[relation]
             committed = Source(_columns(plan, relation), None, entries.slice(0, 0))
@@ -97,8 +108,18 @@ def delta(
             case _:
                 assert_never(version)
 
+    if nodes and not is_anew:
+
+        def changes_of(label: str, inner: Relation) -> pa.Table:
+            return delta(scheduler, label, inner, at, before, changes)
+
+        def old(relation: str, _version: Version) -> Source:
+            return source(relation, Version.OLD)
+
+        recursive |= scheduler.recursion.in_slice(nodes, definitions, changes_of, old, at)
     size = sum(changes[r].num_rows for r in changed)
-    run = ProgramRun(program, lambda _since, _until: source, at, at + 1, changes=size)
+    anew = (at + 1,) if is_anew else ()
+    run = ProgramRun(program, lambda _since, _until: source, at, at + 1, changes=size, recompute_at=anew)
     return scheduler.engines.run(run).deltas[program.view]
 
 

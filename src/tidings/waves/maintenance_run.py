@@ -12,33 +12,27 @@ from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlglot import exp
 
+from tidings.delta.recursion.lookup import KEYS
 from tidings.delta.recursion.program import COME, GONE, MaintenancePrograms
-from tidings.delta.recursion.rounds import PREFIX
-from tidings.delta.restrict import restrict
 from tidings.engine.changes import as_changes, consolidated, no_changes, without_version
 from tidings.engine.fixpoint import Predicates, RuleProgramRun
+from tidings.engine.rule_values import NotInMemory, is_supported
 from tidings.engine.rules_in_memory import (
     GivenRows,
     InMemoryRun,
-    NotInMemory,
     Positions,
     Row,
-    is_supported,
     rows_of,
     table_of,
 )
 from tidings.engine.run import Runner
 from tidings.engine.source import Source, Sources
-from tidings.ir.expression import WEIGHT, column
-from tidings.ir.relation import Column, Fixpoint, Join, Project, Relation, Scan, Version
-from tidings.lang.datalog.rule_plan import as_columns, reference, renamed
+from tidings.ir.expression import WEIGHT
+from tidings.ir.relation import Column, Fixpoint, Relation, Version
 
 InstantChanges: TypeAlias = tuple[int, Mapping[str, pa.Table]]
 """An instant, and what each input lost and gained at it."""
-
-_KEYS = f"{PREFIX}keys"
 
 
 @dataclass(slots=True)
@@ -157,25 +151,13 @@ class MaintenanceRun:
             return rows_of(self._rows(plan, self.sources))
         columns = self.programs.columns[name]
         key_columns = tuple(columns[p] for p in positions)
-        lookup = self.programs.lookup(name, positions, lambda: _lookup(plan, columns, positions))
+        lookup = self.programs.lookup(name, plan, positions)
         wanted = Source(key_columns, None, as_changes(key_columns, table_of(key_columns, keys)))
 
         def sources(relation: str, version: Version) -> Source:
-            return wanted if relation == _KEYS else self.sources(relation, version)
+            return wanted if relation == KEYS else self.sources(relation, version)
 
         return rows_of(self._rows(lookup, sources))
-
-
-def _lookup(plan: Relation, columns: tuple[Column, ...], positions: Positions) -> Relation:
-    """The rows of a plan that have one of some keys."""
-    keys = Scan(_KEYS, "keys", tuple(columns[p] for p in positions), Version.DELTA)
-    rows = plan if isinstance(plan, Scan) else renamed(plan, "looked_up", as_columns(plan.fields))
-    names = as_columns(rows.fields)
-    tests = tuple(
-        exp.NullSafeEQ(this=column(rows.alias, names[p].name), expression=column("keys", columns[p].name))
-        for p in positions
-    )
-    return restrict(Project(Join((keys, rows), tests), "found", tuple(reference(rows.alias, c) for c in names)))
 
 
 def _signed(delta: pa.Table, columns: tuple[Column, ...], sign: int) -> pa.Table:

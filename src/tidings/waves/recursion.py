@@ -11,7 +11,7 @@ large part of the inputs has changed at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -76,7 +76,7 @@ class Recursion:
         """A request with the deltas of the recursions that its query reads."""
         plans = (request.plan, *(request.groupings or {}).values())
         definitions = self.planner.definitions(plans, request.since, request.until)
-        nodes = _fixpoints(plans, definitions, frozenset(request.precomputed))
+        nodes = recursions(plans, definitions, frozenset(request.precomputed))
         if not nodes or self.planner.only is Strategy.RECOMPUTE:
             return request
         deltas: dict[str, Source] = {}
@@ -109,9 +109,7 @@ class Recursion:
             if not moved:
                 changes[name] = no_changes(columns)
                 continue
-            is_bag = any(m.extreme == "all" for m in node.members)
-            rows = plan if is_bag else self._changes.setdefault(Identity(plan), distinct(plan, f"{name}_set"))
-            label = f"{node.group} {name}"
+            rows, label = self._as_set(node, plan), f"{node.group} {name}"
             inner = self.prepared(WaveRequest(label, rows, request.since, request.until, net=request.net))
             delta = self.executor.run(self.planner.plan(inner))[label]
             changes[name] = delta if not request.net else _at_once(columns, delta, request.until)
@@ -135,6 +133,31 @@ class Recursion:
         tables = {t for plan in node.inputs for t in influents(plan, definitions) if t != CLOCK}
         size = sum(self.planner.relations.rows(t).history.size(since) for t in tables)
         return instants == 1 and rows > 1000 and rows > LARGE_SHARE * size
+
+    def in_slice(
+        self,
+        nodes: Iterable[Fixpoint],
+        definitions: Mapping[str, Relation],
+        changes_of: Callable[[str, Relation], pa.Table],
+        old: Sources,
+        at: int,
+    ) -> dict[str, Source]:
+        """The changes of recursions by what a transaction does at once, given the changes of any plan by it."""
+        deltas: dict[str, Source] = {}
+        for node in nodes:
+            pairs = zip(node.names, node.inputs, strict=True)
+            changes = {name: changes_of(f"{node.group} {name}", self._as_set(node, plan)) for name, plan in pairs}
+            programs = self._compiled(node, {}, definitions)
+            run = MaintenanceRun(node, programs, self.executor.runner, old, at, lambda _plan: False)
+            delta = run.over([(at + 1, changes)])[node.output]
+            deltas[node.name] = Source(node.columns, None, delta)
+        return deltas
+
+    def _as_set(self, node: Fixpoint, plan: Relation) -> Relation:
+        """An input as the rules see it: each row once, unless duplicates count."""
+        if any(m.extreme == "all" for m in node.members):
+            return plan
+        return self._changes.setdefault(Identity(plan), distinct(plan, "input_set"))
 
     # evaluated anew
 
@@ -240,7 +263,7 @@ class _Batch:
     until: int
 
 
-def _fixpoints(
+def recursions(
     plans: Iterable[Relation], definitions: Mapping[str, Relation], precomputed: frozenset[str]
 ) -> dict[str, Fixpoint]:
     """The recursions that plans read, directly or through views, but not through other recursions."""

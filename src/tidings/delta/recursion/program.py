@@ -11,10 +11,11 @@ In a batch of several instants the state before an instant is the one at its beg
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from tidings.delta.recursion.lookup import lookup_plan
 from tidings.delta.recursion.magic import OnDemandRules, on_demand_rules
 from tidings.delta.recursion.maintenance import maintenance_columns, maintenance_rules
 from tidings.delta.recursion.rounds import RuleProgram
@@ -64,10 +65,10 @@ class MaintenancePrograms:
         states = [rule for name in (*self.given, *self.stored) for rule in self._state_rules(name)]
         return self._programs(at_beginning, tuple(states))
 
-    def lookup(self, name: str, positions: tuple[int, ...], make: Callable[[], Relation]) -> Relation:
+    def lookup(self, name: str, plan: Relation, positions: tuple[int, ...]) -> Relation:
         """The plan that finds the rows of a given predicate by keys, made once."""
         if (name, positions) not in self._lookups:
-            self._lookups[name, positions] = make()
+            self._lookups[name, positions] = lookup_plan(plan, self.columns[name], positions)
         return self._lookups[name, positions]
 
     def text(self) -> str:
