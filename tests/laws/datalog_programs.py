@@ -113,10 +113,13 @@ def _clause(rng: random.Random, program: RandomProgram, head: str, lower: list[s
         body.append(Lit(name, terms, negated=True))
     comparisons: tuple[tuple[str, str, str | int], ...] = ()
     if rng.random() < 0.3:
-        other = rng.choice([rng.choice(bound), rng.randint(0, 4)])
+        other: str | int = rng.choice(bound) if rng.random() < 0.5 else rng.randint(0, 4)
         comparisons = ((rng.choice(bound), rng.choice(["<", "<=", "!=", "=", ">"]), other),)
-    terms = tuple(rng.choice(bound) if rng.random() < 0.95 else rng.randint(0, 3) for _ in range(program.widths[head]))
-    return Clause(head, terms, tuple(body), comparisons)
+
+    def term() -> str | int:
+        return rng.choice(bound) if rng.random() < 0.95 else rng.randint(0, 3)
+
+    return Clause(head, tuple(term() for _ in range(program.widths[head])), tuple(body), comparisons)
 
 
 def _literal(rng: random.Random, program: RandomProgram, name: str, variables: list[str]) -> Lit:
@@ -214,4 +217,6 @@ def _distinct(bindings: list[dict[str, Value]]) -> list[dict[str, Value]]:
 def _folded(kind: str, known: list[int]) -> Value:
     if not known:
         return None
-    return {"sum": sum, "min": min, "max": max}[kind](known)
+    if kind == "sum":
+        return sum(known)
+    return min(known) if kind == "min" else max(known)

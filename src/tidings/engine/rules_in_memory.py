@@ -102,6 +102,8 @@ class InMemoryRun:
     """The most rounds."""
     predicates: dict[str, _Indexed] = field(default_factory=dict)
     rounds: int = 0
+    trace: list[dict[str, set[Row]]] | None = None
+    """What each round found, for those who ask for it."""
     _size: int = 0
 
     def of(self, predicate: str) -> _Indexed:
@@ -179,7 +181,10 @@ class _Layer:
         for rule, place in variants:
             found[rule.head.predicate] |= self._rows(rule, place)
         extremes = self.program.extremes
-        return {head: self.run_of.add(head, rows, extremes.get(head)) for head, rows in found.items()}
+        new = {head: self.run_of.add(head, rows, extremes.get(head)) for head, rows in found.items()}
+        if self.run_of.trace is not None:
+            self.run_of.trace.append(new)
+        return new
 
     def _moves(self, predicate: str) -> bool:
         if predicate in self.heads:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from tidings.ir.column import Column
-from tidings.ir.expression import Expression, column, ref, refs, show
+from tidings.ir.expression import Expression, column, ref, refs, show, show_name
 
 VARIABLES = "v"
 """The alias of all variables."""
@@ -151,6 +151,22 @@ def with_predicates(rule: Rule, name: Callable[[str], str]) -> Rule:
     return Rule(Atom(name(rule.head.predicate), rule.head.terms), body, rule.conditions)
 
 
+_DERIVED = ("del", "ins", "new", "red", "plus", "minus", "since", "come", "gone")
+_MADE = ("m_", "sup_")
+
+
+def labels(names: Iterable[str]) -> dict[str, str]:
+    """What predicates are called in a fixpoint: as they are, unless that is how a version of another one is called.
+
+    >>> labels(["p", "q"]), labels(["p", "p_del"])
+    ({'p': 'p', 'q': 'q'}, {'p': 'p', 'p_del': 'p del'})
+    """
+    known = list(names)
+    taken = {f"{name}_{kind}" for name in known for kind in _DERIVED}
+    clash = any(name in taken or name.startswith(_MADE) for name in known)
+    return {name: name.replace("_", " ") if clash else name for name in known}
+
+
 def rule_text(rule: Rule) -> str:
     """A rule as the Datalog language writes it.
 
@@ -165,7 +181,7 @@ def rule_text(rule: Rule) -> str:
 
 
 def atom_text(atom: Atom) -> str:
-    return f"{atom.predicate}({', '.join(map(term_text, atom.terms))})"
+    return f"{show_name(atom.predicate)}({', '.join(map(term_text, atom.terms))})"
 
 
 def term_text(term: Expression) -> str:
@@ -174,11 +190,6 @@ def term_text(term: Expression) -> str:
         return "_"
 
     def plain(node: Expression) -> Expression:
-        if isinstance(node, exp.Column):
-            return exp.Identifier(this=node.name, quoted=False)
-        if isinstance(node, exp.NEQ):
-            return node
-        return node
+        return exp.Identifier(this=node.name, quoted=False) if isinstance(node, exp.Column) else node
 
-    text = show(term.transform(plain))
-    return text.replace("<>", "!=")
+    return show(term.transform(plain)).replace("<>", "!=")

@@ -54,6 +54,13 @@ class RecursionRecord:
     in_memory: bool = False
     """Whether the rules ran over rows in this process."""
 
+    def __str__(self) -> str:
+        where = "in this process" if self.in_memory else "on the engine"
+        return (
+            f"{self.way}, {where}: {self.instants} instants, {self.derived} old rows derived, "
+            f"{self.rounds} rounds, {self.statements} statements"
+        )
+
 
 @dataclass(slots=True)
 class Recursion:
@@ -230,6 +237,20 @@ class Recursion:
     def programs(self, node: Fixpoint, since: int) -> MaintenancePrograms:
         """The rules by which a recursion is maintained from an instant on."""
         return self._compiled(node, self._stored(node, since), self.planner.definitions([node], since))
+
+    def explained(self, plans: Iterable[Relation], since: int) -> list[str]:
+        """How the recursions that some plans read are maintained from an instant on: the rules, and the last run."""
+        definitions = self.planner.definitions(plans, since)
+        texts: list[str] = []
+        for node in recursions(plans, definitions, frozenset()).values():
+            record, programs = self.records.get(node.group), self.programs(node, since)
+            if any(m.extreme for m in node.members):
+                texts.append(f"recursion {node.output}: evaluated anew at each instant that touches it")
+                continue
+            way = "old rows derived on demand" if programs.on_demand else "old rows stored"
+            texts.append(f"recursion {node.output}: {way}" + ("" if record is None else f"; last time {record}"))
+            texts += [f"  {line}" for line in programs.text().splitlines()]
+        return texts
 
     def _compiled(
         self, node: Fixpoint, stored: Mapping[str, Scan], definitions: Mapping[str, Relation]

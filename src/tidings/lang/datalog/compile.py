@@ -24,7 +24,7 @@ from tidings.ir.relation import (
     Union,
 )
 from tidings.ir.rename import rename
-from tidings.ir.rule import VARIABLES, Member, Rule, names_in, rule_text, variable
+from tidings.ir.rule import VARIABLES, Member, Rule, labels, names_in, rule_text, variable, with_predicates
 from tidings.ir.text import show
 from tidings.lang.datalog.extremes import extremes, without_aggregate
 from tidings.lang.datalog.infer import TypeInference
@@ -87,11 +87,15 @@ class DatalogProgram:
     def _fixpoint(self, output: str) -> Fixpoint:
         component = next(c for c in self.resolved.components if output in c)
         kinds = extremes(component, self.resolved)
-        rules = tuple(without_aggregate(r.rule) for name in component for r in self.resolved.rules[name])
-        members = tuple(Member(name, self.columns[name], kinds.get(name)) for name in component)
+        rules = [without_aggregate(r.rule) for name in component for r in self.resolved.rules[name]]
         read = dict.fromkeys(i.predicate for rule in rules for i in rule.body if i.predicate not in component)
+        label = labels([*component, *read])
+        members = tuple(Member(label[name], self.columns[name], kinds.get(name)) for name in component)
+        labelled = tuple(with_predicates(rule, label.__getitem__) for rule in rules)
         inputs = tuple(self._rows(name, f"{output}_{name}_rows") for name in read)
-        return Fixpoint(inputs, tuple(read), members, rules, output, group_name(members, rules, inputs), output)
+        group = group_name(members, labelled, inputs)
+        names = tuple(label[name] for name in read)
+        return Fixpoint(inputs, names, members, labelled, label[output], group, output)
 
 
 def group_name(members: tuple[Member, ...], rules: tuple[Rule, ...], inputs: tuple[Relation, ...]) -> str:

@@ -33,7 +33,7 @@ from tidings.ir.relation import (
     Union,
     Values,
 )
-from tidings.ir.rule import VARIABLES, Atom, Literal, Rule, variable, variable_name
+from tidings.ir.rule import VARIABLES, Atom, Literal, Rule, labels, variable, variable_name, with_predicates
 from tidings.ir.traverse import walk
 from tidings.lang.datalog.compile import group_name
 from tidings.lang.sql.context import Context
@@ -69,15 +69,17 @@ def bind_recursive(ctx: Context, cte: exp.CTE, names: Callable[[Bound], tuple[st
         columns = widened
     else:
         raise InvalidExpression(ctx.place(cte), reason=f"the types of {cte.alias} grow with every round: cast them")
-    rules = _Rules(ctx, cte, member_name(cte.alias))
+    rules = _Rules(ctx, cte, member_name(cte.alias), columns)
     for branch in (*anchors, *bound):
         rules.add(branch.plan)
     if is_bag and any(sum(i.predicate == rules.member for i in r.body) > 1 for r in rules.rules):
         raise _refused(ctx, "UNION ALL with more than one reference to the recursive rows", cte)
-    members = (Member(rules.member, columns, "all" if is_bag else None),)
-    inputs, found = tuple(rules.inputs.values()), tuple(rules.rules)
+    label = labels([rules.member, *rules.inputs])
+    members = (Member(label[rules.member], columns, "all" if is_bag else None),)
+    found = tuple(with_predicates(rule, label.__getitem__) for rule in rules.rules)
+    inputs, names_of_inputs = tuple(rules.inputs.values()), tuple(label[name] for name in rules.inputs)
     group = group_name(members, found, inputs)
-    return Fixpoint(inputs, tuple(rules.inputs), members, found, rules.member, group, ctx.alias(cte.alias))
+    return Fixpoint(inputs, names_of_inputs, members, found, label[rules.member], group, ctx.alias(cte.alias))
 
 
 def member_name(alias: str) -> str:
@@ -140,6 +142,7 @@ class _Rules:
     ctx: Context
     cte: exp.CTE
     member: str
+    columns: tuple[Column, ...]
     rules: list[Rule] = field(default_factory=list)
     inputs: dict[str, Relation] = field(default_factory=dict)
     _fresh: count[int] = field(default_factory=lambda: count(1))
@@ -157,11 +160,12 @@ class _Rules:
     def _types(self, block: _Block) -> dict[str, str]:
         kinds: dict[str, str] = {}
         for literal in block.literals:
-            plan = self.inputs.get(literal.predicate)
-            for n, term in enumerate(literal.atom.terms):
+            own = literal.predicate == self.member
+            columns = self.columns if own else self.inputs[literal.predicate].fields
+            for term, column in zip(literal.atom.terms, columns, strict=True):
                 name = variable_name(term)
-                if name is not None and plan is not None:
-                    kinds.setdefault(name, plan.fields[n].type)
+                if name is not None:
+                    kinds.setdefault(name, column.type)
         return kinds
 
     def _block(self, plan: Relation) -> _Block:
