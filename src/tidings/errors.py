@@ -7,6 +7,7 @@ from tidings.continuous_errors import UnknownContinuousQuery as UnknownContinuou
 from tidings.error_base import Place as Place
 from tidings.error_base import TidingsError as TidingsError
 from tidings.error_base import closest as closest
+from tidings.error_datalog import *  # noqa: F403
 
 
 class InvalidSyntax(TidingsError):
@@ -76,9 +77,7 @@ class UnsupportedType(TidingsError):
 class UnsupportedStatement(TidingsError):
     """The statement {statement} is not known to Tidings"""
 
-    hint_template = (
-        "known statements: CREATE, ALTER, DROP TABLE, CREATE and DROP VIEW, INSERT, UPDATE, DELETE, MERGE, queries"
-    )
+    hint_template = "known: CREATE, ALTER, DROP TABLE, CREATE and DROP VIEW, INSERT, UPDATE, DELETE, MERGE, queries"
 
 
 class NonDeterministic(TidingsError):
@@ -398,39 +397,3 @@ class UnknownExecution(TidingsError):
     """There is no way to execute waves named {name}"""
 
     hint_template = "waves run on 'spark', or with 'auto' in this process where they are small"
-
-
-class UnsafeVariable(TidingsError):
-    """In the rule for {predicate} nothing gives the variable {variable} its values"""
-
-    hint_template = "let {variable} occur in a literal that is not negated, or give it a value: {variable} = …"
-
-
-class NotStratified(TidingsError):
-    """The rules go round in a circle through {through}: {cycle}"""
-
-    hint_template = "take what is negated or counted out of the circle: define it by rules that do not read {predicate}"
-
-
-class WrongArity(TidingsError):
-    """{predicate} has {columns} columns, here it has {arguments} arguments"""
-
-    hint_template = "write _ for a column that does not matter, or name the columns: {predicate}({example} = x)"
-
-
-class InvalidDatalog(TidingsError):
-    """The program cannot be used: {reason}"""
-
-
-class TypeConflict(TidingsError):
-    """In the rule for {predicate} the variable {variable} would be {first} and {second} at once"""
-
-    hint_template = "use two variables and compare them after a conversion"
-
-
-class FixpointTooLong(TidingsError):
-    """The recursion of {predicate} is not finished after {rounds} rounds"""
-
-    hint_template = (
-        "a value that grows with every round never ends: bound it by a condition, or keep its least with min"
-    )

@@ -11,7 +11,7 @@ from sqlglot import exp
 from tidings.delta.recursion.rounds import RuleProgram
 from tidings.ir import types
 from tidings.ir.expression import Expression
-from tidings.ir.rule import Rule, variable_name
+from tidings.ir.rule import DatalogRule, variable_name
 
 Binding: TypeAlias = dict[str, Any]
 """The values of variables, by name."""
@@ -46,7 +46,7 @@ def is_supported(program: RuleProgram) -> bool:
     return all(_is_supported_rule(rule, program) for rule in program.rules)
 
 
-def _is_supported_rule(rule: Rule, program: RuleProgram) -> bool:
+def _is_supported_rule(rule: DatalogRule, program: RuleProgram) -> bool:
     kinds = _variable_types(rule, program)
     heads = zip(rule.head.terms, program.columns[rule.head.predicate], strict=True)
     atoms = [(t, c) for i in rule.body for t, c in zip(i.atom.terms, program.columns[i.predicate], strict=True)]
@@ -55,7 +55,7 @@ def _is_supported_rule(rule: Rule, program: RuleProgram) -> bool:
     )
 
 
-def _variable_types(rule: Rule, program: RuleProgram) -> dict[str, str]:
+def _variable_types(rule: DatalogRule, program: RuleProgram) -> dict[str, str]:
     kinds: dict[str, str] = {}
     for literal in rule.positive:
         for term, target in zip(literal.atom.terms, program.columns[literal.predicate], strict=True):

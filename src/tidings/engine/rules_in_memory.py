@@ -22,7 +22,7 @@ from tidings.engine.arrow import arrow_schema
 from tidings.engine.rule_values import Binding, NotInMemory, holds, value_of
 from tidings.errors import FixpointTooLong
 from tidings.ir.relation import Column
-from tidings.ir.rule import Atom, Literal, Rule, is_any, variable_name
+from tidings.ir.rule import Atom, DatalogRule, Literal, is_any, variable_name
 
 LIMIT = 100_000
 """So many rows are derived here at most."""
@@ -167,7 +167,7 @@ class _Layer:
         rules = [r for r in self.program.rules if r.head.predicate in self.heads]
         self.new = self._take([(rule, None) for rule in rules])
         rounds = 1
-        variants: list[tuple[Rule, int | None]]
+        variants: list[tuple[DatalogRule, int | None]]
         variants = [(r, n) for r in rules for n, i in enumerate(r.body) if not i.negated and self._moves(i.predicate)]
         while variants and any(self.new.values()):
             rounds += 1
@@ -176,7 +176,7 @@ class _Layer:
             self.new = self._take(variants)
         self.run_of.rounds += rounds
 
-    def _take(self, variants: list[tuple[Rule, int | None]]) -> dict[str, set[Row]]:
+    def _take(self, variants: list[tuple[DatalogRule, int | None]]) -> dict[str, set[Row]]:
         found: dict[str, set[Row]] = {head: set() for head in self.heads}
         for rule, place in variants:
             found[rule.head.predicate] |= self._rows(rule, place)
@@ -192,7 +192,7 @@ class _Layer:
         inlined = predicate in self.program.inlined
         return inlined and any(self._moves(i.predicate) for r in self.program.of(predicate) for i in r.positive)
 
-    def _rows(self, rule: Rule, place: int | None) -> set[Row]:
+    def _rows(self, rule: DatalogRule, place: int | None) -> set[Row]:
         """What a rule gives for its head; one literal reads only new rows."""
         rows = {tuple(value_of(t, b) for t in rule.head.terms) for b in self._solved(rule, [{}], place)}
         kept = self.program.unless.get(rule.head.predicate)
@@ -204,7 +204,7 @@ class _Layer:
         gone = self.run_of.of(f"{kept}_del").rows
         return {row for row in rows if row in gone or not any(True for _ in self._having(kept, every, row))}
 
-    def _solved(self, rule: Rule, bindings: list[Binding], place: int | None) -> list[Binding]:
+    def _solved(self, rule: DatalogRule, bindings: list[Binding], place: int | None) -> list[Binding]:
         """The bindings for which the body of a rule holds."""
         order = [n for n, i in enumerate(rule.body) if not i.negated]
         if place is not None:

@@ -27,8 +27,8 @@ from tidings.ir.column import Item as Item
 from tidings.ir.column import Version as Version
 from tidings.ir.column import version_columns as version_columns
 from tidings.ir.expression import TIME, WEIGHT, Expression
+from tidings.ir.rule import DatalogRule
 from tidings.ir.rule import Member as Member
-from tidings.ir.rule import Rule
 from tidings.ir.validate import require, require_distinct_names, require_known, require_two_sides
 
 
@@ -340,16 +340,15 @@ class Consolidate:
 
 @dataclass(frozen=True, slots=True)
 class Fixpoint:
-    """The least rows of mutually recursive predicates for which all rules hold; one of them is what it gives.
+    """The least rows of recursive predicates for which all rules hold; one of them is what it gives.
 
-    Rules name the inputs by ``names``, by position, and the members by theirs.  All are sets: duplicates do not count.
-    ``group`` is a name for the members and rules together: fixpoints of one group differ in what they give.
+    Rules name the inputs by ``names``, in their order.  ``group`` is a name for members, rules and inputs together.
     """
 
     inputs: tuple[Relation, ...]
     names: tuple[str, ...]
     members: tuple[Member, ...]
-    rules: tuple[Rule, ...]
+    rules: tuple[DatalogRule, ...]
     output: str
     group: str
     alias: str
@@ -365,7 +364,6 @@ class Fixpoint:
 
     @property
     def name(self) -> str:
-        """What its rows go by."""
         return f"{self.group}.{self.output}"
 
     @property

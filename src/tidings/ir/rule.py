@@ -72,7 +72,7 @@ class Literal:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class DatalogRule:
     """``head :- body, conditions``; without a body it is a fact."""
 
     head: Atom
@@ -100,11 +100,11 @@ class Member:
 _ATOM, _RULE = "ATOM", "RULE"
 
 
-def rule_expression(rule: Rule) -> Expression:
+def rule_expression(rule: DatalogRule) -> Expression:
     """A rule as one expression, for the text form of plans.
 
     >>> x = variable("x")
-    >>> show(rule_expression(Rule(Atom("p", (x,)), (Literal(Atom("q", (x,)), negated=True),))))
+    >>> show(rule_expression(DatalogRule(Atom("p", (x,)), (Literal(Atom("q", (x,)), negated=True),))))
     "RULE(ATOM('p', v.x), NOT ATOM('q', v.x))"
     """
     parts: list[Expression] = [_atom_expression(rule.head)]
@@ -114,13 +114,13 @@ def rule_expression(rule: Rule) -> Expression:
     return exp.Anonymous(this=_RULE, expressions=[*parts, *(c.copy() for c in rule.conditions)])
 
 
-def read_rule(expression: Expression) -> Rule:
+def read_rule(expression: Expression) -> DatalogRule:
     """The rule of an expression; the inverse of :func:`rule_expression`."""
     head, *rest = expression.expressions
     literals = [_literal(part) for part in rest]
     body = tuple(literal for literal in literals if literal is not None)
     conditions = tuple(p.copy() for p, literal in zip(rest, literals, strict=True) if literal is None)
-    return Rule(_atom(head), body, conditions)
+    return DatalogRule(_atom(head), body, conditions)
 
 
 def _atom_expression(atom: Atom) -> Expression:
@@ -145,10 +145,10 @@ def _atom(part: Expression) -> Atom:
     return Atom(str(name.this), tuple(t.copy() for t in terms))
 
 
-def with_predicates(rule: Rule, name: Callable[[str], str]) -> Rule:
+def with_predicates(rule: DatalogRule, name: Callable[[str], str]) -> DatalogRule:
     """A rule over predicates of other names."""
     body = tuple(Literal(Atom(name(i.predicate), i.atom.terms), i.negated) for i in rule.body)
-    return Rule(Atom(name(rule.head.predicate), rule.head.terms), body, rule.conditions)
+    return DatalogRule(Atom(name(rule.head.predicate), rule.head.terms), body, rule.conditions)
 
 
 _DERIVED = ("del", "ins", "new", "red", "plus", "minus", "since", "come", "gone")
@@ -167,11 +167,11 @@ def labels(names: Iterable[str]) -> dict[str, str]:
     return {name: name.replace("_", " ") if clash else name for name in known}
 
 
-def rule_text(rule: Rule) -> str:
+def rule_text(rule: DatalogRule) -> str:
     """A rule as the Datalog language writes it.
 
     >>> x, y = variable("x"), variable("y")
-    >>> rule_text(Rule(Atom("p", (x,)), (Literal(Atom("q", (x, y))), Literal(Atom("r", (y,)), negated=True))))
+    >>> rule_text(DatalogRule(Atom("p", (x,)), (Literal(Atom("q", (x, y))), Literal(Atom("r", (y,)), negated=True))))
     'p(x) :- q(x, y), !r(y).'
     """
     parts = [("!" if i.negated else "") + atom_text(i.atom) for i in rule.body]

@@ -203,13 +203,22 @@ def _build(line: _Line, inputs: tuple[Relation, ...]) -> Relation:
             return During(inputs[0], e.read(line.lists[0][0]), tuple(map(e.read, line.lists[1])))
         case "outer_join" | "semi_join" | "anti_join" | "except" | "intersect":
             return _build_two_sided(line, inputs[0], inputs[1])
+        case "repeat" | "restrict" | "consolidate" | "fixpoint":
+            return _build_special(line, inputs)
+        case _:
+            raise ValueError(f"no node is called {kind}")
+
+
+def _build_special(line: _Line, inputs: tuple[Relation, ...]) -> Relation:
+    kind, names = line.words[0], line.words[1:]
+    match kind:
         case "repeat":
             return Repeat(inputs[0], e.read(line.lists[0][0]))
         case "restrict":
             return Restrict(inputs[0], e.read(line.lists[0][0]), inputs[1], names == ("null_safe",))
         case "consolidate":
             return Consolidate(inputs[0], names[0])
-        case "fixpoint":
+        case _:
             members, predicates, rules = line.lists
             return Fixpoint(
                 inputs,
@@ -220,8 +229,6 @@ def _build(line: _Line, inputs: tuple[Relation, ...]) -> Relation:
                 names[1],
                 names[0],
             )
-        case _:
-            raise ValueError(f"no node is called {kind}")
 
 
 def _build_two_sided(line: _Line, left: Relation, right: Relation) -> Relation:

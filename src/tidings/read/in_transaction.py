@@ -25,7 +25,7 @@ from tidings.ir.relation import Column, Relation, Scan, Version
 from tidings.ir.traverse import walk
 from tidings.rewrite.pipeline import normalise
 from tidings.waves.engines import ProgramRun
-from tidings.waves.recursion import recursions
+from tidings.waves.recursion.deltas import recursions
 from tidings.waves.scheduler import Scheduler
 
 _NONE: Mapping[str, pa.Table] = MappingProxyType({})

@@ -21,7 +21,7 @@ from tidings.store.timeline import Timeline
 from tidings.waves.engines import Engines
 from tidings.waves.executor import Executor
 from tidings.waves.planner import Planner
-from tidings.waves.recursion import Recursion
+from tidings.waves.recursion.deltas import Recursion
 from tidings.waves.upkeep import Upkeep
 from tidings.waves.wave import Wave, WaveRequest
 

@@ -24,7 +24,7 @@ from tidings.waves import shared
 from tidings.waves.executor import Executor
 from tidings.waves.fill import fill
 from tidings.waves.planner import Planner
-from tidings.waves.recursion import Recursion
+from tidings.waves.recursion.deltas import Recursion
 from tidings.waves.view_deltas import ViewDeltas
 
 

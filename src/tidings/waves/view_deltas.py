@@ -23,7 +23,7 @@ from tidings.store.relation.view import StoredView
 from tidings.waves import shared
 from tidings.waves.executor import Executor
 from tidings.waves.planner import Planner
-from tidings.waves.recursion import Recursion
+from tidings.waves.recursion.deltas import Recursion
 from tidings.waves.strategy import Strategy
 from tidings.waves.wave import PrecomputedDeltas, Wave, WaveRequest
 

@@ -23,7 +23,7 @@ from sqlglot import exp
 from tidings.delta.recursion.maintenance import MaintenanceRules, maintenance_columns, maintenance_rules
 from tidings.ir.expression import Expression, operand, refs
 from tidings.ir.relation import Column, Fixpoint
-from tidings.ir.rule import Atom, Literal, Rule, is_any, names_in, variable, variable_name
+from tidings.ir.rule import Atom, DatalogRule, Literal, is_any, names_in, variable, variable_name
 
 ONE: Expression = exp.Literal.number(1)
 """The argument of predicates that would have none."""
@@ -33,18 +33,18 @@ ONE: Expression = exp.Literal.number(1)
 class OnDemandRules:
     """The rules of algorithm 2, in the order in which they are evaluated, and the query rules of all of them."""
 
-    deletions: tuple[Rule, ...]
-    changes: tuple[Rule, ...]
+    deletions: tuple[DatalogRule, ...]
+    changes: tuple[DatalogRule, ...]
     """New states, re-derivations and insertions."""
-    net: tuple[Rule, ...]
-    queries: tuple[Rule, ...]
-    new_states: tuple[Rule, ...]
+    net: tuple[DatalogRule, ...]
+    queries: tuple[DatalogRule, ...]
+    new_states: tuple[DatalogRule, ...]
     columns: Mapping[str, tuple[Column, ...]]
     demanded: frozenset[str]
     """The predicates whose old rows are derived on demand."""
 
     @property
-    def all(self) -> tuple[Rule, ...]:
+    def all(self) -> tuple[DatalogRule, ...]:
         return self.deletions + self.new_states + self.changes + self.net + self.queries
 
 
@@ -76,7 +76,7 @@ class _Rewriting:
             tuple(deletions), tuple(changes), rules.net, queries, rules.new_states, self.columns, self.demanded
         )
 
-    def _delta_place(self, rule: Rule) -> int:
+    def _delta_place(self, rule: DatalogRule) -> int:
         """Which literal of a rule has the changes."""
         kinds = ("_del", "_ins")
         return next(
@@ -88,23 +88,23 @@ class _Rewriting:
     def _plain_names(self) -> list[str]:
         return [*(m.name for m in self.node.members), *self.node.names]
 
-    def _idle_check(self, rule: Rule) -> list[Rule]:
+    def _idle_check(self, rule: DatalogRule) -> list[DatalogRule]:
         """What came is looked for in the old state: a plus that was there is none."""
         came, old, *_ = rule.body
         if old.predicate not in self.demanded:
             return []
         return [self._magic(old.atom, set(came.variables), (came,), ())]
 
-    def _chain(self, rule: Rule, first: int) -> list[Rule]:
+    def _chain(self, rule: DatalogRule, first: int) -> list[DatalogRule]:
         """A rule as a chain of joins that begins with one literal, with the magic rules it needs."""
         rest = [literal for n, literal in enumerate(rule.body) if n != first]
         outwards = [*reversed(rule.body[:first]), *rule.body[first + 1 :]] if first else rest
         ordered = [rule.body[first], *(i for i in outwards if not i.negated), *(i for i in rest if i.negated)]
         return self._joined(rule.head, ordered, rule.conditions)
 
-    def _joined(self, head: Atom, literals: list[Literal], conditions: tuple[Expression, ...]) -> list[Rule]:
+    def _joined(self, head: Atom, literals: list[Literal], conditions: tuple[Expression, ...]) -> list[DatalogRule]:
         """Literals joined one after the other; before each that is derived on demand stands what asks for it."""
-        rules: list[Rule] = []
+        rules: list[DatalogRule] = []
         joined: tuple[Literal, ...] = (literals[0],)
         for number, literal in enumerate(literals[1:], 1):
             target = self._asked(literal)
@@ -115,7 +115,7 @@ class _Rewriting:
                 bound = {name for i in joined for name in i.variables}
                 rules.append(self._magic(Atom(target, literal.atom.terms), bound, joined, ()))
             joined = (*joined, literal)
-        rules.append(Rule(head, joined, conditions))
+        rules.append(DatalogRule(head, joined, conditions))
         return rules
 
     def _asked(self, literal: Literal) -> str | None:
@@ -124,7 +124,11 @@ class _Rewriting:
         return next((n for n in (literal.predicate, name) if n in self.demanded), None)
 
     def _supplement(
-        self, joined: tuple[Literal, ...], later: list[Atom], conditions: tuple[Expression, ...], rules: list[Rule]
+        self,
+        joined: tuple[Literal, ...],
+        later: list[Atom],
+        conditions: tuple[Expression, ...],
+        rules: list[DatalogRule],
     ) -> Literal:
         """A predicate for what is joined so far, with the variables that are needed later."""
         bound = {name for i in joined for name in i.variables}
@@ -135,7 +139,7 @@ class _Rewriting:
         arguments = tuple(variable(n) for n in needed) or (ONE,)
         types = self._variable_types(joined)
         self.columns[name] = tuple(Column(n, types[n]) for n in needed) or (Column("one", "int"),)
-        rules.append(Rule(Atom(name, arguments), joined))
+        rules.append(DatalogRule(Atom(name, arguments), joined))
         return Literal(Atom(name, arguments))
 
     def _variable_types(self, literals: tuple[Literal, ...]) -> dict[str, str]:
@@ -149,7 +153,7 @@ class _Rewriting:
 
     def _magic(
         self, atom: Atom, bound: set[str], body: tuple[Literal, ...], conditions: tuple[Expression, ...]
-    ) -> Rule:
+    ) -> DatalogRule:
         """The rule that asks for the rows of an atom, given the variables that are bound."""
         is_bound = [not is_any(term) and all(n in bound for _, n in refs(term)) for term in atom.terms]
         adornment = "".join("b" if b else "f" for b in is_bound)
@@ -158,11 +162,11 @@ class _Rewriting:
         self._adornments[name] = atom.predicate, adornment
         self.columns[name] = tuple(columns) or (Column("one", "int"),)
         terms = tuple(term for term, b in zip(atom.terms, is_bound, strict=True) if b) or (ONE,)
-        return Rule(Atom(name, terms), body, conditions)
+        return DatalogRule(Atom(name, terms), body, conditions)
 
-    def _queries(self) -> tuple[Rule, ...]:
+    def _queries(self) -> tuple[DatalogRule, ...]:
         """The query rules of all magic predicates, and of those that they ask with themselves."""
-        rules: list[Rule] = []
+        rules: list[DatalogRule] = []
         done: set[str] = set()
         while waiting := [name for name in self._adornments if name not in done]:
             for magic in waiting:
@@ -172,7 +176,7 @@ class _Rewriting:
                     rules += self._query(rule, magic, adornment)
         return tuple(dict.fromkeys(rules))
 
-    def _query(self, rule: Rule, magic: str, adornment: str) -> list[Rule]:
+    def _query(self, rule: DatalogRule, magic: str, adornment: str) -> list[DatalogRule]:
         """An original rule behind the magic predicate that asks for its head."""
         terms: list[Expression] = []
         conditions = list(rule.conditions)

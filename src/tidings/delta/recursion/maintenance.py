@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tidings.ir.relation import Column, Fixpoint
-from tidings.ir.rule import Atom, Literal, Rule, is_any, variable
+from tidings.ir.rule import Atom, DatalogRule, Literal, is_any, variable
 
 KINDS = ("del", "new", "red", "ins", "plus", "minus")
 INPUT_KINDS = ("del", "ins", "new")
@@ -32,14 +32,14 @@ INPUT_KINDS = ("del", "ins", "new")
 class MaintenanceRules:
     """The rules that maintain the members of a fixpoint, by what they are for."""
 
-    deletions: tuple[Rule, ...]
-    new_states: tuple[Rule, ...]
-    rederivations: tuple[Rule, ...]
-    insertions: tuple[Rule, ...]
-    net: tuple[Rule, ...]
+    deletions: tuple[DatalogRule, ...]
+    new_states: tuple[DatalogRule, ...]
+    rederivations: tuple[DatalogRule, ...]
+    insertions: tuple[DatalogRule, ...]
+    net: tuple[DatalogRule, ...]
 
     @property
-    def all(self) -> tuple[Rule, ...]:
+    def all(self) -> tuple[DatalogRule, ...]:
         return self.deletions + self.new_states + self.rederivations + self.insertions + self.net
 
 
@@ -84,29 +84,29 @@ def new_literal(literal: Literal) -> Literal:
     return kind(literal, "new")
 
 
-def _deletions(rule: Rule) -> Iterator[Rule]:
+def _deletions(rule: DatalogRule) -> Iterator[DatalogRule]:
     head = Atom(f"{rule.head.predicate}_del", rule.head.terms)
     for place, literal in enumerate(rule.body):
         body = [*rule.body[:place], changed(literal, "del"), *rule.body[place + 1 :]]
         if literal.negated and is_open(literal):
             body.append(literal)
-        yield Rule(head, tuple(body), rule.conditions)
+        yield DatalogRule(head, tuple(body), rule.conditions)
 
 
-def _insertions(rule: Rule) -> Iterator[Rule]:
+def _insertions(rule: DatalogRule) -> Iterator[DatalogRule]:
     head = Atom(f"{rule.head.predicate}_ins", rule.head.terms)
     new = [new_literal(literal) for literal in rule.body]
     for place, literal in enumerate(rule.body):
         body = [*new[:place], changed(literal, "ins"), *new[place + 1 :]]
         if literal.negated and is_open(literal):
             body.append(new[place])
-        yield Rule(head, tuple(body), rule.conditions)
+        yield DatalogRule(head, tuple(body), rule.conditions)
 
 
-def _rederivation(rule: Rule) -> Rule:
+def _rederivation(rule: DatalogRule) -> DatalogRule:
     head = Atom(f"{rule.head.predicate}_red", rule.head.terms)
     deleted = Literal(Atom(f"{rule.head.predicate}_del", rule.head.terms))
-    return Rule(head, (deleted, *map(new_literal, rule.body)), rule.conditions)
+    return DatalogRule(head, (deleted, *map(new_literal, rule.body)), rule.conditions)
 
 
 def _any(name: str, widths: dict[str, int]) -> Atom:
@@ -117,23 +117,23 @@ def _of(atom: Atom, suffix: str) -> Atom:
     return Atom(f"{atom.predicate}_{suffix}", atom.terms)
 
 
-def _member_state(atom: Atom) -> tuple[Rule, ...]:
+def _member_state(atom: Atom) -> tuple[DatalogRule, ...]:
     new = _of(atom, "new")
-    kept = Rule(new, (Literal(atom), Literal(_of(atom, "del"), negated=True)))
-    return (kept, Rule(new, (Literal(_of(atom, "red")),)), Rule(new, (Literal(_of(atom, "ins")),)))
+    kept = DatalogRule(new, (Literal(atom), Literal(_of(atom, "del"), negated=True)))
+    return (kept, DatalogRule(new, (Literal(_of(atom, "red")),)), DatalogRule(new, (Literal(_of(atom, "ins")),)))
 
 
-def _input_state(atom: Atom) -> tuple[Rule, ...]:
+def _input_state(atom: Atom) -> tuple[DatalogRule, ...]:
     new = _of(atom, "new")
-    kept = Rule(new, (Literal(atom), Literal(_of(atom, "del"), negated=True)))
-    return (kept, Rule(new, (Literal(_of(atom, "ins")),)))
+    kept = DatalogRule(new, (Literal(atom), Literal(_of(atom, "del"), negated=True)))
+    return (kept, DatalogRule(new, (Literal(_of(atom, "ins")),)))
 
 
-def _net(atom: Atom) -> tuple[Rule, ...]:
+def _net(atom: Atom) -> tuple[DatalogRule, ...]:
     came, went, again = (Literal(_of(atom, k)) for k in ("ins", "del", "red"))
-    plus = Rule(_of(atom, "plus"), (came, Literal(atom, negated=True)))
+    plus = DatalogRule(_of(atom, "plus"), (came, Literal(atom, negated=True)))
     absent = tuple(Literal(i.atom, negated=True) for i in (came, again))
-    return (plus, Rule(_of(atom, "minus"), (went, *absent)))
+    return (plus, DatalogRule(_of(atom, "minus"), (went, *absent)))
 
 
 def is_open(literal: Literal) -> bool:

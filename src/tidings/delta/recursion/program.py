@@ -20,7 +20,7 @@ from tidings.delta.recursion.magic import OnDemandRules, on_demand_rules
 from tidings.delta.recursion.maintenance import maintenance_columns, maintenance_rules
 from tidings.delta.recursion.rounds import RuleProgram
 from tidings.ir.relation import Column, Fixpoint, Relation
-from tidings.ir.rule import Atom, Literal, Rule, rule_text, variable
+from tidings.ir.rule import Atom, DatalogRule, Literal, rule_text, variable
 
 SINCE, COME, GONE = "_since", "_come", "_gone"
 
@@ -76,13 +76,13 @@ class MaintenancePrograms:
         rules = self.rules.all if self.on_demand else maintenance_rules(self.node).all
         return "\n".join(dict.fromkeys(map(rule_text, rules)))
 
-    def _programs(self, given: Mapping[str, Relation], states: tuple[Rule, ...]) -> tuple[RuleProgram, ...]:
+    def _programs(self, given: Mapping[str, Relation], states: tuple[DatalogRule, ...]) -> tuple[RuleProgram, ...]:
         rules = self.rules
         inlined = frozenset(r.head.predicate for r in (*rules.new_states, *states))
         first = rules.deletions + rules.queries if self.on_demand else rules.deletions
         second = rules.changes + rules.queries if self.on_demand else rules.changes
 
-        def program(part: tuple[Rule, ...]) -> RuleProgram:
+        def program(part: tuple[DatalogRule, ...]) -> RuleProgram:
             idle = {f"{name}_ins": name for name in self.stored}
             return RuleProgram(
                 tuple(dict.fromkeys(part + rules.new_states + states)), self.columns, given, inlined, unless=idle
@@ -90,8 +90,8 @@ class MaintenancePrograms:
 
         return program(first), program(second), program(rules.net)
 
-    def _state_rules(self, name: str) -> tuple[Rule, Rule]:
+    def _state_rules(self, name: str) -> tuple[DatalogRule, DatalogRule]:
         terms = tuple(variable(f"x{n}") for n in range(1, len(self.columns[name]) + 1))
         head, since, come, gone = (Atom(f"{name}{kind}", terms) for kind in ("", SINCE, COME, GONE))
-        kept = Rule(head, (Literal(since), Literal(gone, negated=True)))
-        return kept, Rule(head, (Literal(come),))
+        kept = DatalogRule(head, (Literal(since), Literal(gone, negated=True)))
+        return kept, DatalogRule(head, (Literal(come),))

@@ -22,7 +22,7 @@ from tidings.delta.restrict import restrict
 from tidings.ir.expression import Expression, column, operand
 from tidings.ir.relation import Aggregate, Column, Item, Project, Relation, Scan, SemiJoin, Union, Version
 from tidings.ir.rename import rename
-from tidings.ir.rule import Atom, Literal, Rule, variable
+from tidings.ir.rule import Atom, DatalogRule, Literal, variable
 from tidings.lang.datalog.rule_plan import distinct, reference, renamed, rule_plan
 from tidings.lang.datalog.strata import components, is_recursive
 
@@ -34,7 +34,7 @@ PREFIX = "predicate "
 class RuleProgram:
     """Rules, the columns of all predicates, and where the rows of those come from that no rule defines."""
 
-    rules: tuple[Rule, ...]
+    rules: tuple[DatalogRule, ...]
     columns: Mapping[str, tuple[Column, ...]]
     given: Mapping[str, Relation] = field(default_factory=dict)
     """Plans of predicates that are read in place."""
@@ -45,7 +45,7 @@ class RuleProgram:
     unless: Mapping[str, str] = field(default_factory=dict)
     """Predicates of which rows do not count that stay in another one: ``p_ins`` without what is in ``p`` and stays."""
 
-    def of(self, predicate: str) -> tuple[Rule, ...]:
+    def of(self, predicate: str) -> tuple[DatalogRule, ...]:
         return tuple(r for r in self.rules if r.head.predicate == predicate)
 
     @cached_property
@@ -112,7 +112,7 @@ class _StratumCompiler:
         needs = {h: tuple(map(self._needed, program.of(h))) for h in heads}
         return Stratum(heads, first, again, reads, needs, improve)
 
-    def _needed(self, rule: Rule) -> frozenset[str]:
+    def _needed(self, rule: DatalogRule) -> frozenset[str]:
         """The predicates with rows of their own that a rule joins."""
         elsewhere = self.program.inlined | self.program.given.keys()
         return frozenset(i.predicate for i in rule.positive if i.predicate not in elsewhere)
@@ -138,7 +138,7 @@ class _StratumCompiler:
         bodies = (i.predicate for r in self.program.of(predicate) for i in r.positive)
         return {m for body in bodies for m in self._movers(body, heads)}
 
-    def _plan(self, rule: Rule, number: int, news: Mapping[int, tuple[str, ...]]) -> Project:
+    def _plan(self, rule: DatalogRule, number: int, news: Mapping[int, tuple[str, ...]]) -> Project:
         """The rows of a rule; the literals in ``news`` read only what is new."""
 
         def rows(position: int, alias: str) -> Relation:
@@ -169,7 +169,7 @@ class _StratumCompiler:
         ]
         return renamed(_union(branches, f"{alias}_u", columns), alias, columns)
 
-    def _inner(self, rule: Rule, prefix: str) -> Callable[[int, str], Relation]:
+    def _inner(self, rule: DatalogRule, prefix: str) -> Callable[[int, str], Relation]:
         return lambda position, alias: self._rows(rule.body[position].predicate, f"{prefix}{alias}")
 
     def _new_rows(self, predicate: str, alias: str, heads: tuple[str, ...]) -> Relation:
@@ -185,7 +185,9 @@ class _StratumCompiler:
                     branches.append(rule_plan(rule, self._with_new(rule, position, prefix, heads), columns, prefix))
         return renamed(_union(branches, f"{alias}_u", columns), alias, columns)
 
-    def _with_new(self, rule: Rule, new: int, prefix: str, heads: tuple[str, ...]) -> Callable[[int, str], Relation]:
+    def _with_new(
+        self, rule: DatalogRule, new: int, prefix: str, heads: tuple[str, ...]
+    ) -> Callable[[int, str], Relation]:
         def rows(position: int, alias: str) -> Relation:
             predicate = rule.body[position].predicate
             if position == new:
@@ -224,7 +226,7 @@ class _StratumCompiler:
         kept = self.program.unless.get(head)
         if kept is None:
             return found
-        stays = Rule(
+        stays = DatalogRule(
             _atom(kept, columns), (Literal(_atom(kept, columns)), Literal(_atom(f"{kept}_del", columns), True))
         )
         rows = _aliased(rule_plan(stays, self._inner(stays, "stays"), self.program.columns[kept], "stays"), "stays")
@@ -248,7 +250,7 @@ def _atom(predicate: str, columns: tuple[Column, ...]) -> Atom:
     return Atom(predicate, tuple(variable(f"x{n}") for n in range(1, len(columns) + 1)))
 
 
-def _ordered(rule: Rule, news: Mapping[int, tuple[str, ...]]) -> Rule:
+def _ordered(rule: DatalogRule, news: Mapping[int, tuple[str, ...]]) -> DatalogRule:
     """A rule whose literals with new rows come first: joins go from the new rows outwards, negated literals last."""
     first = [literal for n, literal in enumerate(rule.body) if n in news]
     rest = [literal for n, literal in enumerate(rule.body) if n not in news]
@@ -256,7 +258,7 @@ def _ordered(rule: Rule, news: Mapping[int, tuple[str, ...]]) -> Rule:
 
 
 def _reordered(
-    rule: Rule, news: Mapping[int, tuple[str, ...]], rows: Callable[[int, str], Relation]
+    rule: DatalogRule, news: Mapping[int, tuple[str, ...]], rows: Callable[[int, str], Relation]
 ) -> Callable[[int, str], Relation]:
     places = [n for n in range(len(rule.body)) if n in news] + [n for n in range(len(rule.body)) if n not in news]
     return lambda position, alias: rows(places[position], alias)

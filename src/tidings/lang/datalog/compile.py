@@ -24,7 +24,7 @@ from tidings.ir.relation import (
     Union,
 )
 from tidings.ir.rename import rename
-from tidings.ir.rule import VARIABLES, Member, Rule, labels, names_in, rule_text, variable, with_predicates
+from tidings.ir.rule import VARIABLES, DatalogRule, Member, labels, names_in, rule_text, variable, with_predicates
 from tidings.ir.text import show
 from tidings.lang.datalog.extremes import extremes, without_aggregate
 from tidings.lang.datalog.infer import TypeInference
@@ -98,7 +98,7 @@ class DatalogProgram:
         return Fixpoint(inputs, names, members, labelled, label[output], group, output)
 
 
-def group_name(members: tuple[Member, ...], rules: tuple[Rule, ...], inputs: tuple[Relation, ...]) -> str:
+def group_name(members: tuple[Member, ...], rules: tuple[DatalogRule, ...], inputs: tuple[Relation, ...]) -> str:
     """A name for a recursion that is another for every other one."""
     neutral = (rename(i, lambda _alias: "a") if isinstance(i, Scan) else i for i in inputs)
     parts = [*map(repr, members), *map(rule_text, rules), *map(show, neutral)]

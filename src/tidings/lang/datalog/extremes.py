@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from tidings.errors import InvalidDatalog
 from tidings.ir.expression import Expression, refs
-from tidings.ir.rule import Atom, Rule, variable_name
+from tidings.ir.rule import Atom, DatalogRule, variable_name
 from tidings.lang.datalog.resolve import Resolved, ResolvedRule
 
 _KINDS: dict[type[Expression], str] = {exp.Min: "min", exp.Max: "max"}
@@ -38,7 +38,7 @@ def extremes(component: tuple[str, ...], resolved: Resolved) -> dict[str, str]:
     return kinds
 
 
-def without_aggregate(rule: Rule) -> Rule:
+def without_aggregate(rule: DatalogRule) -> DatalogRule:
     """A rule whose head has the value itself in the place of its least or greatest one."""
     *rest, last = rule.head.terms
     if not isinstance(last, exp.Min | exp.Max):

@@ -14,9 +14,9 @@ from tidings.ir.expression import Expression, operand
 from tidings.ir.rule import variable
 from tidings.lang.datalog.syntax import (
     Argument,
-    Comparison,
     Declaration,
     ParsedAtom,
+    ParsedComparison,
     ParsedLiteral,
     ParsedProgram,
     ParsedRule,
@@ -88,7 +88,7 @@ class _Reader:
     def _rule(self, node: Tree[Token]) -> ParsedRule:
         head, *rest = node.children
         literals: list[ParsedLiteral] = []
-        comparisons: list[Comparison] = []
+        comparisons: list[ParsedComparison] = []
         for part in rest[0].children if rest else []:  # type: ignore[union-attr]
             assert isinstance(part, Tree)
             match part.data:
@@ -97,7 +97,7 @@ class _Reader:
                 case "comparison":
                     left, operator, right = part.children
                     sides = self._expression(left), self._expression(right)
-                    comparisons.append(Comparison(str(operator), *sides, self._of(part)))
+                    comparisons.append(ParsedComparison(str(operator), *sides, self._of(part)))
                 case _:
                     literals.append(ParsedLiteral(self._atom(part), negated=False))
         return ParsedRule(self._atom(head), tuple(literals), tuple(comparisons), self._of(node))

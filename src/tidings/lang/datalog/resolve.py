@@ -20,10 +20,10 @@ from tidings.errors import (
 )
 from tidings.ir.expression import Expression, operand, refs, substitute
 from tidings.ir.relation import Column
-from tidings.ir.rule import VARIABLES, Atom, Literal, Rule, is_any, names_in, variable, variable_name
+from tidings.ir.rule import VARIABLES, Atom, DatalogRule, Literal, is_any, names_in, variable, variable_name
 from tidings.lang.datalog.parse import COMPARISONS
 from tidings.lang.datalog.strata import components, cycle, is_recursive
-from tidings.lang.datalog.syntax import Argument, Comparison, ParsedAtom, ParsedProgram, ParsedRule
+from tidings.lang.datalog.syntax import Argument, ParsedAtom, ParsedComparison, ParsedProgram, ParsedRule
 from tidings.lang.sql.context import Namespace
 
 
@@ -34,7 +34,7 @@ class ResolvedRule:
     At the positions of ``aggregates`` the head has an aggregate; the other positions are its groups.
     """
 
-    rule: Rule
+    rule: DatalogRule
     parsed: ParsedRule
     aggregates: tuple[int, ...] = ()
 
@@ -132,11 +132,11 @@ class _Resolver:
             raise InvalidDatalog(parsed.head.place, reason=reason)
         if aggregates:
             body = _all_named(body)
-        rule = _assigned(Rule(Atom(name, head), body), list(parsed.comparisons), parsed)
+        rule = _assigned(DatalogRule(Atom(name, head), body), list(parsed.comparisons), parsed)
         self._check_safe(rule, parsed)
         return ResolvedRule(rule, parsed, aggregates)
 
-    def _check_safe(self, rule: Rule, parsed: ParsedRule) -> None:
+    def _check_safe(self, rule: DatalogRule, parsed: ParsedRule) -> None:
         bound = {name for i in rule.positive for name in _plain_variables(i.atom)}
         places = dict(_places(parsed))
         for term in rule.head.terms:
@@ -203,7 +203,7 @@ def _plain_variables(atom: Atom) -> Iterable[str]:
     return (name for term in atom.terms if (name := variable_name(term)) is not None and not is_any(term))
 
 
-def _assigned(rule: Rule, comparisons: list[Comparison], parsed: ParsedRule) -> Rule:
+def _assigned(rule: DatalogRule, comparisons: list[ParsedComparison], parsed: ParsedRule) -> DatalogRule:
     """Put values in the place of variables that an equation defines; what is left are conditions."""
     bound = {name for i in rule.positive for name in _plain_variables(i.atom)}
     values: dict[str, Expression] = {}
@@ -229,10 +229,10 @@ def _assigned(rule: Rule, comparisons: list[Comparison], parsed: ParsedRule) -> 
         COMPARISONS[c.operator](this=operand(substitute(c.left, by)), expression=operand(substitute(c.right, by)))
         for c in pending
     )
-    return Rule(atom(rule.head), body, conditions)
+    return DatalogRule(atom(rule.head), body, conditions)
 
 
-def _assignment(comparison: Comparison, bound: set[str]) -> tuple[str, Expression] | None:
+def _assignment(comparison: ParsedComparison, bound: set[str]) -> tuple[str, Expression] | None:
     """The variable that a comparison gives a value, and the value."""
     if comparison.operator != "=":
         return None

@@ -15,13 +15,13 @@ from sqlglot import exp
 
 from tidings.ir.expression import Expression, Ref, cast, column, operand, substitute
 from tidings.ir.relation import Aggregate, Column, Field, Filter, Item, Join, Project, Relation, SemiJoin, Values
-from tidings.ir.rule import VARIABLES, Atom, Rule, is_any, variable_name
+from tidings.ir.rule import VARIABLES, Atom, DatalogRule, is_any, variable_name
 
 PredicateRows: TypeAlias = Callable[[int, str], Relation]
 """The rows of the literal of a number in a rule's body, under an alias; its columns are those of the predicate."""
 
 
-def rule_plan(rule: Rule, rows: PredicateRows, columns: tuple[Column, ...], alias: str) -> Project:
+def rule_plan(rule: DatalogRule, rows: PredicateRows, columns: tuple[Column, ...], alias: str) -> Project:
     """The rows that a rule gives for its head, under the head's columns."""
     body, bound = body_plan(rule, rows, alias)
     items = []
@@ -34,7 +34,7 @@ def rule_plan(rule: Rule, rows: PredicateRows, columns: tuple[Column, ...], alia
     return Project(body, alias, tuple(items))
 
 
-def body_plan(rule: Rule, rows: PredicateRows, alias: str) -> tuple[Relation, dict[Ref, Expression]]:
+def body_plan(rule: DatalogRule, rows: PredicateRows, alias: str) -> tuple[Relation, dict[Ref, Expression]]:
     """The combinations of rows for which the body holds, and where each variable's value is."""
     bound: dict[Ref, Expression] = {}
     inputs: list[Relation] = []

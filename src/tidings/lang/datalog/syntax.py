@@ -35,7 +35,7 @@ class ParsedLiteral:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ParsedComparison:
     """Two expressions and what is to hold between them."""
 
     operator: str
@@ -50,7 +50,7 @@ class ParsedRule:
 
     head: ParsedAtom
     literals: tuple[ParsedLiteral, ...]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[ParsedComparison, ...]
     place: Place
 
 

@@ -19,7 +19,7 @@ _KEY = "datalog"
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class EmbeddedProgram:
     """The text of a program, and where in the statement's text it begins."""
 
     text: str
@@ -45,7 +45,7 @@ class HiddenPrograms:
             name = items[0].name if len(items) == 1 and isinstance(items[0], exp.Column) else ""
             if name.startswith("__d") and name[3:].isdigit() and int(name[3:]) < len(self.programs):
                 program = self.programs[int(name[3:])]
-                select.meta[_KEY] = Program(program[1], program.start(1))
+                select.meta[_KEY] = EmbeddedProgram(program[1], program.start(1))
 
 
 def hidden(text: str) -> HiddenPrograms | None:
@@ -66,7 +66,7 @@ def hidden(text: str) -> HiddenPrograms | None:
     return HiddenPrograms(text, _PROGRAM.sub(stand_in, text), programs)
 
 
-def program_of(query: Expression) -> Program | None:
+def program_of(query: Expression) -> EmbeddedProgram | None:
     """The program that a query stands for."""
     program = query.meta.get(_KEY) if isinstance(query, exp.Select) else None
-    return program if isinstance(program, Program) else None
+    return program if isinstance(program, EmbeddedProgram) else None

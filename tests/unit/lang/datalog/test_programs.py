@@ -46,7 +46,8 @@ def _rows(db: tidings.Database, program: str) -> set[tuple[object, ...]]:
          {(1,), (2,), (3,), (4,)}),
         ("tc(x, y) :- edge(x, y). tc(x, y) :- tc(x, z), tc(z, y). ?- tc(4, x).", set()),
         ("tc(x, y) :- edge(x, y). tc(x, y) :- tc(x, z), tc(z, y). ?- tc(x, x).", {(1,), (2,), (3,)}),
-        ("d(x, min(c)) :- edge(1, x), c = 1. d(y, min(c + 1)) :- d(x, c), edge(x, y).", {(2, 1), (3, 2), (1, 3), (4, 3)}),
+        ("d(x, min(c)) :- edge(1, x), c = 1. d(y, min(c + 1)) :- d(x, c), edge(x, y).",
+         {(2, 1), (3, 2), (1, 3), (4, 3)}),
         ("// a comment\np(x) :- /* another */ edge(x, _), x > 2. # and one more", {(3,)}),
     ],
 )  # fmt: skip
@@ -75,7 +76,11 @@ def test_answers(db: tidings.Database, program: str, expected: set[tuple[object,
     ],
 )  # fmt: skip
 def test_refusals_say_where_and_why(
-    db: tidings.Database, program: str, error: type[errors.TidingsError], parameters: dict[str, object], marked: str | None
+    db: tidings.Database,
+    program: str,
+    error: type[errors.TidingsError],
+    parameters: dict[str, object],
+    marked: str | None,
 ) -> None:
     with pytest.raises(error) as refused:
         db.query(f"DATALOG $$ {program} $$")

@@ -26,7 +26,7 @@ from tidings.ir.rename import rename
 from tidings.ir.traverse import walk
 from tidings.lang.datalog.compile import bind_view
 from tidings.lang.sql.context import Context
-from tidings.lang.sql.embedded import Program, program_of
+from tidings.lang.sql.embedded import EmbeddedProgram, program_of
 from tidings.lang.sql.names import check_reserved
 from tidings.lang.sql.query.bound import Bound, distinct_rows
 from tidings.lang.sql.query.expression import bind_expression
@@ -79,7 +79,7 @@ class Binder:
                 construct = f"a {node.key.upper()} statement"
         raise self.ctx.unsupported(construct, node)
 
-    def _program(self, program: Program, name: str) -> Relation:
+    def _program(self, program: EmbeddedProgram, name: str) -> Relation:
         """The rows of a Datalog program."""
         plan = bind_view(program.text, name, self.ctx.namespace, self.ctx.analyzer, self.ctx.text, program.offset)
         return rename(plan, {f.alias: self.ctx.alias(f.alias) for n in walk(plan) for f in n.fields}.__getitem__)

@@ -33,9 +33,10 @@ from tidings.ir.relation import (
     Union,
     Values,
 )
-from tidings.ir.rule import VARIABLES, Atom, Literal, Rule, labels, variable, variable_name, with_predicates
+from tidings.ir.rule import VARIABLES, Atom, DatalogRule, Literal, labels, variable, variable_name, with_predicates
 from tidings.ir.traverse import walk
 from tidings.lang.datalog.compile import group_name
+from tidings.lang.datalog.rule_plan import as_columns
 from tidings.lang.sql.context import Context
 from tidings.lang.sql.query.bound import Bound
 
@@ -143,7 +144,7 @@ class _Rules:
     cte: exp.CTE
     member: str
     columns: tuple[Column, ...]
-    rules: list[Rule] = field(default_factory=list)
+    rules: list[DatalogRule] = field(default_factory=list)
     inputs: dict[str, Relation] = field(default_factory=dict)
     _fresh: count[int] = field(default_factory=lambda: count(1))
 
@@ -155,17 +156,17 @@ class _Rules:
             return
         block = self._block(plan)
         head = Atom(self.member, tuple(block.columns[f.ref] for f in plan.fields))
-        self.rules.append(_unified(Rule(head, block.literals, block.conditions), self._types(block)))
+        self.rules.append(_unified(DatalogRule(head, block.literals, block.conditions), self._types(block)))
 
     def _types(self, block: _Block) -> dict[str, str]:
         kinds: dict[str, str] = {}
         for literal in block.literals:
             own = literal.predicate == self.member
-            columns = self.columns if own else self.inputs[literal.predicate].fields
-            for term, column in zip(literal.atom.terms, columns, strict=True):
+            fields = self.columns if own else as_columns(self.inputs[literal.predicate].fields)
+            for term, field_of_term in zip(literal.atom.terms, fields, strict=True):
                 name = variable_name(term)
                 if name is not None:
-                    kinds.setdefault(name, column.type)
+                    kinds.setdefault(name, field_of_term.type)
         return kinds
 
     def _block(self, plan: Relation) -> _Block:
@@ -259,7 +260,7 @@ class _Rules:
         return replace(inner, literals=(*inner.literals, literal))
 
 
-def _unified(rule: Rule, types: dict[str, str]) -> Rule:
+def _unified(rule: DatalogRule, types: dict[str, str]) -> DatalogRule:
     """A rule in which variables that must be equal are one, and that is not NULL."""
     conditions: list[Expression] = []
     same: dict[Ref, Expression] = {}
@@ -282,4 +283,4 @@ def _unified(rule: Rule, types: dict[str, str]) -> Rule:
         return Atom(of.predicate, tuple(substitute(t, same) for t in of.terms))
 
     body = tuple(Literal(atom(i.atom), i.negated) for i in rule.body)
-    return Rule(atom(rule.head), body, tuple(dict.fromkeys(conditions)))
+    return DatalogRule(atom(rule.head), body, tuple(dict.fromkeys(conditions)))

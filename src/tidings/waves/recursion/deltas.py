@@ -30,8 +30,8 @@ from tidings.ir.traverse import children
 from tidings.lang.datalog.rule_plan import distinct
 from tidings.rewrite.pipeline import normalise
 from tidings.waves.executor import Executor
-from tidings.waves.maintenance_run import MaintenanceRun
 from tidings.waves.planner import Planner
+from tidings.waves.recursion.maintenance_run import MaintenanceRun
 from tidings.waves.strategy import Strategy
 from tidings.waves.wave import WaveRequest
 
