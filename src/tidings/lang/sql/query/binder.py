@@ -47,6 +47,8 @@ class Cte:
 
     tree: exp.CTE
     visible: NamedQueries
+    around: Scope | None = None
+    """What the text may use besides, where the WITH is that of a subquery: the query around it."""
     rows: Scan | Fixpoint | None = None
     """What it is, where it is bound already: a recursive one, or the rows of such a one inside its own text."""
 
@@ -59,7 +61,7 @@ class Binder:
 
     def query(self, node: Expression, name: str, ctes: NamedQueries, outer: Outer | None = None) -> Bound:
         """A query expression, whose result goes by ``name``; ``outer`` is the query around a subquery."""
-        ctes = self.with_clause(node, ctes)
+        ctes = self.with_clause(node, ctes, outer)
         match node:
             case exp.Subquery() if not refused_clauses(node):
                 return self.query(node.this, name, ctes, outer)
@@ -84,15 +86,15 @@ class Binder:
         plan = bind_view(program.text, name, self.ctx.namespace, self.ctx.analyzer, self.ctx.text, program.offset)
         return rename(plan, {f.alias: self.ctx.alias(f.alias) for n in walk(plan) for f in n.fields}.__getitem__)
 
-    def with_clause(self, node: Expression, ctes: NamedQueries) -> NamedQueries:
+    def with_clause(self, node: Expression, ctes: NamedQueries, outer: Outer | None = None) -> NamedQueries:
         clause = node.args.get("with_")
         if clause is None:
             return ctes
         for cte in clause.expressions:
             check_reserved(cte.alias, self.ctx.place(cte.args["alias"]))
             recursive = clause.args.get("recursive") and is_recursive(cte)
-            known = Cte(cte, ctes, self._recursive(cte, ctes)) if recursive else Cte(cte, ctes)
-            ctes = {**ctes, cte.alias.lower(): known}
+            rows = self._recursive(cte, ctes) if recursive else None
+            ctes = {**ctes, cte.alias.lower(): Cte(cte, ctes, None if outer is None else outer.around, rows)}
         return ctes
 
     def _recursive(self, cte: exp.CTE, ctes: NamedQueries) -> Fixpoint:
@@ -101,7 +103,7 @@ class Binder:
         def branch(node: Expression, columns: tuple[Column, ...] | None) -> Bound:
             visible = dict(ctes)
             if columns is not None:
-                visible[cte.alias.lower()] = Cte(cte, ctes, Scan(member_name(cte.alias), "itself", columns))
+                visible[cte.alias.lower()] = Cte(cte, ctes, rows=Scan(member_name(cte.alias), "itself", columns))
             return self.query(node, cte.alias, visible)
 
         return bind_recursive(self.ctx, cte, lambda first: self.renamed(first.names, cte), branch)
