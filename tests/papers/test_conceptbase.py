@@ -12,7 +12,7 @@ from tidings.delta.recursion.magic import on_demand_rules
 from tidings.delta.recursion.maintenance import maintenance_rules
 from tidings.delta.recursion.program import MaintenancePrograms
 from tidings.engine.duckdb import DuckDB
-from tidings.engine.rules_in_memory import GivenRows, InMemoryRun
+from tidings.engine.rules_in_memory import FetchedRows, InMemoryRun
 from tidings.ir.relation import Column, Fixpoint, Scan
 from tidings.ir.rule import rule_text
 from tidings.lang.datalog.compile import bind_program
@@ -115,7 +115,7 @@ def _run(node: Fixpoint, *, stored: bool) -> tuple[InMemoryRun, MaintenanceProgr
         read[name] |= rows
         return rows
 
-    given = {name: GivenRows(name, fetch) for name in ("edge", *kept)}
+    given = {name: FetchedRows(name, fetch) for name in ("edge", *kept)}
     run = InMemoryRun(given, 100, trace=[])
     run.add("edge_del", _pairs("bc"))
     run.add("edge_ins", _pairs("hd"))

@@ -18,7 +18,7 @@ from tidings.delta.recursion.rounds import PREFIX, RuleProgram, Stratum
 from tidings.engine.arrow import arrow_schema
 from tidings.engine.changes import as_changes, no_changes
 from tidings.engine.rule_values import NotInMemory, is_supported
-from tidings.engine.rules_in_memory import GivenRows, InMemoryRun, rows_of, table_of
+from tidings.engine.rules_in_memory import FetchedRows, InMemoryRun, rows_of, table_of
 from tidings.engine.source import Source, Sources
 from tidings.errors import FixpointTooLong
 from tidings.ir.relation import Column, Fixpoint, Relation, Scan, Version
@@ -201,7 +201,7 @@ def _evaluated_in_memory(
         return False
     computed = {name: rows_of(rows) for name, rows in predicates.rows.items()}
     computed |= {name: rows_of(run(plan, sources)) for name, plan in program.given.items()}
-    rows = {name: GivenRows(name, lambda name, _positions, _keys: computed[name], is_small=True) for name in computed}
+    rows = {name: FetchedRows(name, lambda name, _positions, _keys: computed[name], is_small=True) for name in computed}
     in_memory = InMemoryRun(rows, limit)
     try:
         in_memory.evaluate(program)

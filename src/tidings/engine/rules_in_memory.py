@@ -22,7 +22,7 @@ from tidings.engine.arrow import arrow_schema
 from tidings.engine.rule_values import Binding, NotInMemory, holds, value_of
 from tidings.errors import FixpointTooLong
 from tidings.ir.relation import Column
-from tidings.ir.rule import Atom, DatalogRule, Literal, is_any, variable_name
+from tidings.ir.rule import DatalogAtom, DatalogRule, Literal, is_any, variable_name
 
 LIMIT = 100_000
 """So many rows are derived here at most."""
@@ -65,7 +65,7 @@ class _Indexed:
 
 
 @dataclass(slots=True)
-class GivenRows:
+class FetchedRows:
     """What has been fetched of a predicate that no rule defines."""
 
     name: str
@@ -97,7 +97,7 @@ class GivenRows:
 class InMemoryRun:
     """Runs rule programs, one after the other, over the same predicates."""
 
-    given: dict[str, GivenRows]
+    given: dict[str, FetchedRows]
     limit: int
     """The most rounds."""
     predicates: dict[str, _Indexed] = field(default_factory=dict)
@@ -234,7 +234,7 @@ class _Layer:
                     for binding in self._solved(rule, [{}], place):
                         yield tuple(value_of(t, binding) for t in rule.head.terms)
 
-    def _joined(self, atom: Atom, bindings: list[Binding]) -> list[Binding]:
+    def _joined(self, atom: DatalogAtom, bindings: list[Binding]) -> list[Binding]:
         positions = _bound(atom, bindings[0])
         keys = [tuple(value_of(atom.terms[p], b) for p in positions) for b in bindings]
         self._prepare(atom.predicate, positions, set(keys))
@@ -248,7 +248,7 @@ class _Layer:
             raise NotInMemory("a join of too many rows")
         return result
 
-    def _absent(self, atom: Atom, bindings: list[Binding]) -> list[Binding]:
+    def _absent(self, atom: DatalogAtom, bindings: list[Binding]) -> list[Binding]:
         positions = tuple(p for p, term in enumerate(atom.terms) if not is_any(term))
         keys = [tuple(value_of(atom.terms[p], b) for p in positions) for b in bindings]
         self._prepare(atom.predicate, positions, set(keys))
@@ -288,7 +288,7 @@ class _Layer:
                     yield row
 
 
-def _bound(atom: Atom, binding: Binding) -> Positions:
+def _bound(atom: DatalogAtom, binding: Binding) -> Positions:
     """The positions of an atom whose values are known."""
     return tuple(
         p
@@ -297,7 +297,7 @@ def _bound(atom: Atom, binding: Binding) -> Positions:
     )
 
 
-def _matched(atom: Atom, row: Row, binding: Binding) -> Binding | None:
+def _matched(atom: DatalogAtom, row: Row, binding: Binding) -> Binding | None:
     """A binding with what a row gives the variables of an atom; None if the row does not match."""
     matched = dict(binding)
     for term, value in zip(atom.terms, row, strict=True):

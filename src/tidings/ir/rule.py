@@ -44,7 +44,7 @@ def names_in(expressions: Iterable[Expression]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Atom:
+class DatalogAtom:
     """A predicate with one term per position."""
 
     predicate: str
@@ -59,7 +59,7 @@ class Atom:
 class Literal:
     """An atom that has to hold, or must not."""
 
-    atom: Atom
+    atom: DatalogAtom
     negated: bool = False
 
     @property
@@ -75,7 +75,7 @@ class Literal:
 class DatalogRule:
     """``head :- body, conditions``; without a body it is a fact."""
 
-    head: Atom
+    head: DatalogAtom
     body: tuple[Literal, ...]
     conditions: tuple[Expression, ...] = ()
 
@@ -104,7 +104,7 @@ def rule_expression(rule: DatalogRule) -> Expression:
     """A rule as one expression, for the text form of plans.
 
     >>> x = variable("x")
-    >>> show(rule_expression(DatalogRule(Atom("p", (x,)), (Literal(Atom("q", (x,)), negated=True),))))
+    >>> show(rule_expression(DatalogRule(DatalogAtom("p", (x,)), (Literal(DatalogAtom("q", (x,)), negated=True),))))
     "RULE(ATOM('p', v.x), NOT ATOM('q', v.x))"
     """
     parts: list[Expression] = [_atom_expression(rule.head)]
@@ -123,7 +123,7 @@ def read_rule(expression: Expression) -> DatalogRule:
     return DatalogRule(_atom(head), body, conditions)
 
 
-def _atom_expression(atom: Atom) -> Expression:
+def _atom_expression(atom: DatalogAtom) -> Expression:
     name = exp.Literal.string(atom.predicate)
     return exp.Anonymous(this=_ATOM, expressions=[name, *(t.copy() for t in atom.terms)])
 
@@ -140,15 +140,15 @@ def _literal(part: Expression) -> Literal | None:
     return None
 
 
-def _atom(part: Expression) -> Atom:
+def _atom(part: Expression) -> DatalogAtom:
     name, *terms = part.expressions
-    return Atom(str(name.this), tuple(t.copy() for t in terms))
+    return DatalogAtom(str(name.this), tuple(t.copy() for t in terms))
 
 
 def with_predicates(rule: DatalogRule, name: Callable[[str], str]) -> DatalogRule:
     """A rule over predicates of other names."""
-    body = tuple(Literal(Atom(name(i.predicate), i.atom.terms), i.negated) for i in rule.body)
-    return DatalogRule(Atom(name(rule.head.predicate), rule.head.terms), body, rule.conditions)
+    body = tuple(Literal(DatalogAtom(name(i.predicate), i.atom.terms), i.negated) for i in rule.body)
+    return DatalogRule(DatalogAtom(name(rule.head.predicate), rule.head.terms), body, rule.conditions)
 
 
 _DERIVED = ("del", "ins", "new", "red", "plus", "minus", "since", "come", "gone")
@@ -171,7 +171,8 @@ def rule_text(rule: DatalogRule) -> str:
     """A rule as the Datalog language writes it.
 
     >>> x, y = variable("x"), variable("y")
-    >>> rule_text(DatalogRule(Atom("p", (x,)), (Literal(Atom("q", (x, y))), Literal(Atom("r", (y,)), negated=True))))
+    >>> body = Literal(DatalogAtom("q", (x, y))), Literal(DatalogAtom("r", (y,)), negated=True)
+    >>> rule_text(DatalogRule(DatalogAtom("p", (x,)), body))
     'p(x) :- q(x, y), !r(y).'
     """
     parts = [("!" if i.negated else "") + atom_text(i.atom) for i in rule.body]
@@ -180,7 +181,7 @@ def rule_text(rule: DatalogRule) -> str:
     return f"{head} :- {', '.join(parts)}." if parts else f"{head}."
 
 
-def atom_text(atom: Atom) -> str:
+def atom_text(atom: DatalogAtom) -> str:
     return f"{show_name(atom.predicate)}({', '.join(map(term_text, atom.terms))})"
 
 

@@ -23,7 +23,7 @@ from sqlglot import exp
 from tidings.delta.recursion.maintenance import MaintenanceRules, maintenance_columns, maintenance_rules
 from tidings.ir.expression import Expression, operand, refs
 from tidings.ir.relation import Column, Fixpoint
-from tidings.ir.rule import Atom, DatalogRule, Literal, is_any, names_in, variable, variable_name
+from tidings.ir.rule import DatalogAtom, DatalogRule, Literal, is_any, names_in, variable, variable_name
 
 ONE: Expression = exp.Literal.number(1)
 """The argument of predicates that would have none."""
@@ -102,7 +102,9 @@ class _Rewriting:
         ordered = [rule.body[first], *(i for i in outwards if not i.negated), *(i for i in rest if i.negated)]
         return self._joined(rule.head, ordered, rule.conditions)
 
-    def _joined(self, head: Atom, literals: list[Literal], conditions: tuple[Expression, ...]) -> list[DatalogRule]:
+    def _joined(
+        self, head: DatalogAtom, literals: list[Literal], conditions: tuple[Expression, ...]
+    ) -> list[DatalogRule]:
         """Literals joined one after the other; before each that is derived on demand stands what asks for it."""
         rules: list[DatalogRule] = []
         joined: tuple[Literal, ...] = (literals[0],)
@@ -113,7 +115,7 @@ class _Rewriting:
                     later = [head, *(i.atom for i in literals[number:])]
                     joined = (self._supplement(joined, later, conditions, rules),)
                 bound = {name for i in joined for name in i.variables}
-                rules.append(self._magic(Atom(target, literal.atom.terms), bound, joined, ()))
+                rules.append(self._magic(DatalogAtom(target, literal.atom.terms), bound, joined, ()))
             joined = (*joined, literal)
         rules.append(DatalogRule(head, joined, conditions))
         return rules
@@ -126,7 +128,7 @@ class _Rewriting:
     def _supplement(
         self,
         joined: tuple[Literal, ...],
-        later: list[Atom],
+        later: list[DatalogAtom],
         conditions: tuple[Expression, ...],
         rules: list[DatalogRule],
     ) -> Literal:
@@ -139,8 +141,8 @@ class _Rewriting:
         arguments = tuple(variable(n) for n in needed) or (ONE,)
         types = self._variable_types(joined)
         self.columns[name] = tuple(Column(n, types[n]) for n in needed) or (Column("one", "int"),)
-        rules.append(DatalogRule(Atom(name, arguments), joined))
-        return Literal(Atom(name, arguments))
+        rules.append(DatalogRule(DatalogAtom(name, arguments), joined))
+        return Literal(DatalogAtom(name, arguments))
 
     def _variable_types(self, literals: tuple[Literal, ...]) -> dict[str, str]:
         types: dict[str, str] = {}
@@ -152,7 +154,7 @@ class _Rewriting:
         return types
 
     def _magic(
-        self, atom: Atom, bound: set[str], body: tuple[Literal, ...], conditions: tuple[Expression, ...]
+        self, atom: DatalogAtom, bound: set[str], body: tuple[Literal, ...], conditions: tuple[Expression, ...]
     ) -> DatalogRule:
         """The rule that asks for the rows of an atom, given the variables that are bound."""
         is_bound = [not is_any(term) and all(n in bound for _, n in refs(term)) for term in atom.terms]
@@ -162,7 +164,7 @@ class _Rewriting:
         self._adornments[name] = atom.predicate, adornment
         self.columns[name] = tuple(columns) or (Column("one", "int"),)
         terms = tuple(term for term, b in zip(atom.terms, is_bound, strict=True) if b) or (ONE,)
-        return DatalogRule(Atom(name, terms), body, conditions)
+        return DatalogRule(DatalogAtom(name, terms), body, conditions)
 
     def _queries(self) -> tuple[DatalogRule, ...]:
         """The query rules of all magic predicates, and of those that they ask with themselves."""
@@ -189,6 +191,6 @@ class _Rewriting:
                 terms.append(asked)
             else:
                 terms.append(term)
-        guard = Literal(Atom(magic, tuple(terms) or (ONE,)))
+        guard = Literal(DatalogAtom(magic, tuple(terms) or (ONE,)))
         ordered = [guard, *rule.positive, *(i for i in rule.body if i.negated)]
         return self._joined(rule.head, ordered, tuple(conditions))

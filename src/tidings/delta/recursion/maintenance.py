@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tidings.ir.relation import Column, Fixpoint
-from tidings.ir.rule import Atom, DatalogRule, Literal, is_any, variable
+from tidings.ir.rule import DatalogAtom, DatalogRule, Literal, is_any, variable
 
 KINDS = ("del", "new", "red", "ins", "plus", "minus")
 INPUT_KINDS = ("del", "ins", "new")
@@ -70,13 +70,13 @@ def maintenance_columns(node: Fixpoint) -> dict[str, tuple[Column, ...]]:
 
 def kind(literal: Literal, suffix: str) -> Literal:
     """The literal over another version of its predicate."""
-    return Literal(Atom(f"{literal.predicate}_{suffix}", literal.atom.terms), literal.negated)
+    return Literal(DatalogAtom(f"{literal.predicate}_{suffix}", literal.atom.terms), literal.negated)
 
 
 def changed(literal: Literal, suffix: str) -> Literal:
     """The literal over the changes that matter to it: of a negated one those of the other sign."""
     other = {"del": "ins", "ins": "del"}[suffix]
-    return Literal(Atom(f"{literal.predicate}_{other if literal.negated else suffix}", literal.atom.terms))
+    return Literal(DatalogAtom(f"{literal.predicate}_{other if literal.negated else suffix}", literal.atom.terms))
 
 
 def new_literal(literal: Literal) -> Literal:
@@ -85,7 +85,7 @@ def new_literal(literal: Literal) -> Literal:
 
 
 def _deletions(rule: DatalogRule) -> Iterator[DatalogRule]:
-    head = Atom(f"{rule.head.predicate}_del", rule.head.terms)
+    head = DatalogAtom(f"{rule.head.predicate}_del", rule.head.terms)
     for place, literal in enumerate(rule.body):
         body = [*rule.body[:place], changed(literal, "del"), *rule.body[place + 1 :]]
         if literal.negated and is_open(literal):
@@ -94,7 +94,7 @@ def _deletions(rule: DatalogRule) -> Iterator[DatalogRule]:
 
 
 def _insertions(rule: DatalogRule) -> Iterator[DatalogRule]:
-    head = Atom(f"{rule.head.predicate}_ins", rule.head.terms)
+    head = DatalogAtom(f"{rule.head.predicate}_ins", rule.head.terms)
     new = [new_literal(literal) for literal in rule.body]
     for place, literal in enumerate(rule.body):
         body = [*new[:place], changed(literal, "ins"), *new[place + 1 :]]
@@ -104,32 +104,32 @@ def _insertions(rule: DatalogRule) -> Iterator[DatalogRule]:
 
 
 def _rederivation(rule: DatalogRule) -> DatalogRule:
-    head = Atom(f"{rule.head.predicate}_red", rule.head.terms)
-    deleted = Literal(Atom(f"{rule.head.predicate}_del", rule.head.terms))
+    head = DatalogAtom(f"{rule.head.predicate}_red", rule.head.terms)
+    deleted = Literal(DatalogAtom(f"{rule.head.predicate}_del", rule.head.terms))
     return DatalogRule(head, (deleted, *map(new_literal, rule.body)), rule.conditions)
 
 
-def _any(name: str, widths: dict[str, int]) -> Atom:
-    return Atom(name, tuple(variable(f"x{n}") for n in range(1, widths[name] + 1)))
+def _any(name: str, widths: dict[str, int]) -> DatalogAtom:
+    return DatalogAtom(name, tuple(variable(f"x{n}") for n in range(1, widths[name] + 1)))
 
 
-def _of(atom: Atom, suffix: str) -> Atom:
-    return Atom(f"{atom.predicate}_{suffix}", atom.terms)
+def _of(atom: DatalogAtom, suffix: str) -> DatalogAtom:
+    return DatalogAtom(f"{atom.predicate}_{suffix}", atom.terms)
 
 
-def _member_state(atom: Atom) -> tuple[DatalogRule, ...]:
+def _member_state(atom: DatalogAtom) -> tuple[DatalogRule, ...]:
     new = _of(atom, "new")
     kept = DatalogRule(new, (Literal(atom), Literal(_of(atom, "del"), negated=True)))
     return (kept, DatalogRule(new, (Literal(_of(atom, "red")),)), DatalogRule(new, (Literal(_of(atom, "ins")),)))
 
 
-def _input_state(atom: Atom) -> tuple[DatalogRule, ...]:
+def _input_state(atom: DatalogAtom) -> tuple[DatalogRule, ...]:
     new = _of(atom, "new")
     kept = DatalogRule(new, (Literal(atom), Literal(_of(atom, "del"), negated=True)))
     return (kept, DatalogRule(new, (Literal(_of(atom, "ins")),)))
 
 
-def _net(atom: Atom) -> tuple[DatalogRule, ...]:
+def _net(atom: DatalogAtom) -> tuple[DatalogRule, ...]:
     came, went, again = (Literal(_of(atom, k)) for k in ("ins", "del", "red"))
     plus = DatalogRule(_of(atom, "plus"), (came, Literal(atom, negated=True)))
     absent = tuple(Literal(i.atom, negated=True) for i in (came, again))

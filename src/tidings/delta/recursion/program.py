@@ -20,7 +20,7 @@ from tidings.delta.recursion.magic import OnDemandRules, on_demand_rules
 from tidings.delta.recursion.maintenance import maintenance_columns, maintenance_rules
 from tidings.delta.recursion.rounds import RuleProgram
 from tidings.ir.relation import Column, Fixpoint, Relation
-from tidings.ir.rule import Atom, DatalogRule, Literal, rule_text, variable
+from tidings.ir.rule import DatalogAtom, DatalogRule, Literal, rule_text, variable
 
 SINCE, COME, GONE = "_since", "_come", "_gone"
 
@@ -92,6 +92,6 @@ class MaintenancePrograms:
 
     def _state_rules(self, name: str) -> tuple[DatalogRule, DatalogRule]:
         terms = tuple(variable(f"x{n}") for n in range(1, len(self.columns[name]) + 1))
-        head, since, come, gone = (Atom(f"{name}{kind}", terms) for kind in ("", SINCE, COME, GONE))
+        head, since, come, gone = (DatalogAtom(f"{name}{kind}", terms) for kind in ("", SINCE, COME, GONE))
         kept = DatalogRule(head, (Literal(since), Literal(gone, negated=True)))
         return kept, DatalogRule(head, (Literal(come),))

@@ -22,7 +22,7 @@ from tidings.delta.restrict import restrict
 from tidings.ir.expression import Expression, column, operand
 from tidings.ir.relation import Aggregate, Column, Item, Project, Relation, Scan, SemiJoin, Union, Version
 from tidings.ir.rename import rename
-from tidings.ir.rule import Atom, DatalogRule, Literal, variable
+from tidings.ir.rule import DatalogAtom, DatalogRule, Literal, variable
 from tidings.lang.datalog.rule_plan import distinct, reference, renamed, rule_plan
 from tidings.lang.datalog.strata import components, is_recursive
 
@@ -246,8 +246,8 @@ class _StratumCompiler:
         return Union((kept, new_rows), "rows", columns)
 
 
-def _atom(predicate: str, columns: tuple[Column, ...]) -> Atom:
-    return Atom(predicate, tuple(variable(f"x{n}") for n in range(1, len(columns) + 1)))
+def _atom(predicate: str, columns: tuple[Column, ...]) -> DatalogAtom:
+    return DatalogAtom(predicate, tuple(variable(f"x{n}") for n in range(1, len(columns) + 1)))
 
 
 def _ordered(rule: DatalogRule, news: Mapping[int, tuple[str, ...]]) -> DatalogRule:

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from tidings.errors import InvalidDatalog
 from tidings.ir.expression import Expression, refs
-from tidings.ir.rule import Atom, DatalogRule, variable_name
+from tidings.ir.rule import DatalogAtom, DatalogRule, variable_name
 from tidings.lang.datalog.resolve import Resolved, ResolvedRule
 
 _KINDS: dict[type[Expression], str] = {exp.Min: "min", exp.Max: "max"}
@@ -43,7 +43,7 @@ def without_aggregate(rule: DatalogRule) -> DatalogRule:
     *rest, last = rule.head.terms
     if not isinstance(last, exp.Min | exp.Max):
         return rule
-    return replace(rule, head=Atom(rule.head.predicate, (*rest, last.this)))
+    return replace(rule, head=DatalogAtom(rule.head.predicate, (*rest, last.this)))
 
 
 def _check_monotone(resolved: ResolvedRule, kinds: dict[str, str]) -> None:

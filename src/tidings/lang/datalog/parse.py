@@ -31,7 +31,7 @@ _TYPES = {"number": "bigint", "unsigned": "bigint", "symbol": "string", "text": 
 
 def parse(program: str, text: str | None = None, offset: int = 0) -> ParsedProgram:
     """The parsed form of a program; places refer to ``text``, in which it begins at ``offset``."""
-    return _Reader(program, program if text is None else text, offset).read()
+    return _DatalogReader(program, program if text is None else text, offset).read()
 
 
 @cache
@@ -40,7 +40,7 @@ def _grammar() -> Lark:
     return Lark(grammar, parser="lalr", propagate_positions=True, maybe_placeholders=False)
 
 
-class _Reader:
+class _DatalogReader:
     """Reads one program."""
 
     def __init__(self, program: str, text: str, offset: int) -> None:

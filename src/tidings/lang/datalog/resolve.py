@@ -20,7 +20,7 @@ from tidings.errors import (
 )
 from tidings.ir.expression import Expression, operand, refs, substitute
 from tidings.ir.relation import Column
-from tidings.ir.rule import VARIABLES, Atom, DatalogRule, Literal, is_any, names_in, variable, variable_name
+from tidings.ir.rule import VARIABLES, DatalogAtom, DatalogRule, Literal, is_any, names_in, variable, variable_name
 from tidings.lang.datalog.parse import COMPARISONS
 from tidings.lang.datalog.strata import components, cycle, is_recursive
 from tidings.lang.datalog.syntax import Argument, ParsedAtom, ParsedComparison, ParsedProgram, ParsedRule
@@ -102,9 +102,9 @@ class _Resolver:
         self.result.relations[known[0]] = known[1]
         return known[0], tuple(c.name for c in known[1])
 
-    def atom(self, parsed: ParsedAtom) -> Atom:
+    def atom(self, parsed: ParsedAtom) -> DatalogAtom:
         name, columns = self.columns(parsed)
-        return Atom(name, self._terms(parsed, name, columns))
+        return DatalogAtom(name, self._terms(parsed, name, columns))
 
     def _terms(self, parsed: ParsedAtom, name: str, columns: tuple[str, ...]) -> tuple[Expression, ...]:
         named = [a for a in parsed.arguments if a.name is not None]
@@ -132,7 +132,7 @@ class _Resolver:
             raise InvalidDatalog(parsed.head.place, reason=reason)
         if aggregates:
             body = _all_named(body)
-        rule = _assigned(DatalogRule(Atom(name, head), body), list(parsed.comparisons), parsed)
+        rule = _assigned(DatalogRule(DatalogAtom(name, head), body), list(parsed.comparisons), parsed)
         self._check_safe(rule, parsed)
         return ResolvedRule(rule, parsed, aggregates)
 
@@ -194,11 +194,12 @@ def _all_named(body: tuple[Literal, ...]) -> tuple[Literal, ...]:
         return variable(f"any_{next(numbers)}") if is_any(term) else term
 
     return tuple(
-        i if i.negated else Literal(Atom(i.predicate, tuple(map(named, i.atom.terms))), negated=False) for i in body
+        i if i.negated else Literal(DatalogAtom(i.predicate, tuple(map(named, i.atom.terms))), negated=False)
+        for i in body
     )
 
 
-def _plain_variables(atom: Atom) -> Iterable[str]:
+def _plain_variables(atom: DatalogAtom) -> Iterable[str]:
     """The variables that an atom gives values to."""
     return (name for term in atom.terms if (name := variable_name(term)) is not None and not is_any(term))
 
@@ -221,8 +222,8 @@ def _assigned(rule: DatalogRule, comparisons: list[ParsedComparison], parsed: Pa
                 progress = True
     by = {(VARIABLES, n): v for n, v in values.items()}
 
-    def atom(of: Atom) -> Atom:
-        return Atom(of.predicate, tuple(substitute(t, by) for t in of.terms))
+    def atom(of: DatalogAtom) -> DatalogAtom:
+        return DatalogAtom(of.predicate, tuple(substitute(t, by) for t in of.terms))
 
     body = tuple(Literal(atom(i.atom), i.negated) for i in rule.body)
     conditions = tuple(

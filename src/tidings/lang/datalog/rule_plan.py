@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from tidings.ir.expression import Expression, Ref, cast, column, operand, substitute
 from tidings.ir.relation import Aggregate, Column, Field, Filter, Item, Join, Project, Relation, SemiJoin, Values
-from tidings.ir.rule import VARIABLES, Atom, DatalogRule, is_any, variable_name
+from tidings.ir.rule import VARIABLES, DatalogAtom, DatalogRule, is_any, variable_name
 
 PredicateRows: TypeAlias = Callable[[int, str], Relation]
 """The rows of the literal of a number in a rule's body, under an alias; its columns are those of the predicate."""
@@ -63,7 +63,7 @@ def distinct(plan: Relation, alias: str) -> Aggregate:
     return Aggregate(plan, alias, tuple(Item(f.name, f.type, f.expression) for f in plan.fields), ())
 
 
-def _matched(atom: Atom, fields: tuple[Field, ...], bound: dict[Ref, Expression]) -> list[Expression]:
+def _matched(atom: DatalogAtom, fields: tuple[Field, ...], bound: dict[Ref, Expression]) -> list[Expression]:
     """What has to hold for a row to match an atom; variables that are new are bound to its columns."""
     conditions: list[Expression] = []
     for field, term in zip(fields, atom.terms, strict=True):

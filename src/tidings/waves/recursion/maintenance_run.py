@@ -19,7 +19,7 @@ from tidings.engine.changes import as_changes, consolidated, no_changes, without
 from tidings.engine.fixpoint import Predicates, RuleProgramRun
 from tidings.engine.rule_values import NotInMemory, is_supported
 from tidings.engine.rules_in_memory import (
-    GivenRows,
+    FetchedRows,
     InMemoryRun,
     Positions,
     Row,
@@ -53,7 +53,7 @@ class MaintenanceRun:
     in_memory: bool = field(init=False, default=False)
     _changed: dict[str, pa.Table] = field(init=False, default_factory=dict)
     """All changes of inputs and stored members since the beginning of the batch."""
-    _given: dict[str, GivenRows] = field(init=False, default_factory=dict)
+    _given: dict[str, FetchedRows] = field(init=False, default_factory=dict)
 
     def over(self, instants: Sequence[InstantChanges]) -> dict[str, pa.Table]:
         """The changes of all members."""
@@ -134,7 +134,7 @@ class MaintenanceRun:
         self.statements += 1
         return self.runner.rows(plan, sources, 0, self.since)
 
-    def _given_rows(self, name: str, plan: Relation) -> GivenRows:
+    def _given_rows(self, name: str, plan: Relation) -> FetchedRows:
         """What is fetched of a given predicate; the state at the beginning of the batch goes by one name throughout."""
         plain = name.removesuffix("_since") if self._changed else name
         if plain not in self._given:
@@ -142,7 +142,7 @@ class MaintenanceRun:
             def fetch(_name: str, positions: Positions, keys: list[Row] | None) -> Iterable[Row]:
                 return self._fetched(plain, plan, positions, keys)
 
-            self._given[plain] = GivenRows(plain, fetch, is_small=self.is_small(plan))
+            self._given[plain] = FetchedRows(plain, fetch, is_small=self.is_small(plan))
         return self._given[plain]
 
     def _fetched(self, name: str, plan: Relation, positions: Positions, keys: list[Row] | None) -> Iterable[Row]:

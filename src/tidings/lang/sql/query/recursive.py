@@ -33,7 +33,16 @@ from tidings.ir.relation import (
     Union,
     Values,
 )
-from tidings.ir.rule import VARIABLES, Atom, DatalogRule, Literal, labels, variable, variable_name, with_predicates
+from tidings.ir.rule import (
+    VARIABLES,
+    DatalogAtom,
+    DatalogRule,
+    Literal,
+    labels,
+    variable,
+    variable_name,
+    with_predicates,
+)
 from tidings.ir.traverse import walk
 from tidings.lang.datalog.compile import group_name
 from tidings.lang.datalog.rule_plan import as_columns
@@ -128,7 +137,7 @@ def _refused(ctx: Context, construct: str, node: Expression) -> Exception:
 
 
 @dataclass(frozen=True, slots=True)
-class _Block:
+class _RuleBlock:
     """What a plan joins: literals, conditions over their variables, and what its columns are."""
 
     literals: tuple[Literal, ...] = ()
@@ -155,10 +164,10 @@ class _Rules:
                 self.add(branch)
             return
         block = self._block(plan)
-        head = Atom(self.member, tuple(block.columns[f.ref] for f in plan.fields))
+        head = DatalogAtom(self.member, tuple(block.columns[f.ref] for f in plan.fields))
         self.rules.append(_unified(DatalogRule(head, block.literals, block.conditions), self._types(block)))
 
-    def _types(self, block: _Block) -> dict[str, str]:
+    def _types(self, block: _RuleBlock) -> dict[str, str]:
         kinds: dict[str, str] = {}
         for literal in block.literals:
             own = literal.predicate == self.member
@@ -169,14 +178,14 @@ class _Rules:
                     kinds.setdefault(name, field_of_term.type)
         return kinds
 
-    def _block(self, plan: Relation) -> _Block:
+    def _block(self, plan: Relation) -> _RuleBlock:
         match plan:
             case Scan(relation=relation) if relation == self.member:
                 return self._literal(relation, plan)
             case Scan():
                 return self._literal(self._input(plan), plan)
             case Values(columns=()) if len(plan.rows) == 1:
-                return _Block()
+                return _RuleBlock()
             case Filter():
                 inner = self._block(plan.input)
                 return replace(inner, conditions=(*inner.conditions, *self._over(plan.conditions, inner.columns)))
@@ -202,11 +211,11 @@ class _Rules:
                 kind = words.get(type(plan).__name__, "an operator")
                 raise _refused(self.ctx, f"{kind} over the rows of a recursive query", self.cte)
 
-    def _join(self, plan: Join) -> _Block:
+    def _join(self, plan: Join) -> _RuleBlock:
         blocks = [self._block(i) for i in plan.inputs]
         columns = {ref: e for b in blocks for ref, e in b.columns.items()}
         conditions = tuple(c for b in blocks for c in b.conditions) + self._over(plan.conditions, columns)
-        return _Block(tuple(i for b in blocks for i in b.literals), conditions, columns)
+        return _RuleBlock(tuple(i for b in blocks for i in b.literals), conditions, columns)
 
     def _over(self, conditions: tuple[Expression, ...], columns: dict[Ref, Expression]) -> tuple[Expression, ...]:
         parts = (part for condition in conditions for part in conjuncts(condition))
@@ -224,9 +233,11 @@ class _Rules:
         self.inputs[name] = plan
         return name
 
-    def _literal(self, name: str, plan: Relation) -> _Block:
+    def _literal(self, name: str, plan: Relation) -> _RuleBlock:
         terms = tuple(variable(f"v{next(self._fresh)}") for _ in plan.fields)
-        return _Block((Literal(Atom(name, terms)),), (), dict(zip((f.ref for f in plan.fields), terms, strict=True)))
+        return _RuleBlock(
+            (Literal(DatalogAtom(name, terms)),), (), dict(zip((f.ref for f in plan.fields), terms, strict=True))
+        )
 
     def _keys(self, plan: SemiJoin) -> list[tuple[Expression, int, bool]] | None:
         """The equalities of a semi join: what the left side has, which column the right, and whether NULL matches."""
@@ -246,7 +257,7 @@ class _Rules:
         fit = all(all((c.table, c.name) in left for c in e.find_all(exp.Column)) for e, _, _ in keys)
         return keys if fit else None
 
-    def _semi_join(self, plan: SemiJoin) -> _Block:
+    def _semi_join(self, plan: SemiJoin) -> _RuleBlock:
         """A literal over the right side, negated for an anti join; keys that may not be NULL are left out of it."""
         keys = self._keys(plan)
         assert keys is not None
@@ -256,7 +267,7 @@ class _Rules:
         rows = Filter(plan.right, tests) if tests else plan.right
         by_place = {n: substitute(e, inner.columns) for e, n, _ in keys}
         terms = tuple(by_place.get(n, variable(f"_v{next(self._fresh)}")) for n in range(len(plan.right.fields)))
-        literal = Literal(Atom(self._input(rows), terms), plan.anti)
+        literal = Literal(DatalogAtom(self._input(rows), terms), plan.anti)
         return replace(inner, literals=(*inner.literals, literal))
 
 
@@ -279,8 +290,8 @@ def _unified(rule: DatalogRule, types: dict[str, str]) -> DatalogRule:
         else:
             conditions.append(shown)
 
-    def atom(of: Atom) -> Atom:
-        return Atom(of.predicate, tuple(substitute(t, same) for t in of.terms))
+    def atom(of: DatalogAtom) -> DatalogAtom:
+        return DatalogAtom(of.predicate, tuple(substitute(t, same) for t in of.terms))
 
     body = tuple(Literal(atom(i.atom), i.negated) for i in rule.body)
     return DatalogRule(atom(rule.head), body, tuple(dict.fromkeys(conditions)))
