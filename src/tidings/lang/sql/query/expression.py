@@ -73,7 +73,7 @@ def check(ctx: Context, node: Expression, *, clock: bool = False) -> None:
             raise NonDeterministic(ctx.place(part), hint, function=_call(part))
         if functions.reads_clock(part) and not (clock and _row_by_row(part)):
             raise clock_refused(ctx, part)
-        if functions.depends_on_order(part) and not isinstance(part.parent, exp.Window):
+        if functions.depends_on_order(part) and not _is_windowed(part):
             raise NonDeterministic(ctx.place(part), _ORDER_HINTS.get(type(part), _ORDER_HINT), function=_call(part))
         if functions.is_generator(part):
             raise ctx.unsupported("a function that makes rows", part)
@@ -85,6 +85,14 @@ def _row_by_row(node: Expression) -> bool:
     while around is not None and not functions.is_aggregate(around) and not functions.is_window(around):
         around = around.parent
     return around is None
+
+
+def _is_windowed(call: Expression) -> bool:
+    """Whether a call is the function of a window, perhaps with IGNORE NULLS."""
+    around = call.parent
+    while isinstance(around, exp.IgnoreNulls | exp.RespectNulls):
+        around = around.parent
+    return isinstance(around, exp.Window)
 
 
 _ORDER_HINT = "say which row, as in max_by(value, order)"

@@ -29,6 +29,7 @@ from tidings.lang.sql.query.select.grouping import (
     listed,
 )
 from tidings.lang.sql.query.select.order import ordinal
+from tidings.lang.sql.query.select.window_frames import by_place, checked_frames, needs_places, place
 from tidings.lang.sql.query.subquery.subqueries import Subqueries
 
 
@@ -225,6 +226,7 @@ class SelectBlock:
         if not any(map(stages.has_window, mentioned)):
             return
         self._project_arguments(mentioned)
+        self._place_rows()
         mentioned = [*self.outputs, *self.order, *self.qualify]
         for window in (w for e in mentioned for w in e.find_all(exp.Window)):
             stages.check_order(self.ctx, window)
@@ -241,6 +243,24 @@ class SelectBlock:
         self.qualify = over[outputs + order :]
         for condition in self.qualify:
             self._filter(condition)
+
+    def _place_rows(self) -> None:
+        """Number the rows below windows that pick a row of a frame of values."""
+        groups = (self.outputs, self.order, self.qualify)
+        for group in groups:
+            group[:] = [checked_frames(self.ctx, e) for e in group]
+        windows = [w for group in groups for e in group for w in e.find_all(exp.Window) if needs_places(w)]
+        if not windows:
+            return
+        stage = stages.Stage(self.ctx.alias("places"), "n")
+        numbers = {w: stage.name(place(w)) for w in windows}
+        fields = self.plan.fields
+        items = [
+            Item(n, "int", stages.settled(stages.partitioned(w, self.ties), fields)) for w, n in stage.computed.items()
+        ]
+        self.plan = Window(self.plan, stage.alias, tuple(items))
+        for group in groups:
+            group[:] = [stages.replaced(e, {w: by_place(w, n) for w, n in numbers.items()}) for e in group]
 
     def _project_arguments(self, mentioned: list[Expression]) -> None:
         """Compute what windows partition by below them, so that partitions are columns."""

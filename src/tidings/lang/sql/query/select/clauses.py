@@ -1,28 +1,10 @@
-"""Clauses of a query before it is bound: those that are refused, and named windows written out."""
+"""Clauses of a query that are refused before it is bound."""
 
 from __future__ import annotations
 
 from sqlglot import exp
 
 from tidings.ir.expression import Expression
-
-
-def with_inline_windows(node: exp.Select) -> exp.Select:
-    """Named windows written out where they are used."""
-    definitions = {w.name.lower(): w for w in node.args.get("windows") or []}
-    if not definitions:
-        return node
-    tree = node.copy()
-    tree.set("windows", None)
-    for window in list(tree.find_all(exp.Window)):
-        named = definitions.get((window.alias or "").lower())
-        if named is not None:
-            for arg in ("partition_by", "order", "spec"):
-                clause = named.args.get(arg)
-                window.set(arg, [e.copy() for e in clause] if isinstance(clause, list) else clause and clause.copy())
-            window.set("alias", None)
-    return tree
-
 
 _CLAUSES = {
     "sort": "SORT BY",

@@ -20,8 +20,9 @@ from tidings.lang.sql.query.expression import for_analysis
 from tidings.lang.sql.query.generators import expanded
 from tidings.lang.sql.query.scope import Outer
 from tidings.lang.sql.query.select.block import SelectBlock
-from tidings.lang.sql.query.select.clauses import refused_clauses, with_inline_windows
+from tidings.lang.sql.query.select.clauses import refused_clauses
 from tidings.lang.sql.query.select.grouping import plainly_grouped
+from tidings.lang.sql.query.select.named_windows import with_inline_windows
 from tidings.lang.sql.query.select.order import count, first_rows
 from tidings.lang.sql.query.select.select_list import SelectList, select_list
 from tidings.lang.sql.query.subquery.subqueries import Subqueries
@@ -38,7 +39,7 @@ def bind_select(binder: Binder, node: exp.Select, name: str, ctes: Mapping[str, 
     around = None if outer is None else replace(outer, stands=dict(outer.stands))
     scope, plan, analysed = binder.from_clause(node, ctes, around)
     subqueries = Subqueries(binder, scope, ctes)
-    node = in_canonical_order(ctx, subqueries.lifted(with_inline_windows(node)))
+    node = in_canonical_order(ctx, subqueries.lifted(with_inline_windows(ctx, node)))
     columns = select_list(ctx, node, scope)
     block = SelectBlock(ctx, node, scope, columns.aliases, subqueries, plan, [e for _, e in columns.items])
     block.where()
