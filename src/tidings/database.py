@@ -17,7 +17,7 @@ from tidings.deliver.deliveries import Deliveries, DeliverySettings
 from tidings.engine.backends import backend_named
 from tidings.engine.memory import MemoryBudget
 from tidings.errors import UnknownExecution, UnknownStrategy
-from tidings.exclusive import exclusive, reading
+from tidings.exclusive import exclusive, reading, running
 from tidings.front.assembly import Parts, Settings, assemble, open_storage
 from tidings.front.background_runner import POLL
 from tidings.front.choices import Engine, Execution, Instant, Late, StrategyChoice
@@ -122,7 +122,7 @@ class Database:
 
     # definitions and statements
 
-    @exclusive
+    @running
     def sql(self, text: str) -> Result | None:
         """Run statements; the rows of the last one if it is a query."""
         self._require_no_procedure("sql", f"{_TAKE_TX} tx.sql(…)")
@@ -258,7 +258,7 @@ class Database:
         name, plan = self._parts.plans.relation_name(text), self._parts.plans.plan(text)
         return self._parts.answers.changes(name, plan, start, end, per_commit=per_commit, strict=strict)
 
-    @exclusive
+    @running
     def subscribe(
         self,
         text: str,
@@ -285,7 +285,7 @@ class Database:
         """End a named subscription: its position is forgotten."""
         self._parts.subscriptions.unsubscribe(name)
 
-    @exclusive
+    @running
     def advance(self) -> int:
         """Bring stored views up to the present, all in one batch, and say which instant that is.
 
@@ -311,7 +311,7 @@ class Database:
         """End the thread that :meth:`start` started; an advance that is under way is waited for."""
         self._parts.background.stop()
 
-    @exclusive
+    @running
     def refresh(self, view: str) -> int:
         """Bring one stored view up to the present, and say which instant that is."""
         return self._parts.maintenance.refresh(view)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tidings.error_base import InternalError as InternalError
 from tidings.error_base import Place as Place
 from tidings.error_base import TidingsError as TidingsError
 from tidings.error_base import closest as closest
@@ -32,7 +33,7 @@ class AmbiguousColumn(TidingsError):
 
 
 class DuplicateAlias(TidingsError):
-    """The name {name} stands for two relations in one FROM clause"""
+    """The name {name} stands for two relations in one FROM or WITH clause"""
 
     hint_template = "give one of them another alias"
 

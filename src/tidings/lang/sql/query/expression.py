@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from tidings.analysis import functions
-from tidings.errors import NonDeterministic
+from tidings.errors import InvalidExpression, NonDeterministic
 from tidings.ir.expression import Expression
 from tidings.lang.sql.context import Context
 from tidings.lang.sql.query.clock import refused as clock_refused
@@ -66,6 +66,10 @@ def check(ctx: Context, node: Expression, *, clock: bool = False) -> None:
             raise ctx.unsupported("a subquery here", part)
         if isinstance(part, exp.Placeholder | exp.Parameter):
             raise ctx.unsupported("a parameter", part)
+        if isinstance(part, exp.Columns):
+            raise ctx.unsupported("COLUMNS(…)", part)
+        if isinstance(part, exp.Count) and part.this is None:
+            raise InvalidExpression(ctx.place(part), "count(*) counts rows", reason="count() has no argument")
         if isinstance(part, exp.Star) and not isinstance(part.parent, exp.AggFunc):
             raise ctx.unsupported("a star inside an expression", part)
         if functions.is_non_deterministic(part):

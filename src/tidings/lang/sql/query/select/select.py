@@ -20,7 +20,6 @@ from tidings.lang.sql.query.expression import for_analysis
 from tidings.lang.sql.query.generators import expanded
 from tidings.lang.sql.query.scope import Outer
 from tidings.lang.sql.query.select.block import SelectBlock
-from tidings.lang.sql.query.select.clauses import refused_clauses
 from tidings.lang.sql.query.select.grouping import plainly_grouped
 from tidings.lang.sql.query.select.named_windows import with_inline_windows
 from tidings.lang.sql.query.select.order import count, first_rows
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
 def bind_select(binder: Binder, node: exp.Select, name: str, ctes: Mapping[str, Any], outer: Outer | None) -> Bound:
     """The plan of one SELECT."""
     ctx = binder.ctx
-    if refused := refused_clauses(node):
-        raise ctx.unsupported(*refused)
     around = None if outer is None else replace(outer, stands=dict(outer.stands))
     scope, plan, analysed = binder.from_clause(node, ctes, around)
     subqueries = Subqueries(binder, scope, ctes)
