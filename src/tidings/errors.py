@@ -6,6 +6,12 @@ from tidings.error_base import InternalError as InternalError
 from tidings.error_base import Place as Place
 from tidings.error_base import TidingsError as TidingsError
 from tidings.error_base import closest as closest
+from tidings.opening_errors import InvalidMemory as InvalidMemory
+from tidings.opening_errors import MissingPackage as MissingPackage
+from tidings.opening_errors import SessionNeeded as SessionNeeded
+from tidings.opening_errors import UnknownEngine as UnknownEngine
+from tidings.opening_errors import UnknownExecution as UnknownExecution
+from tidings.opening_errors import UnknownStrategy as UnknownStrategy
 
 
 class InvalidSyntax(TidingsError):
@@ -361,39 +367,3 @@ class JavaMissing(TidingsError):
 
 class EngineFailed(TidingsError):
     """The {engine} engine could not evaluate the plan: {reason}"""
-
-
-class UnknownEngine(TidingsError):
-    """There is no engine named {name}"""
-
-    hint_template = "the engines are 'spark' and 'duckdb'"
-
-
-class MissingPackage(TidingsError):
-    """{package} is not installed"""
-
-    hint_template = "pip install {package}"
-
-
-class SessionNeeded(TidingsError):
-    """Rows become a Spark DataFrame in a Spark session, and the engine of this database is {engine}"""
-
-    hint_template = "give a session: to_spark(session)"
-
-
-class UnknownStrategy(TidingsError):
-    """There is no strategy named {name}"""
-
-    hint_template = "the strategies are 'auto', 'differential' and 'recompute'"
-
-
-class InvalidMemory(TidingsError):
-    """{memory!r} is not an amount of memory that a database can work in"""
-
-    hint_template = "give a number of bytes or a text such as '2GB', at least '64MiB'"
-
-
-class UnknownExecution(TidingsError):
-    """There is no way to execute waves named {name}"""
-
-    hint_template = "waves run on 'spark', or with 'auto' in this process where they are small"

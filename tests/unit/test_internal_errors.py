@@ -48,8 +48,9 @@ def test_a_transaction_with_a_mistake_of_ours_is_forgotten(
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr("tidings.lang.sql.query.binder.Binder.query", broken)
-        with pytest.raises(InternalError), db.transaction() as tx:
-            tx.insert("t", [(5,)])
+        tx = db.transaction()
+        tx.insert("t", [(5,)])
+        with pytest.raises(InternalError), tx:
             tx.sql("INSERT INTO t SELECT a FROM t")
         with pytest.raises(InternalError):
             db.sql("INSERT INTO t SELECT a FROM t WHERE a > 0")
