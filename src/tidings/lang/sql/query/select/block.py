@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from tidings.ir.expression import Expression, Ref, column, conjuncts, equality, ref, substitute
+from tidings.errors import InvalidExpression
+from tidings.ir.expression import Expression, Ref, column, conjuncts, equality, ref, refs, substitute
 from tidings.ir.relation import Field, Filter, Item, Join, Project, Relation, Scan, Window
 from tidings.lang.sql.context import Context
 from tidings.lang.sql.query.clock import filtered_now, reads_clock
@@ -162,7 +163,16 @@ class SelectBlock:
         self.plan = aggregated(self.ctx, self.plan, (keys, aggregates), items, grouping, domain)
         self.ties = [(ties if t in ties.computed else keys).name(t) for t in self.ties]
         self.subqueries.forget_columns()
+        self._require_grouped(over)
         self._redistribute(over, len(conditions))
+
+    def _require_grouped(self, over: list[Expression]) -> None:
+        """Refuse columns that are neither keys nor inside an aggregate, should the analyzer let them pass."""
+        known = {f.ref for f in self.plan.fields}
+        left = next((r for e in over for r in refs(e) if r not in known), None)
+        if left is not None:
+            reason = f"the column {left[1]} is neither grouped by nor inside an aggregate"
+            raise InvalidExpression(self.ctx.place(self.node), reason=reason)
 
     def _computed(self, stage: stages.Stage, valued: Mapping[Expression, Expression]) -> list[Item]:
         """What a stage computes, with types; ``valued`` are expressions whose subqueries have columns by now."""

@@ -74,6 +74,5 @@ def refused_clauses(node: Expression) -> tuple[str, Expression] | None:
                 or _NAMES.get(unread)
                 or f"{unread.strip('_').upper()} of {part.key.upper()}"
             )
-            placed = isinstance(first, exp.Expr) and any("start" in n.meta for n in first.walk())
-            return name, first if placed else part
+            return name, first if isinstance(part, exp.Select) and isinstance(first, exp.Expr) else part
     return None
