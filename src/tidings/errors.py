@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from tidings.continuous_errors import InvalidContinuousQuery as InvalidContinuousQuery
 from tidings.continuous_errors import UnknownContinuousQuery as UnknownContinuousQuery
+from tidings.engine_errors import *  # noqa: F403
 from tidings.error_base import InternalError as InternalError
 from tidings.error_base import Place as Place
 from tidings.error_base import TidingsError as TidingsError
 from tidings.error_base import closest as closest
-from tidings.opening_errors import InvalidMemory as InvalidMemory
-from tidings.opening_errors import MissingPackage as MissingPackage
-from tidings.opening_errors import SessionNeeded as SessionNeeded
-from tidings.opening_errors import UnknownEngine as UnknownEngine
-from tidings.opening_errors import UnknownExecution as UnknownExecution
-from tidings.opening_errors import UnknownStrategy as UnknownStrategy
+from tidings.functional_errors import *  # noqa: F403
 
 
 class InvalidSyntax(TidingsError):
@@ -356,16 +352,3 @@ class CascadeTooLong(TidingsError):
     """Rules kept triggering each other, {bound} times: {cycle}"""
 
     hint_template = "let an action make its rule's condition false, or raise the bound"
-
-
-class JavaMissing(TidingsError):
-    """Apache Spark needs Java 17 or newer, and {found}"""
-
-    hint_template = (
-        "install a JDK 17 (Debian and Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew install openjdk@17)"
-        " or point JAVA_HOME at one"
-    )
-
-
-class EngineFailed(TidingsError):
-    """The {engine} engine could not evaluate the plan: {reason}"""

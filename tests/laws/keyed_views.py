@@ -1,7 +1,8 @@
 """Random views with every operator, nested in each other: the cases of the law for keyed operators.
 
-``keyed_writer`` writes the keyed operators, ``new_values``, ``new_forms`` and ``total_forms`` what came since, all
-in the forms of ``views``.  Queries are nested up to four deep in FROM, and deeper by subqueries.
+``keyed_writer`` writes the keyed operators, ``new_values``, ``new_forms``, ``forms`` and ``total_forms`` what the front
+end has learned since, all in the forms of ``views``.  Queries are nested up to four deep in FROM, and deeper by
+subqueries.
 
 To look at a case:
 

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tests.laws.expressions import Expressions, Scope
+from tests.laws.forms import Forms
 from tests.laws.keyed_writer import LARGEST, Values, full, settled
-from tests.laws.new_forms import NewForms
 from tests.laws.schema import Column
 from tests.laws.twofold import twofold
 from tests.laws.views import Query, Relation
@@ -27,7 +27,7 @@ _UP_TO_HERE = "BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
 
 
 @dataclass(slots=True)
-class TotalForms(NewForms):
+class TotalForms(Forms):
     """Adds totals and windows to the forms of the base class."""
 
     _windows: list[str] | None = field(init=False, default=None)
@@ -37,12 +37,12 @@ class TotalForms(NewForms):
 
     def subquery_test(self, below: Sequence[Relation], scope: Scope) -> str:
         if not scope.columns or self.rng.random() > 0.3:
-            return NewForms.subquery_test(self, below, scope)
+            return Forms.subquery_test(self, below, scope)
         return self.total_test(below, scope)
 
     def scalar(self, below: Sequence[Relation], around: _Columns) -> tuple[str, str]:
         if not around or self.rng.random() > 0.3:
-            return NewForms.scalar(self, below, around)
+            return Forms.scalar(self, below, around)
         source, own, where = self.total_source(below, around)
         value, kind = self.aggregate(Expressions(self.rng, Scope(own)))
         having = self.having_of_total(own)
@@ -94,7 +94,7 @@ class TotalForms(NewForms):
     def about(self, around: _Columns, relation: Relation, alias: str) -> Query:
         """At times a LATERAL total with HAVING."""
         if not around or self.rng.random() > 0.25:
-            return NewForms.about(self, around, relation, alias)
+            return Forms.about(self, around, relation, alias)
         own = [(alias, c) for c in relation.columns]
         source, where = self.aliased(relation, alias), self.correlation(around, own)
         having = self.having_of_total(own)
@@ -106,16 +106,16 @@ class TotalForms(NewForms):
     def windowed(self, below: Sequence[Relation]) -> Query:
         """At times with a WINDOW clause."""
         self._windows = [] if self.rng.random() < 0.35 else None
-        query = NewForms.windowed(self, below)
+        query = Forms.windowed(self, below)
         named, self._windows = self._windows, None
         if not named or " QUALIFY " in query.text or query.size > LARGEST or not query.text.startswith("SELECT "):
-            return query if not named else NewForms.windowed(self, below)
+            return query if not named else Forms.windowed(self, below)
         return Query(f"{query.text} WINDOW {', '.join(named)}", query.columns, query.size)
 
     def window(self, writer: Expressions) -> tuple[str, str]:
         if self.rng.random() < 0.35:
             return self.framed(writer)
-        text, kind = NewForms.window(self, writer)
+        text, kind = Forms.window(self, writer)
         before, over, after = text.partition(" OVER (")
         inside, _, rest = after.partition(")")
         nested = "(" in inside or not over

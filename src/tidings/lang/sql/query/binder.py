@@ -41,6 +41,8 @@ class Cte:
 
     tree: exp.CTE
     visible: NamedQueries
+    around: Scope | None = None
+    """What the text may use besides, where the WITH is that of a subquery: the query around it."""
 
 
 @dataclass(slots=True)
@@ -53,7 +55,7 @@ class Binder:
         """A query expression, whose result goes by ``name``; ``outer`` is the query around a subquery."""
         if refused := refused_clauses(node):
             raise self.ctx.unsupported(*refused)
-        ctes = self.with_clause(node, ctes)
+        ctes = self.with_clause(node, ctes, outer)
         match node:
             case exp.Subquery() | exp.Values() if any(node.args.get(a) for a in ("order", "limit", "offset")):
                 return bind_select(self, self._around(node), name, ctes, outer)
@@ -73,7 +75,7 @@ class Binder:
                 construct = f"a {node.key.upper()} statement"
         raise self.ctx.unsupported(construct, node)
 
-    def with_clause(self, node: Expression, ctes: NamedQueries) -> NamedQueries:
+    def with_clause(self, node: Expression, ctes: NamedQueries, outer: Outer | None = None) -> NamedQueries:
         clause = node.args.get("with_")
         if clause is None:
             return ctes
@@ -89,9 +91,9 @@ class Binder:
             here.add(cte.alias.lower())
             if not isinstance(cte.this, exp.Query | exp.Values | exp.Table):
                 raise self.ctx.unsupported(f"a {cte.this.key.upper()} statement in WITH", cte)
-            if cte.alias.lower() not in names:  # then nobody else looks whether it is valid
+            if outer is None and cte.alias.lower() not in names:  # then nobody else looks whether it is valid
                 Binder(replace(self.ctx, used=set(self.ctx.used))).query(cte.this, cte.alias, ctes)
-            ctes = {**ctes, cte.alias.lower(): Cte(cte, ctes)}
+            ctes = {**ctes, cte.alias.lower(): Cte(cte, ctes, None if outer is None else outer.around)}
         return ctes
 
     def _around(self, node: Expression) -> exp.Select:

@@ -1,8 +1,21 @@
-"""Conditions of opening a database: engines, packages and settings.  Import them from :mod:`tidings.errors`."""
+"""Error conditions of engines and of what a database is opened with."""
 
 from __future__ import annotations
 
 from tidings.error_base import TidingsError
+
+
+class JavaMissing(TidingsError):
+    """Apache Spark needs Java 17 or newer, and {found}"""
+
+    hint_template = (
+        "install a JDK 17 (Debian and Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew install openjdk@17)"
+        " or point JAVA_HOME at one"
+    )
+
+
+class EngineFailed(TidingsError):
+    """The {engine} engine could not evaluate the plan: {reason}"""
 
 
 class UnknownEngine(TidingsError):
@@ -39,3 +52,15 @@ class UnknownExecution(TidingsError):
     """There is no way to execute waves named {name}"""
 
     hint_template = "waves run on 'spark', or with 'auto' in this process where they are small"
+
+
+__all__ = [
+    "EngineFailed",
+    "InvalidMemory",
+    "JavaMissing",
+    "MissingPackage",
+    "SessionNeeded",
+    "UnknownEngine",
+    "UnknownExecution",
+    "UnknownStrategy",
+]
