@@ -18,7 +18,7 @@ _READ: dict[type[Expression], frozenset[str]] = {
     exp.SetOperation: frozenset("with_ this expression distinct by_name order limit offset".split()),
     exp.Subquery: frozenset("this alias with_ joins pivots order limit offset".split()),
     exp.Table: frozenset("this alias db catalog joins pivots laterals hints".split()),
-    exp.Values: frozenset("expressions alias joins order limit offset".split()),
+    exp.Values: frozenset("expressions alias joins pivots order limit offset".split()),
     exp.Join: frozenset("this on side kind using method hint".split()),
     exp.Lateral: frozenset("this view outer alias".split()),
     exp.Unnest: frozenset("expressions alias".split()),
