@@ -204,21 +204,26 @@ class Definitions:
         ]
 
     def _move(self, name: str, target: Defined, views: list[Defined], rules: Iterable[Defined]) -> None:
-        """Give a table another name: its rows are copied, and whatever reads it reads the copy."""
-        for taken in (target.name, name):  # a view that has the new name goes first
-            if taken == target.name and self.relations.find(target.name) is None:
-                continue
-            if taken == name:
-                self._run(target.text)
-                self._run(copy_text(name, target.name))
-            other = target.name if taken == name else name
+        """Give a table another name: its rows are copied, and whatever reads it reads the copy.
+
+        If a view has the other name, it goes first; whatever reads that reads the table meanwhile.
+        """
+
+        def read_instead(old: str, new: str) -> None:
             for view in views:
-                if view.name != taken and self._is_there(view):
-                    self._run(renamed_text(view.text, taken, other))
+                if view.name != old and self._is_there(view):
+                    self._run(renamed_text(view.text, old, new))
             for rule in rules:
                 if self._is_there(rule):
-                    self._put_rule(rule, partial(renamed_text, old=taken, new=other))
-            self._run(drop_text("table" if taken == name else "view", taken))
+                    self._put_rule(rule, partial(renamed_text, old=old, new=new))
+
+        if self.relations.find(target.name) is not None:
+            read_instead(target.name, name)
+            self._run(drop_text("view", target.name))
+        self._run(target.text)
+        self._run(copy_text(name, target.name))
+        read_instead(name, target.name)
+        self._run(drop_text("table", name))
 
     def _check_movable(self, new: list[Defined]) -> None:
         """Refuse to give tables other names that views and rules of SQL read."""
