@@ -180,7 +180,7 @@ def test_differentials_in_the_algebra_are_the_changes_of_the_condition(db: tidin
     made = build([s for s in read(text) if isinstance(s, syntax.Definition)])
     expression = as_algebra(numbered(expanded(made.rules["r"].condition, made), frozenset("ijb")))
     assert expression is not None
-    facts = Facts.after(before, {t: DeltaSet.between(before[t], after[t]) for t in tables})  # type: ignore[arg-type]
+    facts = Facts.after(before, {t: DeltaSet.between(before[t], after[t]) for t in tables})
     rows = {tuple(row.values()) for row in db.query("cnd_r").rows()}
     assert evaluate(expression, facts) == rows
     net = db.changes("cnd_r", since)
