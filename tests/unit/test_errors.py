@@ -77,7 +77,7 @@ CASES: list[tuple[type[TidingsError], Act, dict[str, object], tuple[int, int, st
         True,
     ),
     (errors.DuplicateAlias, sql("SELECT 1 FROM quantity x, threshold x"), {"name": "x"}, (1, 27, "^^^^^^^^^^^"), True),
-    (errors.DuplicateColumn, sql("SELECT 1 AS a, 2 AS A"), {"name": "A"}, (1, 8, "^"), True),
+    (errors.DuplicateColumn, sql("CREATE VIEW v AS SELECT 1 AS a, 2 AS A"), {"name": "A"}, (1, 25, "^"), True),
     (errors.DuplicateColumn, sql("CREATE TABLE x (a INT, A INT)"), {"name": "A"}, (1, 14, "^"), True),
     (errors.DuplicateRelation, sql("CREATE TABLE LOW (a INT)"), {"name": "LOW"}, None, True),
     (
