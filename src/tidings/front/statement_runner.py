@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tidings.continuous.statements import ContinuousStatements
 from tidings.define.replacement import as_table
 from tidings.define.statements import DefinitionStatements
 from tidings.front.maintenance import Maintenance
@@ -30,6 +31,7 @@ class StatementRunner:
     dependencies: RuleDependencies
     rules: RuleStatements
     silences: SilenceStatements
+    continuous: ContinuousStatements
     shows: ShowStatements
     rewritings: Rewritings
     maintenance: Maintenance
@@ -61,6 +63,8 @@ class StatementRunner:
                 self.rules.run(statement)
             case sql.SilenceRule() | sql.UnsilenceRule() | sql.EndSilence():
                 self.silences.run(statement)
+            case sql.CreateContinuousQuery() | sql.DropContinuousQuery() | sql.RefreshContinuousQuery():
+                self.continuous.run(statement)
             case sql.RefreshView():
                 self.maintenance.refresh(statement.name)
             case sql.Vacuum():
@@ -72,6 +76,7 @@ class StatementRunner:
             case sql.Query():
                 return self.queries.run(statement)
             case _:
+                self.continuous.before_definition(statement)
                 self.dependencies.check_definition(statement)
                 outcomes = self.definitions.run(statement)
                 return Result(as_table(outcomes)) if outcomes else None

@@ -21,6 +21,14 @@ from tidings.ir.expression import Expression
 from tidings.lang.sql.bind import check_names
 from tidings.lang.sql.names import relation_name
 from tidings.lang.sql.parse import after_as, place, slices, statements
+from tidings.lang.sql.statements.continuous import (
+    ContinuousStatement,
+    CreateContinuousQuery,
+    DropContinuousQuery,
+    RefreshContinuousQuery,
+    is_continuous_statement,
+    read_continuous_statement,
+)
 from tidings.lang.sql.statements.define import (
     AddColumns,
     CreateTable,
@@ -79,6 +87,8 @@ from tidings.lang.sql.statements.token_reader import TokenReader, blanked, parse
 __all__ = [
     "ActivateRule",
     "AddColumns",
+    "ContinuousStatement",
+    "CreateContinuousQuery",
     "CreateEvent",
     "CreateRule",
     "CreateTable",
@@ -87,6 +97,7 @@ __all__ = [
     "Describe",
     "Drop",
     "DropColumns",
+    "DropContinuousQuery",
     "DropEvent",
     "DropRule",
     "EndSilence",
@@ -95,6 +106,7 @@ __all__ = [
     "Insert",
     "Merge",
     "Query",
+    "RefreshContinuousQuery",
     "RefreshView",
     "RenameColumn",
     "RenameTable",
@@ -178,6 +190,7 @@ Statement: TypeAlias = (
     | Query
     | RuleStatement
     | SilenceStatement
+    | ContinuousStatement
     | ShowStatement
     | ExplainContinuous
 )
@@ -195,6 +208,8 @@ def read(text: str) -> list[Statement]:
             result.append(read_rule_statement(reader, _change))
         elif is_silence_statement(reader):
             result.append(read_silence_statement(reader))
+        elif is_continuous_statement(reader):
+            result.append(read_continuous_statement(reader))
         elif is_explain_continuous(reader):
             result.append(read_explain_continuous(reader))
         elif is_show_statement(reader):
@@ -213,7 +228,13 @@ _MAY_BE_OWN = re.compile(
 
 def _is_own(reader: TokenReader) -> bool:
     """Whether a statement is one that SQL parsers do not know."""
-    own = is_rule_statement, is_silence_statement, is_explain_continuous, is_show_statement
+    own = (
+        is_rule_statement,
+        is_silence_statement,
+        is_continuous_statement,
+        is_explain_continuous,
+        is_show_statement,
+    )
     return any(is_one(reader) for is_one in own)
 
 
