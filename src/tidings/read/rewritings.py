@@ -40,8 +40,6 @@ class TableFacts:
             return f"{relation.name} is not append-only"
         if constraints.time_column is None:
             return f"{relation.name} does not say when its rows came"
-        if constraints.has_other_arrivals:
-            return f"some rows of {relation.name} came at another instant than {constraints.time_column} tells"
         return GrowingTable(
             relation.name, relation.columns, constraints.time_column, constraints.key, constraints.after
         )

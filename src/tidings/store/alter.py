@@ -7,7 +7,6 @@ from tidings.engine.run import Runner
 from tidings.engine.source import Source
 from tidings.ir.relation import Scan
 from tidings.store.catalog.definitions import table_definition
-from tidings.store.relation.constraints import Constraints
 from tidings.store.relation.schema_evolution import with_current_columns
 from tidings.store.relation.table import Table
 from tidings.store.relation.view import StoredView, View
@@ -35,13 +34,6 @@ def alter(storage: Storage, table: Table, altered: Table) -> None:
         current = with_current_columns(rows, table.columns, table.added_values, table.dropped_since(layout))
         storage.backend.load(table.base, table.columns, current, table.sort_column)
         table.set_base(table.base, table.base_size, table.base_time)
-
-
-def mark_constraints(storage: Storage, table: Table, constraints: Constraints) -> None:
-    """Know something more about the rows of a table; nothing else about it changes."""
-    marked = Table(table.name, table.columns, constraints=constraints, id=table.id, role=table.role)
-    storage.journal.redefine(table_definition(marked))
-    table.constraints = constraints
 
 
 def drop(storage: Storage, relations: list[Table | View | StoredView]) -> None:

@@ -35,7 +35,7 @@ from tidings.store.relation.table import Table
 from tidings.store.storage import Storage
 from tidings.store.timeline import Timeline
 from tidings.waves.scheduler import Scheduler
-from tidings.write.arrivals import arrived, note_arrivals
+from tidings.write.arrivals import arrived
 from tidings.write.hooks import CommitHook
 
 
@@ -84,8 +84,6 @@ class Commits:
     ) -> None:
         """Log entries that passed their checks, the last of them at ``until``, with all that goes with a commit."""
         self.storage.require_writer()
-        for table, entry in entries:
-            note_arrivals(self.storage, table, entry)
         with self.timeline.reaching(until), self.storage.together(until):
             for table, entry in entries:
                 self.storage.log(table, entry)

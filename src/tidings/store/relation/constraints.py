@@ -18,8 +18,6 @@ class Constraints:
     defaults: tuple[tuple[str, str], ...] = ()
     append_only: bool = False
     time_column: str | None = None
-    has_other_arrivals: bool = False
-    """Whether some row came at another instant than its time column tells."""
     after: tuple[After, ...] = ()
     """Rows come after those that they name, of this table or of others."""
     added: tuple[tuple[str, str], ...] = ()
