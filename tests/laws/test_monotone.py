@@ -9,7 +9,17 @@ from typing import Any
 import pytest
 
 import tidings
-from tests.laws.continuous_queries import END, TABLES, History, QueryWriter, RandomQuery, history, rows_of
+from tests.laws.continuous_queries import (
+    END,
+    TABLES,
+    TABLES_WITH_FACT,
+    History,
+    QueryWriter,
+    RandomQuery,
+    as_known,
+    history,
+    rows_of,
+)
 from tests.laws.seeds import chunks
 from tidings.lang.sql import statement as sql
 from tidings.read.rewritings import Rewritings, bounding_text, incremental_text
@@ -59,10 +69,19 @@ def check(db: tidings.Database, query: RandomQuery, rows: History, random: Rando
         assert all(answers[i] == ever[i] for i in ever), query.text
 
 
-@pytest.mark.parametrize("seeds", chunks(400, quick=50, size=50))
+@pytest.mark.parametrize("seeds", chunks(160, quick=20, size=20))
 def test_rewriting_is_the_union_over_all_instants(seeds: range) -> None:
     for seed in seeds:
         random = Random(seed)
         rows = history(random)
         with opened(rows) as db:
+            check(db, QueryWriter(random).query(), rows, random)
+
+
+@pytest.mark.parametrize("seeds", chunks(40, quick=10, size=10))
+def test_known_facts_change_the_text_and_not_the_answers(seeds: range) -> None:
+    for seed in seeds:
+        random = Random(seed)
+        rows = as_known(history(random))
+        with opened(rows, tables=TABLES_WITH_FACT) as db:
             check(db, QueryWriter(random).query(), rows, random)
