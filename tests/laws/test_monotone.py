@@ -28,9 +28,9 @@ from tidings.rewrite.monotone.rewriting import Rewriting
 Rows = set[tuple[Any, ...]]
 
 
-def opened(rows: History, engine: Any = "duckdb", tables: str = TABLES) -> tidings.Database:
+def opened(rows: History, tables: str = TABLES, **settings: Any) -> tidings.Database:
     clock = tidings.ManualClock(0)
-    db = tidings.open(engine=engine, clock=clock)
+    db = tidings.open(clock=clock, **{"engine": "duckdb"} | settings)
     db.sql(tables)
     clock.set(END)
     db.load({name: table for name, table in rows.items() if table})
@@ -84,4 +84,14 @@ def test_known_facts_change_the_text_and_not_the_answers(seeds: range) -> None:
         random = Random(seed)
         rows = as_known(history(random))
         with opened(rows, tables=TABLES_WITH_FACT) as db:
+            check(db, QueryWriter(random).query(), rows, random)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("seeds", chunks(6, quick=2, size=2))
+def test_rewriting_on_spark(seeds: range, spark: Any) -> None:
+    for seed in seeds:
+        random = Random(seed + 1_000)
+        rows = history(random)
+        with opened(rows, engine="spark", spark=spark) as db:
             check(db, QueryWriter(random).query(), rows, random)
