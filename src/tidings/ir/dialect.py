@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
+
+from tidings.ir.older_dates import OLDER_COMPARISONS, OLDER_FUNCTIONS, interval, unit_behind
+from tidings.ir.pipe_syntax import piped
 
 
 def _flag(parser: Any) -> exp.Property:
@@ -16,41 +20,40 @@ def _flag(parser: Any) -> exp.Property:
     return exp.Property(this=name, value=value)
 
 
-_UNITS = frozenset("MICROSECOND MILLISECOND SECOND MINUTE HOUR DAY WEEK MONTH YEAR".split())
-_SIGNS = (TokenType.PLUS, TokenType.DASH)
-
-
-def _unit(word: str) -> str | None:
-    """The unit of time that a word names, in the singular or the plural."""
-    return word.upper() if word.upper().removesuffix("S") in _UNITS else None
-
-
-def _moved(args: list[Any]) -> exp.Expr:
-    """``DATEADD(week, -4, moment)`` as ``moment - INTERVAL 4 WEEK``, where the number is a constant."""
-    tree: exp.Expr = Spark.Parser.FUNCTIONS["DATEADD"](args)
-    count, unit = tree.args.get("expression"), _unit(str(tree.args.get("unit")))
-    number = count.this if isinstance(count, exp.Neg) else count
-    if not isinstance(tree, exp.TimestampAdd) or unit is None or not isinstance(number, exp.Literal):
-        return tree
-    interval = exp.Interval(this=exp.Literal.string(str(number.this)), unit=exp.var(unit))
-    moment = (
-        tree.this if isinstance(tree.this, exp.CurrentTimestamp) else exp.cast(tree.this, "TIMESTAMP", dialect=Spark)
-    )
-    sum_or_difference = exp.Sub if isinstance(count, exp.Neg) else exp.Add
-    return exp.Paren(this=sum_or_difference(this=moment, expression=interval))
-
-
 class ComesAfter(exp.Expression):
     """``(columns) AFTER table (columns) [NOT ENFORCED]``, a constraint: rows come after those that they name."""
 
     arg_types = {"expressions": True, "this": True, "named": True, "trusted": False}  # noqa: RUF012
 
 
-class SparkSQL(Spark):
-    """Spark SQL as Spark 4 reads it: a doubled quotation mark stands for one, as in ``'it''s'``.
+def _as_name(token: Token) -> Token:
+    """A key word as the name of something."""
+    return Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end, token.comments)
 
-    Tables may be declared ``WITH (append_only)`` and with :class:`ComesAfter` constraints.  Besides, what older systems
-    say is understood: ``getdate()``, ``moment + 2 weeks``, and ``≤``, ``≥`` and ``≠``.
+
+_TYPES = {t: t for t in ("tinyint", "smallint", "bigint", "binary")} | {"decimal": "decimal(10,0)"}
+
+
+def _cast_to(type: str) -> Callable[[list[exp.Expr]], exp.Expr]:
+    """``smallint(x)``: a cast by the name of the type, as the parser builds casts; it knows those of other types."""
+
+    def build(arguments: list[exp.Expr]) -> exp.Expr:
+        if len(arguments) != 1:
+            return exp.Anonymous(this=type, expressions=arguments)
+        return exp.TryCast(this=arguments[0], to=exp.DataType.build(type, dialect=Spark))
+
+    return build
+
+
+_CASTS = {name.upper(): _cast_to(type) for name, type in _TYPES.items()}
+
+
+class SparkSQL(Spark):
+    """Spark SQL as Spark 4 reads it.
+
+    A doubled quotation mark stands for one, as in ``'it''s'``; the names of types are functions; ``window(…)`` may be
+    grouped by; queries may be piped.  Tables may be declared ``WITH (append_only)`` and with :class:`ComesAfter`
+    constraints.  Dates may be written as older systems do.
 
     >>> import sqlglot
     >>> sqlglot.parse_one("SELECT getdate() - 2 weeks ≤ dateadd(day, 3, x)", read=SparkSQL).sql(SparkSQL)
@@ -59,20 +62,12 @@ class SparkSQL(Spark):
 
     class Tokenizer(Spark.Tokenizer):
         STRING_ESCAPES = ["'", '"', "\\"]  # noqa: RUF012 - the form sqlglot wants
-        SINGLE_TOKENS = {  # noqa: RUF012
-            **Spark.Tokenizer.SINGLE_TOKENS,
-            "≤": TokenType.LTE,
-            "≥": TokenType.GTE,
-            "≠": TokenType.NEQ,
-        }
+        SINGLE_TOKENS = {**Spark.Tokenizer.SINGLE_TOKENS, **OLDER_COMPARISONS}  # noqa: RUF012
 
     class Parser(Spark.Parser):  # type: ignore[misc, valid-type]
         PROPERTY_PARSERS = {**Spark.Parser.PROPERTY_PARSERS, "APPEND_ONLY": _flag}  # noqa: RUF012
-        FUNCTIONS = {  # noqa: RUF012
-            **Spark.Parser.FUNCTIONS,
-            "GETDATE": lambda _: exp.CurrentTimestamp(),
-            **dict.fromkeys(("DATEADD", "DATE_ADD", "TIMESTAMPADD"), _moved),
-        }
+        FUNCTIONS = {**Spark.Parser.FUNCTIONS, **_CASTS, **OLDER_FUNCTIONS}  # noqa: RUF012
+        SUPPORTS_TABLE_QUERY = True
 
         def _parse_constraint(self) -> exp.Expr | None:
             """``CONSTRAINT name (columns) AFTER table (columns)``, or another one."""
@@ -92,14 +87,35 @@ class SparkSQL(Spark):
 
         def _parse_factor(self, parse_mod: bool = True) -> exp.Expr | None:
             """A number and a unit of time behind a sign are an interval."""
-            is_added = self._prev is not None and self._prev.token_type in _SIGNS
+            is_added = self._prev is not None and self._prev.token_type in (TokenType.PLUS, TokenType.DASH)
             operand: exp.Expr | None = super()._parse_factor(parse_mod)
-            is_number = isinstance(operand, exp.Literal) and not operand.is_string
-            unit = _unit(self._curr.text) if is_added and is_number and self._curr else None
-            if operand is None or unit is None or self._curr.token_type is TokenType.STRING:
+            unit = unit_behind(self, operand) if is_added else None
+            if operand is None or unit is None:
                 return operand
             self._advance()
-            return exp.Interval(this=exp.Literal.string(str(operand.this)), unit=exp.var(unit))
+            return interval(operand, unit)
+
+        def _parse_group(self, skip_group_by_token: bool = False) -> exp.Group | None:
+            """GROUP BY; ``window(`` begins a key there, and not the clause that names windows."""
+            at = self._index
+            if not skip_group_by_token and self._match(TokenType.GROUP_BY) and self._begins_window_call():
+                self._tokens[self._index] = _as_name(self._tokens[self._index])
+            self._retreat(at)
+            return super()._parse_group(skip_group_by_token)  # type: ignore[no-any-return]
+
+        def _begins_window_call(self) -> bool:
+            called = self._next is not None and self._next.token_type is TokenType.L_PAREN
+            return called and self._curr is not None and self._curr.token_type is TokenType.WINDOW
+
+        def _parse_pipe_syntax_query(self, query: exp.Query) -> exp.Query:
+            return piped(self, query)
+
+        def _parse_select(self, *args: Any, consume_pipe: bool = True, **options: Any) -> exp.Expr | None:
+            query: exp.Expr | None = super()._parse_select(*args, consume_pipe=consume_pipe, **options)
+            if consume_pipe and isinstance(query, exp.Values) and self._match(TokenType.PIPE_GT, advance=False):
+                rows = exp.Select(expressions=[exp.Star()], from_=exp.From(this=query))
+                return piped(self, rows)
+            return query
 
 
 DIALECT = SparkSQL
