@@ -8,6 +8,7 @@ from tidings.engine_errors import *  # noqa: F403
 from tidings.error_base import Place as Place
 from tidings.error_base import TidingsError as TidingsError
 from tidings.error_base import closest as closest
+from tidings.error_datalog import *  # noqa: F403
 from tidings.functional_errors import *  # noqa: F403
 
 
@@ -78,9 +79,7 @@ class UnsupportedType(TidingsError):
 class UnsupportedStatement(TidingsError):
     """The statement {statement} is not known to Tidings"""
 
-    hint_template = (
-        "known statements: CREATE, ALTER, DROP TABLE, CREATE and DROP VIEW, INSERT, UPDATE, DELETE, MERGE, queries"
-    )
+    hint_template = "known: CREATE, ALTER, DROP TABLE, CREATE and DROP VIEW, INSERT, UPDATE, DELETE, MERGE, queries"
 
 
 class NonDeterministic(TidingsError):

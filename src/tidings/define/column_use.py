@@ -15,6 +15,7 @@ from tidings.ir.relation import (
     Consolidate,
     During,
     Filter,
+    Fixpoint,
     Join,
     OuterJoin,
     Project,
@@ -75,7 +76,7 @@ def _referred(node: Relation) -> set[Ref]:
             expressions = (node.times,)
         case Restrict():
             expressions = (node.expression,)
-        case Union() | SetOperation():
+        case Union() | SetOperation() | Fixpoint():
             return {field.ref for child in children(node) for field in child.fields}
         case _:
             assert_never(node)

@@ -136,7 +136,7 @@ class Executor:
 
     def _run_in_one_job(self, waves: list[tuple[Wave, frozenset[str]]]) -> list[dict[str, pa.Table]]:
         first = waves[0][0]
-        precomputed = next((wave.precomputed for wave, _ in waves if wave.precomputed), None)
+        precomputed = {name: delta for wave, _ in waves for name, delta in wave.precomputed.items()}
         sources = self.sources(first.since, first.until, precomputed)
         begun = perf_counter()
         with self.runner.backend.counted() as jobs:

@@ -18,7 +18,7 @@ from tidings.delta.cost import Sizes
 from tidings.delta.plan import Program, compile_program
 from tidings.delta.recompute import recompute_program
 from tidings.engine.source import Source
-from tidings.ir.relation import Aggregate, Filter, Join, Project, Relation, Scan, Union, Unnest, Values
+from tidings.ir.relation import Aggregate, Filter, Fixpoint, Join, Project, Relation, Scan, Union, Unnest, Values
 from tidings.ir.traverse import walk
 from tidings.rewrite.accumulate import grows_only
 from tidings.rewrite.pipeline import normalise
@@ -110,7 +110,7 @@ class Planner:
         times = 1 if request.net else max(1, len(batch.instants))
         estimates = self.estimator.estimates(
             differential,
-            None if CLOCK in batch.inputs else recompute,
+            None if CLOCK in batch.inputs or request.recursive else recompute,
             self._sizes(request, batch),
             changes=changes,
             times=times,
@@ -214,6 +214,8 @@ class Planner:
         if not grows_only(grouping):
             return True
         below = normalise(grouping.input, definitions)
+        if any(isinstance(n, Fixpoint) for n in walk(below)):
+            return False
         tables = influents(below, definitions)
         growing = all(isinstance(n, _GROWING) for n in walk(below)) and CLOCK not in tables
         return growing and all(self.relations.rows(t).history.only_grows(since, until) for t in tables)
