@@ -12,7 +12,7 @@ from typing import Any, assert_never
 
 import pyarrow as pa
 
-from tidings.errors import InvalidCall, InvalidSyntax, SeveralValues, TypeMismatch
+from tidings.errors import InvalidCall, InvalidSyntax, Place, SeveralValues, TypeMismatch, UnboundVariable
 from tidings.front.amosql.actions import ActionRunner
 from tidings.front.amosql.answer import Answerer
 from tidings.front.amosql.definitions import Definitions
@@ -108,6 +108,8 @@ class AmosqlSession:
     # the transaction
 
     def _begun(self) -> Transaction:
+        if self._transaction is not None and not self._transaction.is_open:
+            self.rollback()  # a rule refused a statement
         if self._transaction is None:
             self._transaction = Transaction(self.statements.transactions.begin())
             self._variables_before = dict(self.variables)
@@ -129,7 +131,8 @@ class AmosqlSession:
         transaction, self._transaction = self._transaction, None
         if transaction is not None:
             self.variables = self._variables_before
-            transaction.rollback()
+            if transaction.is_open:
+                transaction.rollback()
 
     def _act(self, action: syntax.Action) -> None:
         self.statements.maintenance.storage.require_writer()
@@ -204,8 +207,17 @@ class AmosqlSession:
 
     def _answer(self, query: syntax.SelectQuery) -> tuple[HornClause, list[Values]]:
         clause = ClauseTranslator(self.schema, self.variables).query(query)
-        transaction = self._transaction or Transaction(self.statements.transactions.begin())
-        return clause, Answerer(transaction, self.foreign).rows(clause, Bindings())
+        return clause, self._rows(clause, query.place)
+
+    def _rows(self, clause: HornClause, place: Place) -> list[Values]:
+        """The rows of a clause with what waits for the commit."""
+        is_open = self._transaction is not None and self._transaction.is_open
+        transaction = self._transaction if is_open else None
+        answerer = Answerer(transaction or Transaction(self.statements.transactions.begin()), self.foreign)
+        try:
+            return answerer.rows(clause, Bindings())
+        except UnboundVariable as unbound:
+            raise UnboundVariable(place, unbound.hint, **unbound.parameters) from None
 
     # rules
 
@@ -235,8 +247,7 @@ class AmosqlSession:
         if not terms:
             return []
         clause = translator.clause("arguments", terms, body, 0)
-        transaction = self._transaction or Transaction(self.statements.transactions.begin())
-        rows = set(Answerer(transaction, self.foreign).rows(clause, Bindings()))
+        rows = set(self._rows(clause, statement.place))
         if len(rows) != 1:
             raise SeveralValues(statement.place, count=len(rows))
         (row,) = rows
