@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from tidings import explain as explanation
 from tidings.clock import micros
+from tidings.deductive import Deductive
 from tidings.deliver.deliveries import Deliveries
 from tidings.exclusive import exclusive, reading
 from tidings.front.assembly import Parts
@@ -31,7 +32,7 @@ F = TypeVar("F", bound=Callable[..., object])
 _TAKE_TX = "give the procedure a parameter tx, which is the transaction it runs in, and use"
 
 
-class Database:
+class Database(Deductive):
     """Tables, views and their history; :func:`tidings.open` opens one."""
 
     def __init__(self, parts: Parts) -> None:

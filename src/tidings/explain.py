@@ -20,6 +20,7 @@ from tidings.ir.relation import (
     Consolidate,
     During,
     Filter,
+    Fixpoint,
     Join,
     OuterJoin,
     Project,
@@ -130,6 +131,8 @@ def algebra(plan: Relation) -> str:
             return f"{_inner(plan.left)} {'∩' if plan.kind is SetKind.INTERSECT else '-'} {_inner(plan.right)}"
         case Repeat() | Consolidate():
             return algebra(plan.input)
+        case Fixpoint():
+            return f"μ({', '.join(map(algebra, plan.inputs))})"
         case _:
             assert_never(plan)
 

@@ -34,6 +34,7 @@ from tidings.ir.relation import (
     Aggregate,
     Column,
     Consolidate,
+    Fixpoint,
     Item,
     Project,
     Relation,
@@ -166,7 +167,10 @@ class _Compiler:
 
     def _moves(self, relation: str) -> bool:
         """Whether a relation changes; the step of a part is added before the answer."""
-        if relation not in self.definitions or relation in self.precomputed:
+        definition = self.definitions.get(relation)
+        if isinstance(definition, Fixpoint) and definition.name == relation:
+            return bool(influents(definition, self.definitions) & self.changed)
+        if definition is None or relation in self.precomputed:
             return relation in self.changed
         if relation not in self.steps and relation not in self._unchanged:
             if relation in self.share:

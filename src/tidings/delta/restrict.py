@@ -26,6 +26,7 @@ from tidings.ir.relation import (
     Consolidate,
     During,
     Filter,
+    Fixpoint,
     Item,
     Join,
     OuterJoin,
@@ -77,7 +78,7 @@ def is_active(plan: Relation) -> bool:
             return is_active(plan.input)
         case OuterJoin() | SemiJoin() | SetOperation():
             return is_active(plan.left)
-        case Values():
+        case Values() | Fixpoint():
             return False
         case _:
             assert_never(plan)
@@ -179,7 +180,7 @@ def push(node: Restrict) -> Relation:
         case Restrict():
             pushed = push(Restrict(inner.input, node.expression, node.keys, node.null_safe))
             return node if isinstance(pushed, Restrict) else push(replace(inner, input=pushed))
-        case Values() | Consolidate():
+        case Values() | Consolidate() | Fixpoint():
             return inner
         case Scan():
             return node

@@ -27,6 +27,8 @@ from tidings.ir.column import Item as Item
 from tidings.ir.column import Version as Version
 from tidings.ir.column import version_columns as version_columns
 from tidings.ir.expression import TIME, WEIGHT, Expression
+from tidings.ir.rule import DatalogRule
+from tidings.ir.rule import Member as Member
 from tidings.ir.validate import require, require_distinct_names, require_known, require_two_sides
 
 
@@ -336,6 +338,43 @@ class Consolidate:
         return tuple(Field(self.alias, f.name, f.type) for f in self.input.fields)
 
 
+@dataclass(frozen=True, slots=True)
+class Fixpoint:
+    """The least rows of recursive predicates for which all rules hold; one of them is what it gives.
+
+    Rules name the inputs by ``names``, in their order.  ``group`` is a name for members, rules and inputs together.
+    """
+
+    inputs: tuple[Relation, ...]
+    names: tuple[str, ...]
+    members: tuple[Member, ...]
+    rules: tuple[DatalogRule, ...]
+    output: str
+    group: str
+    alias: str
+
+    def __post_init__(self) -> None:
+        widths = {m.name: len(m.columns) for m in self.members}
+        widths |= {n: len(i.fields) for n, i in zip(self.names, self.inputs, strict=True)}
+        require(self.output in {m.name for m in self.members}, "a fixpoint that gives none of its members")
+        require(len(widths) == len(self.members) + len(self.names), "predicates of the same name")
+        for rule in self.rules:
+            atoms = (rule.head, *(i.atom for i in rule.body))
+            require(all(widths.get(a.predicate) == len(a.terms) for a in atoms), "an atom of another width")
+
+    @property
+    def name(self) -> str:
+        return f"{self.group}.{self.output}"
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return next(m.columns for m in self.members if m.name == self.output)
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return tuple(Field(self.alias, c.name, c.type) for c in self.columns)
+
+
 Relation: TypeAlias = (
     Scan
     | Values
@@ -353,6 +392,7 @@ Relation: TypeAlias = (
     | Repeat
     | Restrict
     | Consolidate
+    | Fixpoint
 )
 
 Keyed: TypeAlias = Aggregate | Window | OuterJoin | SemiJoin | SetOperation

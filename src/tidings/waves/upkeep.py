@@ -24,6 +24,7 @@ from tidings.waves import shared
 from tidings.waves.executor import Executor
 from tidings.waves.fill import fill
 from tidings.waves.planner import Planner
+from tidings.waves.recursion.deltas import Recursion
 from tidings.waves.view_deltas import ViewDeltas
 
 
@@ -33,6 +34,7 @@ class Upkeep:
 
     planner: Planner
     executor: Executor
+    recursion: Recursion
     timeline: Timeline
     view_deltas: ViewDeltas = field(init=False)
     _failed: dict[str, tuple[int, TidingsError]] = field(init=False, default_factory=dict)
@@ -41,7 +43,7 @@ class Upkeep:
     """How many calls are under way: one view may need another to be brought up to date first."""
 
     def __post_init__(self) -> None:
-        self.view_deltas = ViewDeltas(self.planner, self.executor)
+        self.view_deltas = ViewDeltas(self.planner, self.executor, self.recursion)
 
     @property
     def storage(self) -> Storage:
@@ -81,8 +83,7 @@ class Upkeep:
         self._catch_up([plan], until, groupings or {})
 
     def _catch_up(self, plans: list[Relation], until: int, groupings: Mapping[str, Relation]) -> None:
-        below = frozenset().union(*map(self.planner.below, (*plans, *groupings.values())))
-        if not any(isinstance(self.relations.find(name), StoredView) for name in below):
+        if not self.planner.reads_stored(*plans, *groupings.values()):
             return
         definitions = self.planner.definitions((*plans, *groupings.values()), until) | dict(groupings)
         names = frozenset().union(*(influents(plan, definitions) for plan in plans))
