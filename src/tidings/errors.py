@@ -271,7 +271,7 @@ class BreaksViews(TidingsError):
 
 
 class ColumnInUse(TidingsError):
-    """{column} of {table} cannot be dropped: it is used by {users}"""
+    """{column} of {table} cannot be dropped or renamed: it is used by {users}"""
 
     hint_template = "drop or change what uses it first"
 
