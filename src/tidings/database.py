@@ -208,6 +208,7 @@ class Database(Deductive):
         follow: bool = False,
         timeout: float | None = None,
         name: str | None = None,
+        stored: bool = True,
     ) -> Subscription:
         """The rows of a table, view or query, and then every change of them, batch by batch, one per instant.
 
@@ -217,8 +218,11 @@ class Database(Deductive):
 
         With a ``name`` the catalog has the position.  A batch is acknowledged by its ``ack()``, or by asking for the
         next one; after a crash the subscription goes on behind the last one that was.
+
+        With ``stored=False`` the reader holds the rows itself: no snapshot is made, only what changes from now on is
+        told, and of a view that is not stored nothing but its definition is kept.
         """
-        position = None if since is None else _time(since)
+        position = _time(since) if since is not None else None if stored else self.time
         return self._parts.subscriptions.subscribe(text, position, follow=follow, timeout=timeout, name=name)
 
     @exclusive

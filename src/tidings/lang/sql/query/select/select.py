@@ -23,6 +23,7 @@ from tidings.lang.sql.query.select.block import SelectBlock
 from tidings.lang.sql.query.select.grouping import plainly_grouped
 from tidings.lang.sql.query.select.named_windows import with_inline_windows
 from tidings.lang.sql.query.select.order import count, first_rows
+from tidings.lang.sql.query.select.outer_aggregates import refuse_outer_aggregates
 from tidings.lang.sql.query.select.select_list import SelectList, select_list
 from tidings.lang.sql.query.stars import with_stars_written_out
 from tidings.lang.sql.query.subquery.subqueries import Subqueries
@@ -37,6 +38,7 @@ def bind_select(binder: Binder, node: exp.Select, name: str, ctes: Mapping[str, 
     ctx = binder.ctx
     around = None if outer is None else replace(outer, stands=dict(outer.stands))
     scope, plan, analysed = binder.from_clause(node, ctes, around)
+    refuse_outer_aggregates(ctx, node, scope)
     node = with_stars_written_out(ctx, node, scope)
     windows = with_time_windows(ctx, node, scope, plan, analysed)
     node, plan = windows.node, windows.plan
