@@ -215,6 +215,8 @@ class Reader:
                 return types[(expression.table, expression.name)]
             case exp.Literal() if not expression.is_string and "." not in str(expression.this):
                 return "int"
+            case exp.TsOrDsAdd():
+                return "date"
             case exp.Add() | exp.Sub() if isinstance(expression.expression, exp.Interval) and (
                 self._type(expression.this) == "timestamp"
             ):
