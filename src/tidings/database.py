@@ -14,7 +14,7 @@ from tidings import explain as explanation
 from tidings.clock import micros
 from tidings.deductive import Deductive
 from tidings.deliver.deliveries import Deliveries
-from tidings.exclusive import exclusive, reading
+from tidings.exclusive import exclusive, reading, running
 from tidings.front.assembly import Parts
 from tidings.front.background_runner import POLL
 from tidings.front.choices import Instant, Late
@@ -47,7 +47,7 @@ class Database(Deductive):
 
     # definitions and statements
 
-    @exclusive
+    @running
     def sql(self, text: str) -> Result | None:
         """Run statements; the rows of the last one if it is a query."""
         self._require_no_procedure("sql", f"{_TAKE_TX} tx.sql(…)")
@@ -199,7 +199,7 @@ class Database(Deductive):
         name, plan = self._parts.plans.relation_name(text), self._parts.plans.plan(text)
         return self._parts.answers.changes(name, plan, start, end, per_commit=per_commit, strict=strict)
 
-    @exclusive
+    @running
     def subscribe(
         self,
         text: str,
@@ -230,7 +230,7 @@ class Database(Deductive):
         """End a named subscription: its position is forgotten."""
         self._parts.subscriptions.unsubscribe(name)
 
-    @exclusive
+    @running
     def advance(self) -> int:
         """Bring stored views up to the present, all in one batch, and say which instant that is.
 
@@ -256,7 +256,7 @@ class Database(Deductive):
         """End the thread that :meth:`start` started; an advance that is under way is waited for."""
         self._parts.background.stop()
 
-    @exclusive
+    @running
     def refresh(self, view: str) -> int:
         """Bring one stored view up to the present, and say which instant that is."""
         return self._parts.maintenance.refresh(view)
