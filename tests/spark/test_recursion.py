@@ -9,7 +9,7 @@ import pytest
 
 import tidings
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 PROGRAM = """
 reach(x, y) :- edge(x, y).
