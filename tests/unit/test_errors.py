@@ -171,6 +171,12 @@ ELSEWHERE = {
     errors.CascadeTooLong: "tests/unit/rules/test_agenda.py",
     errors.InvalidContinuousQuery: "tests/unit/continuous/test_statements.py",
     errors.UnknownContinuousQuery: "tests/unit/continuous/test_statements.py",
+    errors.FixpointTooLong: "tests/unit/lang/datalog/test_programs.py",
+    errors.InvalidDatalog: "tests/unit/lang/datalog/test_programs.py",
+    errors.NotStratified: "tests/unit/lang/datalog/test_programs.py",
+    errors.TypeConflict: "tests/unit/lang/datalog/test_programs.py",
+    errors.UnsafeVariable: "tests/unit/lang/datalog/test_programs.py",
+    errors.WrongArity: "tests/unit/lang/datalog/test_programs.py",
     **{getattr(errors, name): "tests/unit/lang/amosql/test_refusals.py" for name in functional_errors.__all__},
 }
 

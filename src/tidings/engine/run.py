@@ -155,13 +155,13 @@ class Runner:
 
     def is_small(self, step: Step, sources: Sources) -> bool:
         """Whether a step is small work over states as they are: all it reads of them is by a list of keys."""
-        deltas = self._needed([step])
+        deltas = self._needed_by(step)
         few = frozenset(r for r in deltas if _size(sources(r, Version.DELTA).changes) <= LIST_LIMIT)
         return few == frozenset(deltas) and self.statement(step, few).small
 
     def is_still(self, program: Program, step: Step, sources: Sources, computed: Mapping[str, Source]) -> bool:
         """Whether the delta of a step is empty: no relation it reads has changed, and it does not read the clock."""
-        deltas = self._needed([step])
+        deltas = self._needed_by(step)
         if not program.changed or CLOCK in program.changed or not deltas:
             return False
         return not any(_size((computed.get(r) or sources(r, Version.DELTA)).changes) for r in deltas)
@@ -208,12 +208,16 @@ class Runner:
         """Which columns of each delta some steps read; found out once for each."""
         needed: dict[str, set[str]] = {}
         for step in steps:
-            key = Identity(step)
-            if key not in self._columns:
-                self._columns[key] = _needed(step)
-            for relation, names in self._columns[key].items():
+            for relation, names in self._needed_by(step).items():
                 needed.setdefault(relation, set()).update(names)
         return needed
+
+    def _needed_by(self, step: Step) -> Needed:
+        """The same of one step."""
+        key = Identity(step)
+        if key not in self._columns:
+            self._columns[key] = _needed(step)
+        return self._columns[key]
 
     def rows(self, plan: Relation, sources: Sources, since: int, until: int, *, in_memory: bool = False) -> pa.Table:
         """The rows of any plan over versions of relations, as they are; is all it reads in memory?"""

@@ -173,12 +173,7 @@ def _program_run(
 
 def definitions_at(scheduler: Scheduler, plan: Relation, at: int, touched: Collection[str]) -> dict[str, Relation]:
     """The views below a plan whose rows are not stored at an instant, and those that depend on touched tables."""
-    planner = scheduler.planner
-    definitions = planner.definitions([plan], at, at)
-    if touched:
-        below = scheduler.relations.definitions(names=planner.below(plan))
-        definitions |= {name: query for name, query in below.items() if planner.below(query).intersection(touched)}
-    return definitions
+    return scheduler.planner.definitions_inside(plan, at, frozenset(touched))
 
 
 def _columns(plan: Relation, relation: str) -> tuple[Column, ...]:

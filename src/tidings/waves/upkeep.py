@@ -83,8 +83,7 @@ class Upkeep:
         self._catch_up([plan], until, groupings or {})
 
     def _catch_up(self, plans: list[Relation], until: int, groupings: Mapping[str, Relation]) -> None:
-        below = frozenset().union(*map(self.planner.below, (*plans, *groupings.values())))
-        if not any(isinstance(self.relations.find(name), StoredView) for name in below):
+        if not self.planner.reads_stored(*plans, *groupings.values()):
             return
         definitions = self.planner.definitions((*plans, *groupings.values()), until) | dict(groupings)
         names = frozenset().union(*(influents(plan, definitions) for plan in plans))

@@ -38,11 +38,6 @@ class Transaction:
         """The commit time, once committed."""
         return self._workspace.time
 
-    @property
-    def is_open(self) -> bool:
-        """Whether it can go on: it was neither ended nor refused."""
-        return self._workspace.ended_by is None
-
     # changes by rows
 
     @exclusive

@@ -29,6 +29,7 @@ from tidings.lang.amosql.translate import ClauseTranslator
 from tidings.lang.sql import statement as sql
 from tidings.result import Result
 from tidings.write.transaction import Transaction
+from tidings.write.workspace import Workspace
 
 _ARROW = {"integer": pa.int64(), "real": pa.float64(), "charstring": pa.string(), "boolean": pa.bool_()}
 
@@ -41,7 +42,8 @@ class AmosqlSession:
     foreign: ForeignFunctions = field(default_factory=ForeignFunctions)
     definitions: Definitions = field(init=False)
     variables: dict[str, ConstantTerm] = field(init=False, default_factory=dict)
-    _transaction: Transaction | None = field(init=False, default=None)
+    _workspace: Workspace | None = field(init=False, default=None)
+    """The transaction that waits for a commit."""
     _variables_before: dict[str, ConstantTerm] = field(init=False, default_factory=dict)
     """The interface variables as they were when the transaction began."""
     _numbers: count[int] | None = field(init=False, default=None)
@@ -57,7 +59,7 @@ class AmosqlSession:
     @property
     def is_in_transaction(self) -> bool:
         """Whether there are updates that wait for a commit."""
-        return self._transaction is not None
+        return self._workspace is not None and self._workspace.ended_by is None
 
     def run(self, text: str) -> Result | None:
         """Run statements; the rows of the last one if it is a query."""
@@ -108,31 +110,31 @@ class AmosqlSession:
     # the transaction
 
     def _begun(self) -> Transaction:
-        if self._transaction is not None and not self._transaction.is_open:
-            self.rollback()  # a rule refused a statement
-        if self._transaction is None:
-            self._transaction = Transaction(self.statements.transactions.begin())
+        if not self.is_in_transaction:
+            self.rollback()  # of one that a rule has refused
+            self._workspace = self.statements.transactions.begin()
             self._variables_before = dict(self.variables)
-        return self._transaction
+        assert self._workspace is not None
+        return Transaction(self._workspace)
 
     def commit(self) -> None:
         """Make the updates count, and fire rules; if they are refused, all is as before."""
-        transaction, self._transaction = self._transaction, None
-        if transaction is None:
+        workspace, self._workspace = self._workspace, None
+        if workspace is None:
             return
         try:
-            transaction.commit()
+            workspace.commit()
         except BaseException:
             self.variables = self._variables_before
             raise
 
     def rollback(self) -> None:
         """Forget the updates, and the variables that came with them."""
-        transaction, self._transaction = self._transaction, None
-        if transaction is not None:
+        workspace, self._workspace = self._workspace, None
+        if workspace is not None:
             self.variables = self._variables_before
-            if transaction.is_open:
-                transaction.rollback()
+            if workspace.ended_by is None:
+                workspace.rollback()
 
     def _act(self, action: syntax.Action) -> None:
         self.statements.maintenance.storage.require_writer()
@@ -211,11 +213,10 @@ class AmosqlSession:
 
     def _rows(self, clause: HornClause, place: Place) -> list[Values]:
         """The rows of a clause with what waits for the commit."""
-        is_open = self._transaction is not None and self._transaction.is_open
-        transaction = self._transaction if is_open else None
-        answerer = Answerer(transaction or Transaction(self.statements.transactions.begin()), self.foreign)
+        waiting = self._workspace if self.is_in_transaction else None
+        transaction = Transaction(waiting or self.statements.transactions.begin())
         try:
-            return answerer.rows(clause, Bindings())
+            return Answerer(transaction, self.foreign).rows(clause, Bindings())
         except UnboundVariable as unbound:
             raise UnboundVariable(place, unbound.hint, **unbound.parameters) from None
 

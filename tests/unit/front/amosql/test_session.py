@@ -104,6 +104,18 @@ def test_a_refused_commit_leaves_the_session_as_before(db: tidings.Database) -> 
     db.amosql("set quantity(:a) = 2; commit;")
 
 
+def test_a_statement_that_a_rule_refuses_ends_the_transaction(db: tidings.Database) -> None:
+    db.sql("""
+        CREATE RULE positive WHEN SELECT item FROM quantity WHERE value < 0 DO RAISE 'no' WITH (condition = 'immediate')
+    """)
+    db.amosql("create item instances :a; set quantity(:a) = 1; commit; set quantity(:a) = 2;")
+    with pytest.raises(errors.RuleRaised):
+        db.amosql("set quantity(:a) = -1;")
+    assert rows(db, "select quantity(:a)") == [(1,)]
+    db.amosql("set quantity(:a) = 3; commit;")
+    assert rows(db, "select quantity(:a)") == [(3,)]
+
+
 def test_actions_trigger_rules(db: tidings.Database) -> None:
     """A shortage of a part is one of what it is part of; priorities decide who goes first."""
     db.amosql("""
