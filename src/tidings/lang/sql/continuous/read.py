@@ -54,7 +54,7 @@ Definitions = Mapping[str, tuple[Expression, tuple[str, ...], "Definitions"]]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class JoinedSource:
     """A source in FROM: its name, what it may be, and how it is joined."""
 
     name: str
@@ -161,10 +161,10 @@ class Reader:
 
     # FROM
 
-    def _from(self, tree: exp.Select, ctes: Definitions) -> tuple[list[Source], list[Source]]:
+    def _from(self, tree: exp.Select, ctes: Definitions) -> tuple[list[JoinedSource], list[JoinedSource]]:
         """What FROM joins, and what semi and anti joins only test for."""
         first = tree.args["from_"].this
-        parts, tests = [Source(*self._source(first, ctes))], []
+        parts, tests = [JoinedSource(*self._source(first, ctes))], []
         for join in [*(first.args.get("joins") or ()), *(tree.args.get("joins") or ())]:
             side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
             is_test = kind in ("SEMI", "ANTI") and side in ("", "LEFT")
@@ -174,7 +174,7 @@ class Reader:
                 raise NotInClass("it has a join with USING or NATURAL")
             if join.this.args.get("joins"):
                 raise NotInClass("it has joins in parentheses")
-            source = Source(*self._source(join.this, ctes), kind, join.args.get("on"))
+            source = JoinedSource(*self._source(join.this, ctes), kind, join.args.get("on"))
             tests.append(source) if is_test else parts.append(source)
         return parts, tests
 
