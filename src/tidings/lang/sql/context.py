@@ -8,7 +8,8 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from tidings.errors import InvalidExpression, Place, UnsupportedConstruct
+from tidings.errors import InvalidExpression, Place, UnsupportedConstruct, UnsupportedType
+from tidings.ir import types
 from tidings.ir.expression import Expression, column, substitute, typed_null
 from tidings.ir.relation import Column, Field
 from tidings.lang.sql.parse import place
@@ -82,7 +83,12 @@ class Context:
     def analyze(self, query: exp.Query, node: Expression) -> tuple[Column, ...]:
         """The analyzer's word on a query; ``node`` is what it stands for in the text."""
         try:
-            return self.analyzer.analyze(query)
+            columns = self.analyzer.analyze(query)
+            for column in columns:
+                types.parse(column.type)  # an engine may have types that nothing here can hold
+            return columns
+        except UnsupportedType as unsupported:
+            raise UnsupportedType(self.place(node), type=unsupported.parameters["type"]) from None
         except AnalysisFailed as failed:
             at = self.place(node)
             if failed.fragment and (start := self.text.find(failed.fragment, at.start if at else 0)) >= 0:
@@ -109,8 +115,8 @@ _HINT = "docs/sql.md lists what a view may be built from"
 _HINTS = {
     "CHANGES": "ask for it by db.query(…), or read it in the condition of a rule",
     "a subquery or condition on time over both sides of such a join": "join by ON, without columns that are maps",
+    "an aggregate of the query around, inside a subquery": "compute it in a subquery in FROM first",
     "several time windows in one SELECT": "group by one in a subquery in FROM, and by the other over it",
     "session_window() in several grouping sets": "group by the session alone, and by more over it",
-    "count() of all columns": "use count(*), or name the columns",
     "LIMIT without ORDER BY": "which rows a LIMIT keeps depends on their order: say it with ORDER BY",
 }
