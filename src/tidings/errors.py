@@ -5,6 +5,7 @@ from __future__ import annotations
 from tidings.continuous_errors import InvalidContinuousQuery as InvalidContinuousQuery
 from tidings.continuous_errors import UnknownContinuousQuery as UnknownContinuousQuery
 from tidings.engine_errors import *  # noqa: F403
+from tidings.error_base import InternalError as InternalError
 from tidings.error_base import Place as Place
 from tidings.error_base import TidingsError as TidingsError
 from tidings.error_base import closest as closest
@@ -37,7 +38,7 @@ class AmbiguousColumn(TidingsError):
 
 
 class DuplicateAlias(TidingsError):
-    """The name {name} stands for two relations in one FROM clause"""
+    """The name {name} stands for two relations in one FROM or WITH clause"""
 
     hint_template = "give one of them another alias"
 

@@ -52,15 +52,21 @@ def explain(
     ]
     if strategy:
         parts.append(("Strategy", strategy))
-    parts += [explain_change(name, plan, table, definitions, dialect) for table in sorted(tables)]
+    forms: dict[str, Relation] = {}
+    parts += [explain_change(name, plan, table, definitions, dialect, forms) for table in sorted(tables)]
     return sections(parts)
 
 
 def explain_change(
-    name: str, plan: Relation, table: str, definitions: Mapping[str, Relation], dialect: Dialect
+    name: str,
+    plan: Relation,
+    table: str,
+    definitions: Mapping[str, Relation],
+    dialect: Dialect,
+    normal_forms: dict[str, Relation] | None = None,
 ) -> tuple[str, str]:
     """What is run for a query when one relation that it depends on changes, and a title."""
-    program = compile_program(name, plan, frozenset({table}), definitions)
+    program = compile_program(name, plan, frozenset({table}), definitions, normal_forms=normal_forms)
     return "When time passes" if table == CLOCK else f"When {table} changes", _differentials(program, dialect)
 
 

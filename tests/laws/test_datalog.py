@@ -113,13 +113,13 @@ def _check_batch(
         assert _rows(db, name) == Counter(before), f"seed {seed}, {name}\n{program.text}"
 
 
-@pytest.mark.parametrize("seeds", chunks(240, quick=8, size=8))
+@pytest.mark.parametrize("seeds", chunks(90, quick=2, size=2))
 def test_stored_and_on_demand_tell_the_difference_of_recomputes(seeds: range) -> None:
     for seed in seeds:
         _check(seed)
 
 
-@pytest.mark.parametrize("seeds", chunks(40, quick=1, size=1))
+@pytest.mark.parametrize("seeds", chunks(16, quick=1, size=1))
 def test_rounds_of_statements_tell_the_same(seeds: range) -> None:
     for seed in seeds:
         _check(seed, in_memory=False, commits=4)

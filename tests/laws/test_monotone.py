@@ -69,7 +69,7 @@ def check(db: tidings.Database, query: RandomQuery, rows: History, random: Rando
         assert all(answers[i] == ever[i] for i in ever), query.text
 
 
-@pytest.mark.parametrize("seeds", chunks(160, quick=20, size=20))
+@pytest.mark.parametrize("seeds", chunks(96, quick=12, size=12))
 def test_rewriting_is_the_union_over_all_instants(seeds: range) -> None:
     for seed in seeds:
         random = Random(seed)
@@ -78,7 +78,7 @@ def test_rewriting_is_the_union_over_all_instants(seeds: range) -> None:
             check(db, QueryWriter(random).query(), rows, random)
 
 
-@pytest.mark.parametrize("seeds", chunks(40, quick=10, size=10))
+@pytest.mark.parametrize("seeds", chunks(24, quick=6, size=6))
 def test_known_facts_change_the_text_and_not_the_answers(seeds: range) -> None:
     for seed in seeds:
         random = Random(seed)
@@ -88,7 +88,7 @@ def test_known_facts_change_the_text_and_not_the_answers(seeds: range) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("seeds", chunks(6, quick=2, size=2))
+@pytest.mark.parametrize("seeds", chunks(4, quick=2, size=2))
 def test_rewriting_on_spark(seeds: range, spark: Any) -> None:
     for seed in seeds:
         random = Random(seed + 1_000)

@@ -27,7 +27,7 @@ from tidings.ir.traverse import children, walk, with_children
 MAX_ROUNDS = 10_000
 """A recursion that is not finished after so many rounds is refused."""
 
-SMALL = 5_000
+SMALL = 20_000
 """Relations of up to so many rows are read whole into memory."""
 
 RunPlan: TypeAlias = Callable[[Relation, Sources], pa.Table]

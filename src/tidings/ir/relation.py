@@ -15,7 +15,7 @@ refused earlier, in ``lang``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from itertools import chain
 from typing import TypeAlias
@@ -32,6 +32,11 @@ from tidings.ir.rule import Member as Member
 from tidings.ir.validate import require, require_distinct_names, require_known, require_two_sides
 
 
+def _set_fields(node: object, fields: tuple[Field, ...]) -> None:
+    """Keep the fields of a new node: plans are compiled by asking for them again and again."""
+    object.__setattr__(node, "fields", fields)
+
+
 @dataclass(frozen=True, slots=True)
 class Scan:
     """The rows of a table, a view or an earlier step."""
@@ -40,14 +45,12 @@ class Scan:
     alias: str
     columns: tuple[Column, ...]
     version: Version = Version.CURRENT
+    fields: tuple[Field, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         require_distinct_names(self.columns)
-
-    @property
-    def fields(self) -> tuple[Field, ...]:
         columns = self.columns + version_columns(self.version)
-        return tuple(Field(self.alias, c.name, c.type) for c in columns)
+        _set_fields(self, tuple(Field(self.alias, c.name, c.type) for c in columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +95,12 @@ class Project:
     input: Relation
     alias: str
     items: tuple[Item, ...]
+    fields: tuple[Field, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         require_distinct_names(self.items)
         require_known((i.expression for i in self.items), self.input.fields)
-
-    @property
-    def fields(self) -> tuple[Field, ...]:
-        return tuple(Field(self.alias, i.name, i.type) for i in self.items)
+        _set_fields(self, tuple(Field(self.alias, i.name, i.type) for i in self.items))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +109,14 @@ class Join:
 
     inputs: tuple[Relation, ...]
     conditions: tuple[Expression, ...]
+    fields: tuple[Field, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         require(len(self.inputs) >= 2, "a join of fewer than two inputs")
+        _set_fields(self, tuple(chain.from_iterable(i.fields for i in self.inputs)))
         owned = [{f.alias for f in i.fields} for i in self.inputs]
         require(sum(map(len, owned)) == len(set().union(*owned)), "an alias in two inputs of a join")
         require_known(self.conditions, self.fields)
-
-    @property
-    def fields(self) -> tuple[Field, ...]:
-        return tuple(chain.from_iterable(i.fields for i in self.inputs))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tidings.analysis.influents import influents
-from tidings.errors import EngineFailed, HistoryGone, RecomputeRefused, TidingsError
+from tidings.errors import EngineFailed, HistoryGone, InternalError, RecomputeRefused, TidingsError
+from tidings.internal_errors import internal_errors
 from tidings.ir.relation import Relation
 from tidings.store import stored_views
 from tidings.store.relation.relations import Relations
@@ -113,8 +114,9 @@ class Upkeep:
         failures: list[TidingsError] = []
         for view in (v for v in views if v.name not in done):
             try:
-                self._advance_view(view, until)
-            except (EngineFailed, HistoryGone, RecomputeRefused) as failure:
+                with internal_errors():
+                    self._advance_view(view, until)
+            except (EngineFailed, HistoryGone, InternalError, RecomputeRefused) as failure:
                 failures.append(failure)
                 self._failed[view.name] = until, failure
                 stored_views.fail(self.storage, view, failure.message)
@@ -126,9 +128,10 @@ class Upkeep:
         if len(ready) < 2:
             return frozenset()
         try:
-            self._catch_up([view.plan for view in ready], until, {})
-            deltas = self.view_deltas.of_views(ready, until)
-        except (EngineFailed, HistoryGone, RecomputeRefused):
+            with internal_errors():
+                self._catch_up([view.plan for view in ready], until, {})
+                deltas = self.view_deltas.of_views(ready, until)
+        except (EngineFailed, HistoryGone, InternalError, RecomputeRefused):
             return frozenset()  # then one by one, so that it shows which of them fails
         for view in (v for v in ready if v.name in deltas):
             stored_views.advance(self.storage, view, deltas[view.name], until)

@@ -99,8 +99,8 @@ class _Rewriting:
         """A rule as a chain of joins that begins with one literal, with the magic rules it needs."""
         rest = [literal for n, literal in enumerate(rule.body) if n != first]
         outwards = [*reversed(rule.body[:first]), *rule.body[first + 1 :]] if first else rest
-        ordered = [rule.body[first], *(i for i in outwards if not i.negated), *(i for i in rest if i.negated)]
-        return self._joined(rule.head, ordered, rule.conditions)
+        joined = _by_bindings(rule.body[first], [i for i in outwards if not i.negated])
+        return self._joined(rule.head, [*joined, *(i for i in rest if i.negated)], rule.conditions)
 
     def _joined(
         self, head: DatalogAtom, literals: list[Literal], conditions: tuple[Expression, ...]
@@ -192,5 +192,16 @@ class _Rewriting:
             else:
                 terms.append(term)
         guard = Literal(DatalogAtom(magic, tuple(terms) or (ONE,)))
-        ordered = [guard, *rule.positive, *(i for i in rule.body if i.negated)]
+        ordered = [*_by_bindings(guard, list(rule.positive)), *(i for i in rule.body if i.negated)]
         return self._joined(rule.head, ordered, tuple(conditions))
+
+
+def _by_bindings(first: Literal, rest: list[Literal]) -> list[Literal]:
+    """Literals in the order in which most of their columns are bound; as they come where that is the same."""
+    ordered, bound = [first], set(first.variables)
+    while rest:
+        best = max(rest, key=lambda i: sum(v in bound for v in i.variables))
+        rest = [i for i in rest if i is not best]
+        ordered.append(best)
+        bound |= set(best.variables)
+    return ordered

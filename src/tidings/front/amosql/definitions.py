@@ -7,12 +7,20 @@ the database is opened.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from tidings.errors import DuplicateRelation, TidingsError, UnknownFunction, UnknownType, closest
+from tidings.errors import (
+    DependentObjects,
+    DuplicateRelation,
+    TidingsError,
+    UnknownFunction,
+    UnknownType,
+    closest,
+)
 from tidings.front.amosql.actions import ActionRunner
 from tidings.front.amosql.foreign import ForeignFunctions
 from tidings.front.amosql.rows import Bindings
@@ -95,7 +103,13 @@ class Definitions:
             unknown = UnknownType if drop.kind == "type" else UnknownFunction
             raise unknown(drop.place, closest(drop.name, [d.name for d in of_kind.values()]), name=drop.name)
         changed = {n: d for n, d in self._numbered.items() if n not in gone}
-        schema = build(list(changed.values()))
+        try:
+            schema = build(list(changed.values()))
+        except TidingsError:
+            mention = re.compile(rf"\b{re.escape(drop.name)}\b", re.IGNORECASE)
+            needed = ", ".join(dict.fromkeys(d.name for d in changed.values() if mention.search(d.text)))
+            hint = "drop those first"
+            raise DependentObjects(drop.place, hint, name=drop.name, change="dropped", dependents=needed) from None
         self._replace(schema, defined(schema), changed)
 
     def _prepare(self) -> None:

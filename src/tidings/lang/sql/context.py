@@ -8,7 +8,8 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from tidings.errors import InvalidExpression, Place, UnsupportedConstruct
+from tidings.errors import InvalidExpression, Place, UnsupportedConstruct, UnsupportedType
+from tidings.ir import types
 from tidings.ir.expression import Expression, column, substitute, typed_null
 from tidings.ir.relation import Column, Field
 from tidings.lang.sql.parse import place
@@ -82,7 +83,12 @@ class Context:
     def analyze(self, query: exp.Query, node: Expression) -> tuple[Column, ...]:
         """The analyzer's word on a query; ``node`` is what it stands for in the text."""
         try:
-            return self.analyzer.analyze(query)
+            columns = self.analyzer.analyze(query)
+            for column in columns:
+                types.parse(column.type)  # an engine may have types that nothing here can hold
+            return columns
+        except UnsupportedType as unsupported:
+            raise UnsupportedType(self.place(node), type=unsupported.parameters["type"]) from None
         except AnalysisFailed as failed:
             at = self.place(node)
             if failed.fragment and (start := self.text.find(failed.fragment, at.start if at else 0)) >= 0:

@@ -2,7 +2,7 @@
 
 The inputs of a small step are the deltas of a batch and the rows that were looked up for it.  A step over a handful of
 rows is run in Python, if it is made of what the interpreter knows (:mod:`tidings.engine.interpreter`): that takes a
-tenth of the time of a query.  For others there are three ways to give the rows to the query
+fraction of the time of a query.  For others there are three ways to give the rows to the query
 (:class:`tidings.engine.duckdb.prepared_queries.PreparedQueries`):
 
 1. A handful of rows are given as parameters, one list per column.  Joins are filters over cross products then.
@@ -44,7 +44,7 @@ SMALL_LIMIT = 300_000
 UNORDERED_LIMIT = 5_000
 """Up to so many rows are joined in the order in which the step is written."""
 
-INTERPRETED_LIMIT = 64
+INTERPRETED_LIMIT = 256
 """Up to so many rows of inputs are gone through in Python."""
 
 LISTED_LIMIT, CROSS_LIMIT = 16, 4_000

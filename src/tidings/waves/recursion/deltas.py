@@ -126,7 +126,7 @@ class Recursion:
         """The members whose rows a stored view has at an instant."""
         stored: dict[str, Scan] = {}
         for view in self.planner.relations.stored():
-            inner = _same_rows(view.plan)
+            inner = same_rows(view.plan)
             if inner is not None and inner.group == node.group and view.reaches(since, since) and not view.is_outdated:
                 stored[inner.output] = Scan(view.name, view.name, view.columns)
         return stored
@@ -306,7 +306,7 @@ def recursions(
     return found
 
 
-def _same_rows(plan: Relation) -> Fixpoint | None:
+def same_rows(plan: Relation) -> Fixpoint | None:
     """The recursion whose rows a plan gives as they are."""
     while isinstance(plan, Project):
         inner = [ref(item.expression) for item in plan.items]

@@ -144,6 +144,18 @@ def test_a_failing_action_refuses_the_transaction(db: tidings.Database) -> None:
     assert rows(db, "select quantity(:a)") == []
 
 
+def test_procedures_that_call_themselves(db: tidings.Database) -> None:
+    db.amosql("""
+        create procedure count_down(item i, integer n) as
+          if n > 0 then begin set quantity(i) = n; count_down(i, n - 1); end;
+        create procedure forever(item i) as forever(i);
+        create item instances :a; count_down(:a, 5);
+    """)
+    assert rows(db, "select quantity(:a)") == [(1,)]
+    with pytest.raises(errors.InvalidCall):
+        db.amosql("forever(:a)")
+
+
 def test_rules_with_parameters(db: tidings.Database) -> None:
     db.amosql("""
         create function seen(item, integer) -> set of item;
@@ -161,8 +173,9 @@ def test_drop(db: tidings.Database) -> None:
         create function twice(item i) -> integer as select quantity(i) * 2;
         create rule r() as for each item i when twice(i) > 4 do set weight(i) = 1.0;
     """)
-    with pytest.raises(errors.UnknownFunction):
+    with pytest.raises(errors.DependentObjects) as refused:
         db.amosql("drop function twice")
+    assert refused.value.parameters["dependents"] == "r"
     db.amosql("drop rule r; drop function twice; drop function parts; drop type part;")
     assert "twice" not in {row["name"] for row in db.views().rows()}
     assert not {"parts", "part"} & {row["name"] for row in db.tables().rows()}

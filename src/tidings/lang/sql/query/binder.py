@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from tidings.analysis import functions
-from tidings.errors import InvalidExpression, UnknownRelation, closest
+from tidings.errors import DuplicateAlias, InvalidExpression, UnknownRelation, closest
 from tidings.ir.expression import Expression, cast, typed_null
 from tidings.ir.relation import (
     Column,
@@ -61,15 +61,19 @@ class Binder:
 
     def query(self, node: Expression, name: str, ctes: NamedQueries, outer: Outer | None = None) -> Bound:
         """A query expression, whose result goes by ``name``; ``outer`` is the query around a subquery."""
+        if refused := refused_clauses(node):
+            raise self.ctx.unsupported(*refused)
         ctes = self.with_clause(node, ctes, outer)
         match node:
-            case exp.Subquery() if not refused_clauses(node):
+            case exp.Subquery() | exp.Values() if any(node.args.get(a) for a in ("order", "limit", "offset")):
+                return bind_select(self, self._around(node), name, ctes, outer)
+            case exp.Subquery():
                 return self.query(node.this, name, ctes, outer)
             case exp.Select() if (program := program_of(node)) is not None:
                 return Bound.of(self._program(program, name))
             case exp.Select():
                 return bind_select(self, node, name, ctes, outer)
-            case exp.SetOperation() if not refused_clauses(node):
+            case exp.SetOperation():
                 return self._set_operation(node, name, ctes, outer)
             case exp.Values():
                 return beside_domain(self.ctx, Bound.of(self.values(node, name)), outer)
@@ -90,12 +94,34 @@ class Binder:
         clause = node.args.get("with_")
         if clause is None:
             return ctes
+        names = {t.name.lower() for t in node.find_all(exp.Table)}
+        here: set[str] = set()
         for cte in clause.expressions:
             check_reserved(cte.alias, self.ctx.place(cte.args["alias"]))
+            if cte.alias.lower() in here:
+                hint = "give one of them another name"
+                raise DuplicateAlias(self.ctx.place(cte.args["alias"]), hint, name=cte.alias)
+            here.add(cte.alias.lower())
+            if not isinstance(cte.this, exp.Query | exp.Values | exp.Table):
+                raise self.ctx.unsupported(f"a {cte.this.key.upper()} statement in WITH", cte)
+            if outer is None and cte.alias.lower() not in names:  # then nobody else looks whether it is valid
+                Binder(replace(self.ctx, used=set(self.ctx.used))).query(cte.this, cte.alias, ctes)
             recursive = clause.args.get("recursive") and is_recursive(cte)
             rows = self._recursive(cte, ctes) if recursive else None
             ctes = {**ctes, cte.alias.lower(): Cte(cte, ctes, None if outer is None else outer.around, rows)}
         return ctes
+
+    def _around(self, node: Expression) -> exp.Select:
+        """``(query) ORDER BY … LIMIT …`` as a SELECT over the query."""
+        inner, outside = node.copy(), exp.select("*")
+        for clause in ("order", "limit", "offset"):
+            outside.set(clause, inner.args.get(clause))
+            inner.set(clause, None)
+        name = exp.TableAlias(this=exp.to_identifier(self.ctx.fresh("subquery")))
+        if isinstance(inner, exp.Subquery):
+            inner.set("alias", name)
+            return outside.from_(inner)
+        return outside.from_(exp.Subquery(this=inner, alias=name))
 
     def _recursive(self, cte: exp.CTE, ctes: NamedQueries) -> Fixpoint:
         """The rows of a common table expression that reads itself."""

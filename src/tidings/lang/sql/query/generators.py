@@ -68,6 +68,17 @@ def generator(item: Expression) -> Generator | None:
     return Generator(call, names) if functions.is_generator(call) else None
 
 
+def unnest_as_explode(ctx: Context, source: Expression) -> Expression:
+    """``UNNEST(array)`` in FROM is ``LATERAL explode(array)``, with LATERAL and without."""
+    call = source.this if isinstance(source, exp.Lateral) else source
+    if not isinstance(call, exp.Unnest):
+        return source
+    if len(call.expressions) != 1:
+        raise ctx.unsupported("UNNEST of several arrays", call)
+    alias = source.args.get("alias")
+    return exp.Lateral(this=exp.Explode(this=call.expressions[0].copy()), alias=alias.copy() if alias else None)
+
+
 def unnested(
     ctx: Context, plan: Relation, generator: Generator, arguments: Sequence[Expression]
 ) -> tuple[Relation, list[GeneratedColumn]]:

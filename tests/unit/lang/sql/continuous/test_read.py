@@ -92,6 +92,11 @@ def test_terms(db: Database, condition: str, terms: str | None) -> None:
             "SELECT a.k FROM a LEFT ANTI JOIN b ON a.k = b.k",
             "SELECT DISTINCT a.k FROM a WHERE NOT EXISTS ( SELECT * FROM b WHERE a.k = b.k)",
         ),
+        (
+            "SELECT a.k FROM a LEFT ANTI JOIN (SELECT k FROM b UNION SELECT v FROM a) z ON a.k = z.k",
+            "SELECT DISTINCT a.k FROM a WHERE NOT EXISTS ( SELECT * FROM b WHERE a.k = b.k)"
+            " AND NOT EXISTS ( SELECT * FROM a AS a_2 WHERE a.k = a_2.v)",
+        ),
         ("SELECT k FROM a WHERE k IN (SELECT k FROM b)", "SELECT DISTINCT a.k FROM a, b WHERE a.k = b.k"),
         (
             "SELECT k FROM a WHERE k > ALL (SELECT k FROM b)",
@@ -137,6 +142,11 @@ def test_forms(db: Database, query: str, form: str | None) -> None:
         ("SELECT k FROM a WHERE k = (SELECT max(k) FROM b)", "a subquery that is not EXISTS or IN"),
         ("SELECT (SELECT max(k) FROM b) AS m FROM a", "a subquery in what is selected"),
         ("SELECT 1 AS one", "it reads no table"),
+        ("SELECT k, v FROM a UNION BY NAME SELECT v, k FROM a", "it has UNION BY NAME"),
+        (
+            "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 3) SELECT n FROM r",
+            "it is recursive",
+        ),
         ("SELECT name FROM tidings.rules", "tidings.rules shows what the database knows of itself"),
         (
             "SELECT k FROM a WHERE CASE WHEN due < now() THEN k = 1 ELSE k = 2 END",
