@@ -22,6 +22,8 @@ VIEWS = {
     "spread": "SELECT k, STDDEV(d) AS s, STDDEV_POP(d) AS p, VARIANCE(d) AS v, VAR_POP(d) AS q FROM t GROUP BY k",
     "filtered": "SELECT k, SUM(d) FILTER (WHERE d < 1000) AS s, SUM(DISTINCT ROUND(d, 1)) AS u FROM t GROUP BY k",
     "total": "SELECT SUM(d) AS s, AVG(CAST(d AS FLOAT)) AS m FROM t",
+    "pairs": "SELECT k, CORR(d, b) AS c, COVAR_SAMP(d, b) AS v, REGR_SLOPE(b, d) AS s FROM t GROUP BY k",
+    "powers": "SELECT k, SKEWNESS(d) AS s, KURTOSIS(d) AS u FROM t GROUP BY k",
     "nested": "SELECT DISTINCT s FROM (SELECT k, SUM(d) AS s FROM t GROUP BY k) WHERE s NOT IN (SELECT d FROM t)",
     "window": "SELECT DISTINCT k, SUM(d) OVER (PARTITION BY k) AS s, STDDEV(d) OVER (PARTITION BY k) AS p FROM t",
 }

@@ -8,11 +8,19 @@ from tidings.engine.sql.ordered_fold import by_folding
 from tidings.lang.sql.parse import parsed
 
 
-@pytest.mark.parametrize("call", ["SUM", "AVG", "VARIANCE", "STDDEV_POP"])
+@pytest.mark.parametrize("call", ["SUM", "AVG", "VARIANCE", "STDDEV_POP", "SKEWNESS", "KURTOSIS"])
 def test_a_fold_over_the_sorted_values(call: str) -> None:
     folded = by_folding(parsed(f"{call}(x ORDER BY x)"))
     assert folded is not None
     assert "SORT_ARRAY(COLLECT_LIST(CAST(x AS DOUBLE)))" in folded.sql("spark")
+
+
+@pytest.mark.parametrize("call", ["CORR", "COVAR_POP", "REGR_R2", "REGR_SXX"])
+def test_a_fold_over_the_sorted_pairs_in_which_both_are_there(call: str) -> None:
+    folded = by_folding(parsed(f"{call}(a, b ORDER BY a, b)"))
+    assert folded is not None
+    assert "CASE WHEN NOT a IS NULL AND NOT b IS NULL THEN STRUCT(" in folded.sql("spark")
+    assert by_folding(parsed(f"{call}(a, b)")) is None
 
 
 def test_distinct_values_are_folded_once() -> None:

@@ -2,7 +2,8 @@
 
 ``1e20 + 1 - 1e20`` is 0 or 1 by the order of addition, and engines add in whichever order rows come.  A group that is
 evaluated twice must give the same digits twice, or the removal of its old row would name a row that never was.  So
-``sum(x)`` over floating numbers becomes ``sum(x ORDER BY x)``, and likewise averages and variances.
+``sum(x)`` over floating numbers becomes ``sum(x ORDER BY x)``, and likewise averages, variances, skewness and kurtosis,
+covariances, correlations and regressions.
 
 A window without an order gets that of the numbers.  One with an order and a frame of values keeps its ties as they
 come: there the last digits may still depend on how they fall.
@@ -18,7 +19,9 @@ from tidings.ir.expression import Expression
 from tidings.ir.relation import Field
 from tidings.lang.sql.context import Context
 
-_VARIANCES = exp.Stddev | exp.StddevPop | exp.StddevSamp | exp.Variance | exp.VariancePop
+_VARIANCES = exp.Stddev | exp.StddevPop | exp.StddevSamp | exp.Variance | exp.VariancePop | exp.Skewness | exp.Kurtosis
+_REGRESSIONS = exp.RegrIntercept | exp.RegrR2 | exp.RegrSlope | exp.RegrSxx | exp.RegrSxy | exp.RegrSyy
+_OF_PAIRS = exp.Corr | exp.CovarPop | exp.CovarSamp | exp.RegrAvgx | exp.RegrAvgy | _REGRESSIONS
 _FLOATING = exp.Sum | exp.Avg | _VARIANCES
 _SMALL = frozenset({"tinyint", "smallint", "int"})
 
@@ -26,6 +29,8 @@ _SMALL = frozenset({"tinyint", "smallint", "int"})
 def in_fixed_order(ctx: Context, call: Expression, type: str, fields: tuple[Field, ...]) -> Expression:
     """An aggregate of a type over the columns of a plan, in a fixed order if its digits depend on one."""
     inner = call.this if isinstance(call, exp.Filter) else call
+    if isinstance(inner, _OF_PAIRS) and not isinstance(inner.this, exp.Distinct):
+        return _pairs_in_order(call, inner)
     if type != "double" or not isinstance(inner, _FLOATING):
         return call
     once = isinstance(inner.this, exp.Distinct)
@@ -37,6 +42,16 @@ def in_fixed_order(ctx: Context, call: Expression, type: str, fields: tuple[Fiel
     taken = exp.Distinct(expressions=[value.copy()]) if once else value.copy()
     order = exp.Ordered(this=value.copy(), nulls_first=True)
     return inner.__class__(this=exp.Order(this=taken, expressions=[order]))
+
+
+def _pairs_in_order(call: Expression, inner: Expression) -> Expression:
+    """An aggregate of two arguments, in the order of the first and then of the second."""
+    values = [inner.this, inner.args["expression"]]
+    if isinstance(call, exp.Filter):
+        test = call.expression.this
+        values = [exp.Case(ifs=[exp.If(this=test.copy(), true=v.copy())]) for v in values]
+    order = [exp.Ordered(this=v.copy(), nulls_first=True) for v in values]
+    return inner.__class__(this=values[0].copy(), expression=exp.Order(this=values[1].copy(), expressions=order))
 
 
 def window_in_fixed_order(window: Expression, type: str) -> Expression:

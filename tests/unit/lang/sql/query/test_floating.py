@@ -14,13 +14,23 @@ FIELDS = (Field("t", "x", "double"), Field("t", "n", "int"))
 
 
 def fixed(text: str, type: str = "double") -> str:
-    return in_fixed_order(Context("", Known({}), analyzer()), read(text), type, FIELDS).sql("spark")
+    return in_fixed_order(Context("", Known({}), analyzer()), read(text), type, FIELDS).sql("spark").replace("`", "")
 
 
 def test_sums_and_averages_are_taken_in_order() -> None:
     assert "ORDER BY" in fixed("SUM(t.x)")
     assert "ORDER BY" in fixed("AVG(t.x)")
     assert "DISTINCT" in fixed("SUM(DISTINCT t.x)")
+
+
+@pytest.mark.parametrize("call", ["CORR(t.n, t.x)", "COVAR_POP(t.n, t.x)", "REGR_SLOPE(t.n, t.x)"])
+def test_pairs_are_taken_in_the_order_of_both(call: str) -> None:
+    assert fixed(call) == call.replace("t.x)", "t.x ORDER BY t.n, t.x)")
+    assert "CASE WHEN t.n > 1 THEN t.x END ORDER BY" in fixed(f"{call} FILTER(WHERE t.n > 1)")
+
+
+def test_powers_are_taken_in_order() -> None:
+    assert fixed("SKEWNESS(t.x)") == "SKEWNESS(t.x ORDER BY t.x)"
 
 
 @pytest.mark.parametrize(("text", "type"), [("MAX(t.x)", "double"), ("SUM(t.n)", "bigint"), ("AVG(t.n)", "double")])
