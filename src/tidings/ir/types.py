@@ -16,6 +16,9 @@ from tidings.ir.dialect import DIALECT
 EXACT = frozenset({"tinyint", "smallint", "int", "bigint", "string", "boolean", "date", "timestamp", "timestamp_ntz"})
 INTEGRAL = frozenset({"tinyint", "smallint", "int", "bigint"})
 
+VOID = "void"
+"""The type of a NULL that nothing gives another one."""
+
 _NAMES = {
     "byte": "tinyint",
     "short": "smallint",
@@ -28,7 +31,7 @@ _NAMES = {
     "text": "string",
     "varchar": "string",
     "timestamp_ltz": "timestamp",
-    "null": "void",
+    "null": VOID,
 }
 
 
@@ -78,15 +81,17 @@ def parse(type: str) -> exp.DataType:
 def is_supported(type: str) -> bool:
     """Whether values of the type can be stored and reported.
 
-    >>> is_supported("array<decimal(10,2)>"), is_supported("interval")
-    (True, False)
+    >>> is_supported("array<decimal(10,2)>"), is_supported("void"), is_supported("interval")
+    (True, False, False)
     """
+    if type == VOID:
+        return False
     tree = parse(type)
     if tree.this in (exp.DType.ARRAY, exp.DType.MAP):
         return all(is_supported(canonical(p)) for p in tree.expressions)
     if tree.this is exp.DType.STRUCT:
         return all(is_supported(kind) for _, kind in _fields(tree))
-    return type in EXACT | {"float", "double", "binary", "void"} or tree.this is exp.DType.DECIMAL
+    return type in EXACT | {"float", "double", "binary"} or tree.this is exp.DType.DECIMAL
 
 
 def is_nested(type: str) -> bool:

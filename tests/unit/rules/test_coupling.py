@@ -15,6 +15,7 @@ from tidings import Database, ManualClock
 from tidings.errors import (
     CheckViolated,
     DuplicateKey,
+    InternalError,
     InvalidRule,
     InvalidSyntax,
     NullNotAllowed,
@@ -160,7 +161,7 @@ def test_independent_is_not_recorded_again_when_something_fails_after_the_commit
         raise OSError("no room to fold")
 
     monkeypatch.setattr(Folding, "step", fail)
-    with pytest.raises(OSError, match="no room"):
+    with pytest.raises(InternalError, match="no room"):
         db.sql("UPDATE stock SET qty = 5 WHERE item = 1")
     monkeypatch.undo()
     assert states(db) == [("tell", "sent")]

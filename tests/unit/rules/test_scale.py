@@ -74,20 +74,20 @@ def write_rules(db: Database, count: int) -> None:
 
 
 def test_rules_of_twenty_shapes_are_twenty_queries(shop: Database, asked: list[str]) -> None:
-    count = 60
+    count, in_one = 60, shop._parts.backend.name == "spark"  # there all share one query
     write_rules(shop, count)
     assert len({id(s) for s in shop._parts.registry.shapes().values()}) == 20
     asked.clear()
     with shop.transaction() as tx:
         tx.insert("stock", [(1, "item 3", 4), (3, "item 9", 30)])
-    assert len(asked) == 20
+    assert len(asked) == (1 if in_one else 20)
     together = sorted(fired(shop))
     shop.sql("DELETE FROM stock")
     shop._parts.registry._shapes = {}
     asked.clear()
     with shop.transaction() as tx:
         tx.insert("stock", [(1, "item 3", 4), (3, "item 9", 30)])
-    assert len(asked) == count
+    assert len(asked) == (2 if in_one else count)  # of up to forty each
     assert sorted(fired(shop)) == sorted(together * 2)
     assert len(together) > 5
 

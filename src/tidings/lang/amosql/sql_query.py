@@ -274,7 +274,7 @@ def constant(value: Value) -> Expression:
     """A constant in SQL.
 
     >>> constant("it's").sql(DIALECT), constant(-2).sql(DIALECT)
-    ("'it\\\\'s'", '-2')
+    ("'it''s'", '-2')
     """
     if isinstance(value, float):
         digits = repr(abs(value))

@@ -85,7 +85,8 @@ class Context:
         try:
             columns = self.analyzer.analyze(query)
             for column in columns:
-                types.parse(column.type)  # an engine may have types that nothing here can hold
+                if column.type != types.VOID:  # a NULL, whose type other branches of a union may give
+                    types.parse(column.type)  # an engine may have types that nothing here can hold
             return columns
         except UnsupportedType as unsupported:
             raise UnsupportedType(self.place(node), type=unsupported.parameters["type"]) from None

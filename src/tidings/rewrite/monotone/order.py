@@ -97,6 +97,7 @@ def microseconds_later(expression: Expression, microseconds: int) -> Expression:
 def not_after(first: Instant, second: Instant) -> Expression:
     """The condition that an instant is not after another one.
 
+    >>> from tidings.ir.expression import show
     >>> show(not_after(Instant(read("m.ts"), 1), Instant(read("m.due"))))
     'm.ts < m.due'
     """
