@@ -60,10 +60,8 @@ laws: venv java ## run the exhaustive tests: the laws over many more cases, cras
 	@$(BIN)/pytest -q -n 2 --dist worksteal -m "slow and not spark"
 	@$(BIN)/pytest -q -m "spark and slow"
 
-quick: venv ## run the tests that take under three minutes, those without a JVM first
-	@$(BIN)/pytest -q -n 2 -m "not slow and not spark"
-	@scripts/check-java
-	@$(BIN)/pytest -q -m "spark and not slow"
+quick: venv ## run the tests of single modules, without a JVM
+	@$(BIN)/pytest -q -n 2 -m "not slow and not spark" tests/unit tests/architecture tests/golden src
 
 check: venv ## lint, formatting, types and layers
 	@$(BIN)/ruff check --quiet .

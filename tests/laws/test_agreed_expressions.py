@@ -18,7 +18,7 @@ from tidings.engine.duckdb import DuckDB
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("seeds", chunks(300, quick=40, size=40))
+@pytest.mark.parametrize("seeds", chunks(200, quick=40, size=40))
 def test_random_expressions_are_agreed_upon(seeds: range, spark: Any) -> None:
     table, engine = rows(40, seed=seeds.start), DuckDB()
     texts = [expression(Random(seed)) for seed in seeds]

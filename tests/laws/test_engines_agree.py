@@ -17,7 +17,7 @@ from tests.laws.seeds import chunks
 pytestmark = pytest.mark.spark
 
 
-@pytest.mark.parametrize("seeds", chunks(110, quick=5, size=5))
+@pytest.mark.parametrize("seeds", chunks(50, quick=5, size=5))
 def test_engines_agree(seeds: range, spark: Any) -> None:
     for seed in seeds:
         it = case(seed, transactions=3)

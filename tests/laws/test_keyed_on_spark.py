@@ -22,7 +22,7 @@ from tests.laws.seeds import chunks
 pytestmark = pytest.mark.spark
 
 
-@pytest.mark.parametrize("seeds", chunks(150, quick=10, size=10))
+@pytest.mark.parametrize("seeds", chunks(60, quick=10, size=10))
 def test_keyed_delta_is_difference_of_recomputes_on_spark(seeds: range, spark: Any) -> None:
     with ThreadPoolExecutor(max_workers=2) as pool:
         for checked in [pool.submit(check, seed, spark) for seed in seeds]:

@@ -24,7 +24,7 @@ from tests.laws.replay import replayed
 from tests.laws.seeds import chunks
 
 
-@pytest.mark.parametrize("seeds", chunks(2_000, quick=20, size=20))
+@pytest.mark.parametrize("seeds", chunks(1_000, quick=20, size=20))
 def test_keyed_delta_is_difference_of_recomputes(seeds: range) -> None:
     for seed in seeds:
         it, answers = recomputed(seed)

@@ -20,7 +20,7 @@ VARIANTS = 3
 
 
 @pytest.mark.parametrize("execution", ["spark", "auto"])
-@pytest.mark.parametrize("seeds", chunks(48, quick=12, size=12))
+@pytest.mark.parametrize("seeds", chunks(24, quick=6, size=6))
 def test_views_of_one_shape(seeds: range, execution: str) -> None:
     shared = sum(
         check(case(seed), execution=execution) + check(keyed_case(seed), execution=execution) for seed in seeds
