@@ -362,6 +362,16 @@ class EngineFailed(TidingsError):
     """The {engine} engine could not evaluate the plan: {reason}"""
 
 
+class SparkNeeded(EngineFailed):
+    """Only Spark evaluates {expression} as Spark does"""
+
+    hint_template = "open the database with engine='spark'; docs/functions.md lists what DuckDB evaluates too"
+
+
+class UnknownFunction(TidingsError):
+    """There is no function named {name}"""
+
+
 class UnknownEngine(TidingsError):
     """There is no engine named {name}"""
 

@@ -7,6 +7,7 @@ Sums of floats depend on the order in which they are added.  Groups add them in 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from sqlglot import exp
@@ -14,7 +15,7 @@ from sqlglot import exp
 from tidings.engine.agreed.arithmetic import quotient, typed
 from tidings.engine.agreed.expression import Translator, side
 from tidings.engine.agreed.numeric import MOST_DIGITS, decimal_type
-from tidings.engine.agreed.term import NotAgreed, TypedExpression, converted, is_known, words
+from tidings.engine.agreed.term import NotAgreed, TypedExpression, converted, is_known, is_plain, words
 from tidings.ir import types
 from tidings.ir.expression import AVERAGE, Expression
 
@@ -41,8 +42,19 @@ def _alone(call: Expression) -> Expression:
     return call
 
 
+def _direction(ordered: exp.Ordered) -> str:
+    """How values are put in order; NULLs are the least."""
+    descending, first = bool(ordered.args.get("desc")), ordered.args.get("nulls_first")
+    first = not descending if first is None else first
+    return f"{'DESC' if descending else 'ASC'} NULLS {'FIRST' if first else 'LAST'}"
+
+
+@dataclass(slots=True)
 class PlanTranslator(Translator):
     """Says the bound expressions of a plan, its aggregates and window functions among them."""
+
+    only_types: bool = False
+    """Whether nothing but types is asked for: what depends on an order gets it later."""
 
     def term(self, node: Expression) -> TypedExpression:
         match node:
@@ -61,10 +73,10 @@ class PlanTranslator(Translator):
             case exp.ArrayDistinct(this=exp.Array(expressions=values)):
                 numbers = [side(converted(self.term(v), "bigint")) for v in values]
                 return TypedExpression(exp.ArrayDistinct(this=exp.Array(expressions=numbers)), "array<bigint>")
-            case exp.Struct() if [e.this.name for e in node.expressions] == _RANKED:
-                return self._ranked(node)
-            case exp.Dot():
-                return self._field(node)
+            case exp.ArrayDistinct():
+                return self._distinct(node)
+            case exp.WithinGroup():
+                return self._aggregate(node, node, _alone)
             case _:
                 return Translator.term(self, node)
 
@@ -83,6 +95,12 @@ class PlanTranslator(Translator):
     def _aggregate(self, call: Expression, node: Expression, over: Over) -> TypedExpression:
         """An aggregate; ``over`` puts its FILTER and OVER around it."""
         argument = call.this
+        if self.only_types and isinstance(call, _FLOATING) and not isinstance(argument, exp.Order):
+            typed = self._float_aggregate(call, over)
+            if typed is not None:
+                return typed
+        if isinstance(call, exp.GroupConcat) and isinstance(argument, exp.Order):
+            return self._listed(call, over)
         if isinstance(argument, exp.Order):
             return self._in_order(call, over)
         match call:
@@ -95,13 +113,65 @@ class PlanTranslator(Translator):
                 return TypedExpression(over(type(call)(this=self.of(argument, "boolean").sql)), "boolean")
             case exp.Min() | exp.Max() if not call.expressions:
                 value = self.term(argument)
+                if not is_plain(value.type) and not is_ranked(value.type):
+                    raise NotAgreed(node)
                 return TypedExpression(over(type(call)(this=value.sql)), value.type)
             case exp.Sum():
                 return self._sum(call, over)
             case exp.Avg():
                 return self._average(call, over)
+            case exp.ArrayAgg():
+                return self._collected(call, over)
+            case exp.WithinGroup(this=exp.Mode()):
+                return self._mode(call, over)
+            case exp.BitwiseAndAgg() | exp.BitwiseOrAgg() | exp.BitwiseXorAgg():
+                value = self.of(argument, *sorted(types.INTEGRAL))
+                return TypedExpression(over(type(call)(this=value.sql)), value.type)
             case _:
                 raise NotAgreed(node)
+
+    def _float_aggregate(self, call: Expression, over: Over) -> TypedExpression | None:
+        """The type of an aggregate of floats, or of one that makes floats of its numbers."""
+        value = self.term(call.this.expressions[0] if isinstance(call.this, exp.Distinct) else call.this)
+        exact = isinstance(call, exp.Sum) or (isinstance(call, exp.Avg) and value.type != "bigint")
+        if value.type not in ("float", "double") and (exact or not value.is_exact):
+            return None
+        return TypedExpression(over(type(call)(this=call.this.copy())), "double")
+
+    def _collected(self, call: exp.ArrayAgg, over: Over) -> TypedExpression:
+        """An array of the values that are not NULL."""
+        value = self.term(call.this)
+        if not call.args.get("nulls_excluded"):
+            raise NotAgreed(call)
+        rows = TypedExpression(over(words("list({0})", value)), "")
+        type = f"array<{value.type}>"
+        return TypedExpression(words("list_filter({0}, lambda element: element IS NOT NULL)", rows), type)
+
+    def _distinct(self, node: exp.ArrayDistinct) -> TypedExpression:
+        """Each element of an array once, in an order that is to be given to them."""
+        values = self.term(node.this)
+        if not isinstance(node.parent, exp.ArraySort) or not values.type.startswith("array<"):
+            raise NotAgreed(node)
+        return TypedExpression(words("list_distinct({0})", values), values.type)
+
+    def _mode(self, call: exp.WithinGroup, over: Over) -> TypedExpression:
+        """The most frequent value; of several the first in the order."""
+        (ordered,) = call.expression.expressions
+        value = self.term(ordered.this)
+        order = "DESC" if ordered.args.get("desc") else "ASC"
+        return TypedExpression(over(words(f"mode({{0}} ORDER BY {{0}} {order})", value)), value.type)
+
+    def _listed(self, call: exp.GroupConcat, over: Over) -> TypedExpression:
+        """Texts one after the other, in an order."""
+        listed, separator = call.this.this, call.args.get("separator") or exp.Literal.string("")
+        once = isinstance(listed, exp.Distinct)
+        value = self.of(listed.expressions[0] if once else listed, "string")
+        between = self.of(separator, "string") if not isinstance(separator, exp.Null) else None
+        keys = [self.term(o.this) for o in call.this.expressions]
+        order = ", ".join(f"{{{n}}} {_direction(o)}" for n, o in enumerate(call.this.expressions, 2))
+        text = f"string_agg({'DISTINCT ' if once else ''}{{0}}, {{1}} ORDER BY {order})"
+        empty = TypedExpression(exp.Literal.string(""), "string")
+        return TypedExpression(over(words(text, value, between or empty, *keys)), "string")
 
     def _count(self, call: exp.Count, over: Over) -> TypedExpression:
         if isinstance(call.this, exp.Star):
@@ -211,19 +281,3 @@ class PlanTranslator(Translator):
         plain = all(e is None or (isinstance(e, str) and e.upper() in _ENDS) for e in ends)
         if not plain and spec.text("kind").upper() != "ROWS":
             raise NotAgreed(node)
-
-    # rows of max_by and min_by
-
-    def _ranked(self, node: exp.Struct) -> TypedExpression:
-        terms = [self.term(e.expression) for e in node.expressions]
-        named = list(zip(_RANKED, terms, strict=True))
-        values = [exp.PropertyEQ(this=exp.to_identifier(n, quoted=True), expression=t.sql) for n, t in named]
-        return TypedExpression(exp.Struct(expressions=values), f"struct<{','.join(f'{n}:{t.type}' for n, t in named)}>")
-
-    def _field(self, node: exp.Dot) -> TypedExpression:
-        """The value of the first or last of some rows."""
-        row = node.this.unnest()
-        type = (self.typed(row) if isinstance(row, exp.Column) else None) or ""
-        if not is_ranked(type) or node.name not in _RANKED:
-            raise NotAgreed(node)
-        return TypedExpression(node.copy(), dict(types.fields(type))[node.name])

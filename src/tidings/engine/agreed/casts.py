@@ -66,7 +66,20 @@ def _to_text(node: Expression, term: TypedExpression) -> TypedExpression:
         plain = term if term.type == "date" else converted(term, "timestamp_ntz")
         text = f"CASE WHEN {_PLAIN_YEARS} THEN CAST({{0}} AS VARCHAR) WHEN {{0}} IS NULL THEN NULL ELSE {ELSEWHERE} END"
         return TypedExpression(words(text, plain), "string")
+    if term.type == "double":
+        return TypedExpression(words(_FLOAT_TEXT, term), "string")
+    if term.type == "binary":
+        return TypedExpression(words("decode({0})", term), "string")
     raise NotAgreed(node)
+
+
+_FLOAT_TEXT = (
+    "CASE WHEN {0} IS NULL THEN NULL WHEN isnan({0}) THEN 'NaN' WHEN {0} = CAST('inf' AS DOUBLE) THEN 'Infinity' "
+    "WHEN {0} = CAST('-inf' AS DOUBLE) THEN '-Infinity' "
+    "WHEN ({0} = 0 OR abs({0}) BETWEEN 0.001 AND 9999999) AND length(CAST({0} AS VARCHAR)) <= 16 "
+    f"THEN CAST({{0}} AS VARCHAR) ELSE {ELSEWHERE} END"
+)
+"""The text of a float with few digits; of others, Java before 19 may write more digits than are needed."""
 
 
 def _from_time(node: Expression, term: TypedExpression, to: str) -> TypedExpression:
@@ -89,6 +102,8 @@ def _from_text(node: Expression, term: TypedExpression, to: str) -> TypedExpress
             f"WHEN lower(trim({{0}}, ' ')) IN {_FALSE} THEN FALSE WHEN {{0}} IS NULL THEN NULL ELSE {ELSEWHERE} END"
         )
         return TypedExpression(words(text, term), to)
+    if to == "binary":
+        return TypedExpression(words("encode({0})", term), to)
     form = _form(to)
     if form is None:
         raise NotAgreed(node)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from tidings.engine.agreed import arithmetic, texts, times
-from tidings.engine.agreed.calls import CALLS, NAMED, FunctionEntry
+from tidings.engine.agreed import arithmetic, lambdas, nested, texts, times
 from tidings.engine.agreed.casts import cast
 from tidings.engine.agreed.numeric import common_type, literal_type
-from tidings.engine.agreed.term import NotAgreed, TypedExpression, converted, is_known, quoted_text, words
-from tidings.engine.agreed.written import written_text, written_whole
+from tidings.engine.agreed.signature import said
+from tidings.engine.agreed.table import LINES
+from tidings.engine.agreed.term import NotAgreed, TypedExpression, converted, is_known, is_plain, words
+from tidings.engine.agreed.written import written_whole
 from tidings.ir import types
 from tidings.ir.expression import Expression, typed_null
 
@@ -21,6 +23,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?")
 _FORMS = {"date": _DATE, "timestamp": _INSTANT, "timestamp_ntz": _INSTANT}
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ)
+_EQUALITIES = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ)
 _ATOMS = (exp.Column, exp.Literal, exp.Null, exp.Boolean, exp.Cast, exp.Paren, exp.Case, exp.AggFunc)
 _TIMES = ("date", "timestamp", "timestamp_ntz")
 
@@ -31,14 +34,20 @@ class Translator:
 
     typed: Callable[[exp.Column], str | None]
     """The type of a column; None if it is not known."""
+    parameters: list[dict[str, TypedExpression]] = field(init=False, default_factory=list)
+    """What stands for the parameters of the functions around a part, by their names."""
 
     def term(self, node: Expression) -> TypedExpression:
         rule = _RULES.get(type(node))
         if rule is not None:
             return rule(self, node)
-        if type(node) in CALLS:
-            return self._call(node, CALLS[type(node)], node.args)
-        raise NotAgreed(node)
+        return said(self, node, LINES)
+
+    def of_any(self, node: Expression | None) -> TypedExpression:
+        """A part that must be there."""
+        if node is None:
+            raise NotAgreed(exp.Null())
+        return self.term(node)
 
     def of(self, node: Expression, *allowed: str) -> TypedExpression:
         """A part that is of one of some types, or NULL."""
@@ -108,6 +117,8 @@ class Translator:
 
     def _compared(self, node: Expression) -> TypedExpression:
         left, right = self._alike(node, [self.term(node.this), self.term(node.expression)])
+        if not is_plain(left.type) and not isinstance(node, _EQUALITIES):
+            raise NotAgreed(node)
         return TypedExpression(type(node)(this=side(left), expression=side(right)), "boolean")
 
     def _between(self, node: exp.Between) -> TypedExpression:
@@ -130,11 +141,14 @@ class Translator:
         moments = {t.type for t in terms if t.type in _TIMES}
         if len(moments) == 1:
             terms = [_moment(t, *moments) for t in terms]
+        terms = _texts_as_numbers(node, terms)
         type_ = common_type([t.type for t in terms])
         if type_ is None:
             raise NotAgreed(node)
         if type_ in types.INTEGRAL or type_ == "void":
             return terms
+        if types.is_nested(type_):
+            return [converted(t, type_) for t in terms]
         return [t if t.type in (type_, "void") else _widened(node, t, type_) for t in terms]
 
     # choices
@@ -240,38 +254,46 @@ class Translator:
 
     def _named(self, node: exp.Anonymous) -> TypedExpression:
         name, arguments = str(node.this).lower(), node.expressions
-        if name == "pmod" and len(arguments) == 2:
-            return arithmetic.positive_remainder(node, *map(self.term, arguments))
-        if name in ("isnull", "isnotnull") and len(arguments) == 1:
-            null = exp.Is(this=arguments[0].copy(), expression=exp.Null())
-            return self.term(null if name == "isnull" else exp.Not(this=null))
-        if name not in NAMED:
-            raise NotAgreed(node)
-        return self._call(node, NAMED[name], {str(n): a for n, a in enumerate(arguments)})
+        rule = _NAMED.get((name, len(arguments)))
+        return said(self, node, LINES) if rule is None else rule(self, node, arguments)
 
-    def _call(self, node: Expression, call: FunctionEntry, arguments: dict[str, Expression]) -> TypedExpression:
-        taken = [part.split(":") for part in call.takes.split()]
-        given = {name for name, value in arguments.items() if value}
-        if given - set(call.ignores.split()) != {name for name, _ in taken}:
-            raise NotAgreed(node)
-        constants = {n: quoted_text(written_text(node, arguments[n])) for n, type in taken if type == "constant"}
-        terms = [self._argument(arguments[name], type) for name, type in taken if type != "constant"]
-        text = call.text
-        for name, value in constants.items():
-            text = text.replace(f"{{{name}}}", value)
-        return TypedExpression(words(text, *terms), call.type or terms[0].type)
+    def _pmod(self, node: Expression, arguments: list[Expression]) -> TypedExpression:
+        return arithmetic.positive_remainder(node, *map(self.term, arguments))
 
-    def _argument(self, node: Expression, type: str) -> TypedExpression:
-        """An argument as the type a function takes, where Spark converts it without being told."""
-        term = self.term(node)
-        fits = term.type in (type, "void") or (
-            common_type([term.type, type]) == type and type in ("int", "bigint", "timestamp")
-        )
-        if type == "date" and term.type == "timestamp":
-            return cast(node, term, "date")
-        if not fits:
-            raise NotAgreed(node)
-        return _widened(node, term, type)
+    def _is_null(self, node: Expression, arguments: list[Expression]) -> TypedExpression:
+        null: Expression = exp.Is(this=arguments[0].copy(), expression=exp.Null())
+        return self.term(null if str(node.this).lower() == "isnull" else exp.Not(this=null))
+
+    def _equal_null(self, node: Expression, arguments: list[Expression]) -> TypedExpression:
+        return self._compared(exp.NullSafeEQ(this=arguments[0], expression=arguments[1]))
+
+    def _typeof(self, node: Expression) -> TypedExpression:
+        return TypedExpression(exp.Literal.string(self.term(node.this).type), "string")
+
+    def _decoded(self, node: Expression) -> TypedExpression:
+        """``decode(x, value, result, …, default)``: the result of the first value that equals, NULLs too."""
+        tested, *rest = node.expressions
+        default = rest.pop() if len(rest) % 2 else None
+        pairs = list(zip(rest[::2], rest[1::2], strict=True))
+        conditions = [side(self._compared(exp.NullSafeEQ(this=tested, expression=v))) for v, _ in pairs]
+        return self._chosen(node, conditions, [result for _, result in pairs], default)
+
+    # functions of the user's
+
+    def _parameter(self, node: exp.Identifier) -> TypedExpression:
+        for names in reversed(self.parameters):
+            if node.name.lower() in names:
+                return names[node.name.lower()]
+        raise NotAgreed(node)
+
+    @contextmanager
+    def bound(self, parameters: dict[str, TypedExpression]) -> Iterator[None]:
+        """Let the parameters of a function stand for terms inside."""
+        self.parameters.append(parameters)
+        try:
+            yield
+        finally:
+            self.parameters.pop()
 
 
 def side(term: TypedExpression) -> Expression:
@@ -288,6 +310,20 @@ def _widened(node: Expression, term: TypedExpression, type: str) -> TypedExpress
     if {term.type, type} == {"date", "timestamp"}:
         return cast(node, term, type)
     return converted(term, type)
+
+
+def _texts_as_numbers(node: Expression, terms: list[TypedExpression]) -> list[TypedExpression]:
+    """Texts beside numbers, as Spark compares them: as whole numbers or as floats."""
+    kinds = {t.type for t in terms} - {"string", "void"}
+    if not kinds or all(t.type != "string" for t in terms):
+        return terms
+    if kinds <= types.INTEGRAL:
+        return [cast(node, t, "bigint") if t.type == "string" else t for t in terms]
+    if all(k in ("double", *types.INTEGRAL) or types.decimal(k) for k in kinds):
+        return [cast(node, t, "double") if t.type == "string" else t for t in terms]
+    if len(kinds) == 1 and kinds <= {"date", "timestamp", "boolean"}:
+        return [cast(node, t, *kinds) if t.type == "string" else t for t in terms]
+    return terms
 
 
 def _moment(term: TypedExpression, type: str) -> TypedExpression:
@@ -323,8 +359,7 @@ _RULES: dict[type[Expression], Callable[..., TypedExpression]] = {
     exp.Nullif: Translator._nullif,
     exp.Nvl2: Translator._nvl2,
     **_rules((exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod), Translator._arithmetic),
-    **_rules((exp.Abs, exp.Sign, exp.Floor, exp.Ceil, exp.Sqrt, exp.Negative), Translator._unary),
-    **_rules((exp.BitwiseNot, exp.BitwiseCount, exp.IsNan), Translator._unary),
+    **_rules((exp.Abs, exp.Floor, exp.Ceil, exp.Negative, exp.BitwiseNot), Translator._unary),
     **_rules((exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor), Translator._bits),
     exp.IntDiv: Translator._div,
     exp.Round: Translator._round,
@@ -336,6 +371,7 @@ _RULES: dict[type[Expression], Callable[..., TypedExpression]] = {
     **_rules((exp.Like, exp.ILike), texts.like),
     exp.RegexpLike: texts.regexp_like,
     exp.Concat: texts.concat,
+    exp.DPipe: texts.joined,
     exp.ConcatWs: texts.concat_ws,
     exp.TsOrDsToDate: times.as_date,
     exp.Extract: times.extract,
@@ -343,6 +379,40 @@ _RULES: dict[type[Expression], Callable[..., TypedExpression]] = {
     exp.TimeToStr: times.formatted,
     exp.UnixToStr: times.formatted_seconds,
     exp.JSONExtractScalar: texts.json_value,
+    exp.Typeof: Translator._typeof,
+    exp.DecodeCase: Translator._decoded,
+    exp.Array: nested.array,
+    exp.Struct: nested.struct,
+    exp.VarMap: nested.map_of,
+    exp.Bracket: nested.bracket,
+    exp.Dot: nested.field,
+    exp.ArraySort: nested.sort_array,
+    exp.ArrayContains: nested.contains,
+    exp.ArraySlice: nested.slice_of,
+    exp.GenerateSeries: nested.sequence,
+    exp.Identifier: Translator._parameter,
+    exp.Transform: lambda t, node: lambdas.transform(t, node, [node.this, node.expression]),
+    exp.ArrayFilter: lambda t, node: lambdas.filtered(t, node, [node.this, node.expression]),
+    exp.Exists: lambda t, node: lambdas.exists(t, node, [node.this, node.expression]),
+    exp.Reduce: lambdas.aggregate,
     exp.Anonymous: Translator._named,
 }
-"""How each kind of node is said; calls without constants are in :mod:`tidings.engine.agreed.calls`."""
+"""How each kind of node is said; functions that are not here are in :mod:`tidings.engine.agreed.table`."""
+
+_NAMED: dict[tuple[str, int], Callable[..., TypedExpression]] = {
+    ("pmod", 2): Translator._pmod,
+    ("isnull", 1): Translator._is_null,
+    ("isnotnull", 1): Translator._is_null,
+    ("equal_null", 2): Translator._equal_null,
+    ("get", 2): nested.get,
+    ("forall", 2): lambdas.for_all,
+}
+"""Functions that the parser has no node for, by their names and how many arguments they have."""
+
+
+def knows(node: Expression) -> bool:
+    """Whether there are words for some node of this kind."""
+    if isinstance(node, exp.Anonymous):
+        key = str(node.this).lower(), len(node.expressions)
+        return key in _NAMED or any(key == (f.name, len(f.kinds)) for _, f in LINES.get(exp.Anonymous, ()))
+    return type(node) in _RULES or type(node) in LINES

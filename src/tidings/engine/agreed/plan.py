@@ -13,6 +13,8 @@ from sqlglot import exp
 
 from tidings.engine.agreed.aggregates import PlanTranslator, is_ranked
 from tidings.engine.agreed.term import NotAgreed, TypedExpression, is_known
+from tidings.engine.sql.dialect import Dialect
+from tidings.errors import SparkNeeded
 from tidings.ir import types
 from tidings.ir.expression import Expression
 from tidings.ir.relation import (
@@ -51,6 +53,16 @@ def agreed_plan(plan: Relation) -> Relation | Disagreement:
         return rebuild(plan, _agreed)
     except NotAgreed as difference:
         return Disagreement(str(difference))
+
+
+def in_words(plan: Relation, dialect: Dialect) -> Relation:
+    """The plan as an engine is to print it; raises :class:`tidings.errors.SparkNeeded` where only Spark knows how."""
+    if not dialect.in_words:
+        return plan
+    said = agreed_plan(plan)
+    if isinstance(said, Disagreement):
+        raise SparkNeeded(expression=said.what)
+    return said
 
 
 def _agreed(node: Relation) -> Relation:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from tidings.engine.agreed.calls import ASCII
+from tidings.engine.agreed.signature import fitted
+from tidings.engine.agreed.table.texts import ASCII
 from tidings.engine.agreed.term import ELSEWHERE, NotAgreed, TypedExpression, quoted_text, words
 from tidings.engine.agreed.written import written_text, written_whole
 from tidings.ir.expression import Expression
@@ -68,8 +69,20 @@ def split_part(translator: Translator, node: exp.SplitPart) -> TypedExpression:
 def concat(translator: Translator, node: exp.Concat) -> TypedExpression:
     if node.args.get("coalesce"):
         raise NotAgreed(node)
-    texts = [translator.of(e, "string") for e in node.expressions]
-    return TypedExpression(words(" || ".join(f"{{{n}}}" for n in range(len(texts))), *texts), "string")
+    terms = [translator.term(e) for e in node.expressions]
+    text = " || ".join(f"{{{n}}}" for n in range(len(terms)))
+    if terms and terms[0].type.startswith("array<") and len({t.type for t in terms}) == 1:
+        nulls = " OR ".join(f"{{{n}}} IS NULL" for n in range(len(terms)))
+        return TypedExpression(words(f"CASE WHEN {nulls} THEN NULL ELSE {text} END", *terms), terms[0].type)
+    texts = [fitted(node, term, "string") for term in terms]
+    if not texts or any(t is None for t in texts):
+        raise NotAgreed(node)
+    return TypedExpression(words(text, *(t for t in texts if t is not None)), "string")
+
+
+def joined(translator: Translator, node: exp.DPipe) -> TypedExpression:
+    """``a || b``: of texts, or of arrays of one type."""
+    return concat(translator, exp.Concat(expressions=[node.this, node.expression]))
 
 
 def concat_ws(translator: Translator, node: exp.ConcatWs) -> TypedExpression:

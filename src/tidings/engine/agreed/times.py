@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from tidings.engine.agreed.calls import INSTANT_UNITS, PARTS, UNITS
 from tidings.engine.agreed.casts import cast
 from tidings.engine.agreed.term import ELSEWHERE, NotAgreed, TypedExpression, converted, words
 from tidings.ir import types
@@ -18,6 +17,27 @@ if TYPE_CHECKING:
 
 _FORMAT = re.compile(r"(%Y|%mstrict|%dstrict|%Hstrict|%Mstrict|%Sstrict|[-/:_. ])+")
 _FIXED_SPANS = frozenset({"WEEK", "DAY", "HOUR", "MINUTE", "SECOND"})
+
+
+PARTS = {
+    "YEAR": exp.Year,
+    "QUARTER": exp.Quarter,
+    "MONTH": exp.Month,
+    "WEEK": exp.WeekOfYear,
+    "DAY": exp.Day,
+    "DAYOFWEEK": exp.DayOfWeek,
+    "DOW": exp.DayOfWeek,
+    "DOY": exp.DayOfYear,
+    "HOUR": exp.Hour,
+    "MINUTE": exp.Minute,
+}
+"""What EXTRACT takes from a date, as the function that does the same."""
+
+UNITS = {"YEAR": "year", "YYYY": "year", "YY": "year", "QUARTER": "quarter", "MONTH": "month", "MM": "month"}
+UNITS |= {"MON": "month", "WEEK": "week"}
+"""The units dates are cut off to."""
+INSTANT_UNITS = {**UNITS, "DAY": "day", "DD": "day", "HOUR": "hour", "MINUTE": "minute", "SECOND": "second"}
+"""The units timestamps are cut off to."""
 
 
 def shifted(translator: Translator, node: exp.Binary) -> TypedExpression:

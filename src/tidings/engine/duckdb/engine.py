@@ -11,6 +11,8 @@ import pyarrow.parquet as pq
 from pyarrow.dataset import dataset
 from sqlglot import exp
 
+from tidings.engine.agreed.analysis import analysed
+from tidings.engine.agreed.term import NotAgreed
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Jobs
 from tidings.engine.base_lookup import BaseLookup, lookup_answers, lookup_query
@@ -20,14 +22,14 @@ from tidings.engine.memory import MemoryBudget
 from tidings.engine.plain_rows import plain_rows, separating_column
 from tidings.engine.scratch import Scratch
 from tidings.engine.source import Source
-from tidings.engine.spark_typing import spark_name, spark_type, with_typed_nulls
+from tidings.engine.spark_typing import spark_name
 from tidings.engine.speeds import DUCKDB
 from tidings.engine.sql.dialect import Dialect, printed
 from tidings.errors import EngineFailed
 from tidings.ir import types
 from tidings.ir.expression import TIME, WEIGHT
 from tidings.ir.relation import Column
-from tidings.lang.sql.bind import AnalysisFailed
+from tidings.lang.sql.bind import AnalysisFailed, SparkAlone
 
 _ROW_GROUP = 20_000
 """Rows per row group of a snapshot: single rows are looked up in them."""
@@ -39,7 +41,7 @@ class DuckDB:
     name = "duckdb"
     looks_up_first = False
     usual = DUCKDB
-    dialect = Dialect("duckdb", casts_items=True, one_task=False)
+    dialect = Dialect("duckdb", casts_items=True, one_task=False, in_words=True)
 
     def __init__(self, threads: int = 1, memory: int | None = None) -> None:
         self._registered: dict[str, Source] = {}
@@ -53,16 +55,18 @@ class DuckDB:
         self.scratch: Scratch | None = Scratch()
 
     def analyze(self, query: exp.Query) -> tuple[Column, ...]:
-        text = printed(with_typed_nulls(query), self.dialect)
         try:
-            described = self._connection.inner.execute(f"DESCRIBE {text}").fetchall()
+            translated, kinds = analysed(query)
+        except NotAgreed as refused:
+            raise SparkAlone(refused.node) from None
+        try:
+            self._connection.inner.execute(f"DESCRIBE {printed(translated, self.dialect)}")
         except duckdb.Error as error:
             raise AnalysisFailed(sentence(error)) from None
         names = [spark_name(e) for e in query.selects]
-        columns = [Column(name, spark_type(type)) for name, type, *_ in described]
-        if len(names) != len(columns):
-            return tuple(columns)
-        return tuple(Column(n, c.type) for n, c in zip(names, columns, strict=True))
+        if len(names) != len(kinds):
+            names = [f"col{n}" for n, _ in enumerate(kinds, 1)]
+        return tuple(Column(n, kind) for n, kind in zip(names, kinds, strict=True))
 
     def names(self, text: str, relations: Mapping[str, tuple[Column, ...]]) -> None:
         """DuckDB does not read Spark's SQL; names stay as :meth:`analyze` guesses them."""

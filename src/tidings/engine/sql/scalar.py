@@ -148,9 +148,23 @@ def _printer(language: str) -> _Printer:
     return printer
 
 
+def query_text(query: Expression, language: str) -> str:
+    """The text of a whole query, words among it."""
+    printer = _with_words(language)(dialect=Language.get_or_raise(language), normalize_functions=False)
+    return printer.generate(query, copy=False)
+
+
+@cache
+def _with_words(language: str) -> type[Generator]:
+    """The generator of a dialect that also prints an engine's own words."""
+    generator = Language.get_or_raise(language).generator_class
+    members = {"TRANSFORMS": {**generator.TRANSFORMS, Words: words_sql}}
+    return type(f"Wordy{generator.__name__}", (generator,), members)
+
+
 @cache
 def _printer_class(language: str) -> type[_Printer]:
-    dialect_generator = Language.get_or_raise(language).generator_class
+    dialect_generator = _with_words(language)
 
     def column_sql(self: _Printer, node: exp.Column) -> str:
         """A bound column as its place among the columns, between two marks."""
@@ -159,6 +173,4 @@ def _printer_class(language: str) -> type[_Printer]:
         self.columns.append((node.table, node.name))
         return f"{_MARK}{len(self.columns) - 1}{_MARK}"
 
-    transforms = {**dialect_generator.TRANSFORMS, Words: words_sql}
-    members = {"column_sql": column_sql, "TRANSFORMS": transforms}
-    return type(f"Open{dialect_generator.__name__}", (dialect_generator,), members)
+    return type(f"Open{dialect_generator.__name__}", (dialect_generator,), {"column_sql": column_sql})
