@@ -124,6 +124,8 @@ def elements(type: str) -> tuple[str, ...]:
     >>> elements("map<string,array<int>>")
     ('string', 'array<int>')
     """
+    if type == "array<void>":  # that of an empty array, which the parser does not know
+        return ("void",)
     tree = parse(type)
     if tree.this not in (exp.DType.ARRAY, exp.DType.MAP):
         return ()

@@ -20,6 +20,15 @@ from tidings.ir import types
 from tidings.ir.expression import AVERAGE, Expression
 
 _FLOATING = (exp.Sum, exp.Avg, exp.Variance, exp.VariancePop, exp.Stddev, exp.StddevSamp, exp.StddevPop)
+_OF_LISTS = {
+    exp.Sum: "sum",
+    exp.Avg: "avg",
+    exp.Variance: "var_samp",
+    exp.VariancePop: "var_pop",
+    exp.Stddev: "stddev_samp",
+    exp.StddevSamp: "stddev_samp",
+    exp.StddevPop: "stddev_pop",
+}
 _NUMBERING = (exp.RowNumber, exp.Rank, exp.DenseRank)
 _SHARES = (exp.PercentRank, exp.CumeDist)
 _ENDS = ("UNBOUNDED", "CURRENT ROW")
@@ -47,6 +56,15 @@ def _direction(ordered: exp.Ordered) -> str:
     descending, first = bool(ordered.args.get("desc")), ordered.args.get("nulls_first")
     first = not descending if first is None else first
     return f"{'DESC' if descending else 'ASC'} NULLS {'FIRST' if first else 'LAST'}"
+
+
+def _is_in_order_of_values(window: exp.Window) -> bool:
+    """Whether a window adds all numbers of a partition in their order (:mod:`tidings.lang.sql.query.floating`)."""
+    order, spec = window.args.get("order"), window.args.get("spec")
+    if order is None or spec is None or order.expressions[0].this != window.this.this:
+        return False
+    ends = spec.args.get("start"), spec.args.get("end")
+    return spec.text("kind").upper() == "ROWS" and all(str(e).upper() == "UNBOUNDED" for e in ends)
 
 
 @dataclass(slots=True)
@@ -220,12 +238,15 @@ class PlanTranslator(Translator):
         """An aggregate of floats in the order of the numbers; others become floats first."""
         once = isinstance(call.this.this, exp.Distinct)
         value = self.term(call.this.this.expressions[0] if once else call.this.this)
-        if not isinstance(call, _FLOATING) or not (value.is_exact or value.type == "double"):
+        if not isinstance(call, _FLOATING) or not (value.is_exact or value.type in ("float", "double")):
             raise NotAgreed(call)
-        floats = typed(value, "double").sql
-        taken = exp.Distinct(expressions=[floats]) if once else floats
-        order = [exp.Ordered(this=floats.copy(), nulls_first=True)]
-        return TypedExpression(over(type(call)(this=exp.Order(this=taken, expressions=order))), "double")
+        floats = typed(value, "double")
+        if once:  # DuckDB wants the order of distinct values to be one of the arguments, and may not see that it is
+            rows = TypedExpression(over(words("list(DISTINCT {0})", floats)), "array<double>")
+            text = f"list_aggregate(list_sort({{0}}), '{_OF_LISTS[type(call)]}')"
+            return TypedExpression(words(text, rows), "double")
+        order = [exp.Ordered(this=floats.sql.copy(), nulls_first=True)]
+        return TypedExpression(over(type(call)(this=exp.Order(this=floats.sql, expressions=order))), "double")
 
     # windows
 
@@ -254,6 +275,10 @@ class PlanTranslator(Translator):
             return self._aggregate(call.this, node, lambda c: over(exp.Filter(this=c, expression=where.copy())))
         if not isinstance(call, exp.AggFunc) or isinstance(call.this, exp.Distinct):
             raise NotAgreed(node)
+        if isinstance(call, _FLOATING) and _is_in_order_of_values(node):
+            value = self.term(call.this)
+            if value.type == "double":
+                return TypedExpression(over(type(call)(this=value.sql)), "double")
         return self._aggregate(call, node, over)
 
     def _neighbour(self, call: Expression, over: Over) -> TypedExpression:

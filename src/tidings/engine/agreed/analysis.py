@@ -58,8 +58,8 @@ class _Select:
         self.named: Columns = {}
         """What the list has given names so far."""
         clauses = [query.args.get("from_"), *(query.args.get("joins") or ())]
-        for source in (c.this for c in clauses if c is not None):
-            if isinstance(source, exp.Subquery) and isinstance(source.this, exp.Select):
+        for source in (s for c in clauses if c is not None for s in c.find_all(exp.Subquery)):
+            if isinstance(source.this, exp.Select):
                 columns = {e.alias.lower(): _type(e.this) for e in source.this.expressions}
                 self.sources[source.alias.lower()] = columns
         self.translator = PlanTranslator(self._typed, only_types=True)
@@ -73,9 +73,9 @@ class _Select:
             kinds.append(term.type)
             items.append(term.sql.as_(item.args["alias"].copy()) if isinstance(item, exp.Alias) else term.sql)
         tree.set("expressions", items)
-        for join, translated in zip(self.query.args.get("joins") or (), tree.args.get("joins") or (), strict=True):
+        for join in list(tree.find_all(exp.Join)):
             if join.args.get("on"):
-                translated.set("on", self._said(join.args["on"]))
+                join.set("on", self._said(join.args["on"]))
         for name in ("where", "having", "qualify"):
             clause = self.query.args.get(name)
             if clause is not None:

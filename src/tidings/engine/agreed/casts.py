@@ -49,6 +49,8 @@ def _from_number(node: Expression, term: TypedExpression, to: str) -> TypedExpre
         return converted(term, to)
     if to == "double":
         return typed(term, to)
+    if to == "float" and (term.type in types.INTEGRAL or term.type == "double"):
+        return converted(term, to)
     if to in types.INTEGRAL and term.type in types.INTEGRAL:
         return converted(term, to)
     if to in types.INTEGRAL and (term.decimal is not None or term.type == "double"):

@@ -12,7 +12,7 @@ from pyarrow.dataset import dataset
 from sqlglot import exp
 
 from tidings.engine.agreed.analysis import analysed
-from tidings.engine.agreed.term import NotAgreed
+from tidings.engine.agreed.term import NotAgreed, without_errors
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Jobs
 from tidings.engine.base_lookup import BaseLookup, lookup_answers, lookup_query
@@ -60,7 +60,7 @@ class DuckDB:
         except NotAgreed as refused:
             raise SparkAlone(refused.node) from None
         try:
-            self._connection.inner.execute(f"DESCRIBE {printed(translated, self.dialect)}")
+            self._connection.inner.execute(f"DESCRIBE {without_errors(printed(translated, self.dialect))}")
         except duckdb.Error as error:
             raise AnalysisFailed(sentence(error)) from None
         names = [spark_name(e) for e in query.selects]
