@@ -95,6 +95,7 @@ def _is_known(text: str) -> bool:
 
 def _is_agreed(text: str) -> bool:
     try:
-        return agreed(parsed(text), COLUMNS) is not None
+        found = agreed(parsed(text), COLUMNS)
     except (TidingsError, ParseError, ValueError, IndexError):
         return False
+    return found is not None and "<void" not in found.type and ":void" not in found.type

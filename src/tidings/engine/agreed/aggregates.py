@@ -12,8 +12,9 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
+from tidings.engine.agreed.alike import side
 from tidings.engine.agreed.arithmetic import quotient, typed
-from tidings.engine.agreed.expression import Translator, side
+from tidings.engine.agreed.expression import Translator
 from tidings.engine.agreed.numeric import MOST_DIGITS, decimal_type
 from tidings.engine.agreed.term import NotAgreed, TypedExpression, converted, is_known, is_plain, words
 from tidings.ir import types

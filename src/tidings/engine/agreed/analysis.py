@@ -38,7 +38,10 @@ def analysed(query: exp.Query) -> tuple[exp.Query, list[str]]:
 def _of_rows(values: exp.Values) -> list[str]:
     """The types of constant rows."""
     translator = PlanTranslator(lambda _: None)
-    rows = [[translator.term(c).type for c in (r.expressions if isinstance(r, exp.Tuple) else [r])] for r in values.expressions]
+    rows = [
+        [translator.term(c).type for c in (r.expressions if isinstance(r, exp.Tuple) else [r])]
+        for r in values.expressions
+    ]
     return [_common(values, list(kinds)) for kinds in zip(*rows, strict=False)]
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from tidings.engine.agreed import arithmetic, lambdas, nested, texts, times
+from tidings.engine.agreed.alike import FORMS, moment, side, texts_as_numbers, widened
 from tidings.engine.agreed.casts import cast
 from tidings.engine.agreed.numeric import common_type, literal_type
 from tidings.engine.agreed.signature import said
@@ -19,12 +20,8 @@ from tidings.engine.agreed.written import written_whole
 from tidings.ir import types
 from tidings.ir.expression import Expression, typed_null
 
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
-_INSTANT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?")
-_FORMS = {"date": _DATE, "timestamp": _INSTANT, "timestamp_ntz": _INSTANT}
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ)
 _EQUALITIES = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ)
-_ATOMS = (exp.Column, exp.Literal, exp.Null, exp.Boolean, exp.Cast, exp.Paren, exp.Case, exp.AggFunc)
 _TIMES = ("date", "timestamp", "timestamp_ntz")
 
 
@@ -140,8 +137,8 @@ class Translator:
         """Terms of the type in which Spark compares them or chooses between them."""
         moments = {t.type for t in terms if t.type in _TIMES}
         if len(moments) == 1:
-            terms = [_moment(t, *moments) for t in terms]
-        terms = _texts_as_numbers(node, terms)
+            terms = [moment(t, *moments) for t in terms]
+        terms = texts_as_numbers(node, terms)
         type_ = common_type([t.type for t in terms])
         if type_ is None:
             raise NotAgreed(node)
@@ -149,7 +146,7 @@ class Translator:
             return terms
         if types.is_nested(type_):
             return [converted(t, type_) for t in terms]
-        return [t if t.type in (type_, "void") else _widened(node, t, type_) for t in terms]
+        return [t if t.type in (type_, "void") else widened(node, t, type_) for t in terms]
 
     # choices
 
@@ -175,7 +172,7 @@ class Translator:
         type_ = common_type([t.type for t in terms])
         if type_ is None:
             raise NotAgreed(node)
-        values = [side(_widened(node, t, type_)) for t in terms]
+        values = [side(widened(node, t, type_)) for t in terms]
         ifs = [exp.If(this=c, true=v) for c, v in zip(conditions, values, strict=False)]
         last = values[-1] if default is not None else None
         return TypedExpression(exp.Case(ifs=ifs, default=last), type_)
@@ -197,7 +194,7 @@ class Translator:
         type_ = common_type([t.type for t in terms])
         if type_ is None:
             raise NotAgreed(node)
-        values = [_widened(node, t, type_) for t in terms]
+        values = [widened(node, t, type_) for t in terms]
         places = ", ".join(f"{{{n}}}" for n in range(len(values)))
         return TypedExpression(words(f"{function}({places})", *values), type_)
 
@@ -209,6 +206,8 @@ class Translator:
         return TypedExpression(words("CASE WHEN {0} THEN NULL ELSE {1} END", equal, value), value.type)
 
     def _nvl2(self, node: Expression) -> TypedExpression:
+        if node.args.get("false") is None:
+            raise NotAgreed(node)
         there = exp.Not(this=exp.Is(this=node.this.copy(), expression=exp.Null()))
         return self.term(exp.If(this=there, true=node.args["true"].copy(), false=node.args["false"].copy()))
 
@@ -244,8 +243,8 @@ class Translator:
             raise NotAgreed(node)
         if isinstance(node.this, exp.Null):
             return TypedExpression(typed_null(to), to)
-        if isinstance(node.this, exp.Literal) and node.this.is_string and to in _FORMS:
-            if not _FORMS[to].fullmatch(node.this.name):
+        if isinstance(node.this, exp.Literal) and node.this.is_string and to in FORMS:
+            if not FORMS[to].fullmatch(node.this.name):
                 raise NotAgreed(node)
             return TypedExpression(node.copy(), to)
         return cast(node, self.term(node.this), to, safe=bool(node.args.get("safe")))
@@ -294,43 +293,6 @@ class Translator:
             yield
         finally:
             self.parameters.pop()
-
-
-def side(term: TypedExpression) -> Expression:
-    """A term that can stand beside any operator."""
-    if isinstance(term.sql, _ATOMS):
-        return term.sql
-    return exp.Paren(this=term.sql)
-
-
-def _widened(node: Expression, term: TypedExpression, type: str) -> TypedExpression:
-    """A term as a type that has room for all its values."""
-    if type == "double":
-        return arithmetic.typed(term, type) if term.type != "void" else converted(term, type)
-    if {term.type, type} == {"date", "timestamp"}:
-        return cast(node, term, type)
-    return converted(term, type)
-
-
-def _texts_as_numbers(node: Expression, terms: list[TypedExpression]) -> list[TypedExpression]:
-    """Texts beside numbers, as Spark compares them: as whole numbers or as floats."""
-    kinds = {t.type for t in terms} - {"string", "void"}
-    if not kinds or all(t.type != "string" for t in terms):
-        return terms
-    if kinds <= types.INTEGRAL:
-        return [cast(node, t, "bigint") if t.type == "string" else t for t in terms]
-    if all(k in ("double", *types.INTEGRAL) or types.decimal(k) for k in kinds):
-        return [cast(node, t, "double") if t.type == "string" else t for t in terms]
-    if len(kinds) == 1 and kinds <= {"date", "timestamp", "boolean"}:
-        return [cast(node, t, *kinds) if t.type == "string" else t for t in terms]
-    return terms
-
-
-def _moment(term: TypedExpression, type: str) -> TypedExpression:
-    """A text that is written beside a date or timestamp, as one."""
-    if term.type != "string" or term.literal is None or not _FORMS[type].fullmatch(term.literal):
-        return term
-    return TypedExpression(exp.cast(term.sql.copy(), types.parse(type).copy()), type)
 
 
 def _rules(

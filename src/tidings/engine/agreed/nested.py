@@ -54,10 +54,14 @@ def array(translator: Translator, node: exp.Array) -> TypedExpression:
 def struct(translator: Translator, node: exp.Struct) -> TypedExpression:
     """``struct(…)`` and ``named_struct(…)``; what has no name is col1, col2, …"""
     names, terms = [], []
+    if not node.expressions:
+        raise NotAgreed(node)
     for place, part in enumerate(node.expressions, 1):
         named = isinstance(part, exp.PropertyEQ | exp.Alias)
         names.append(part.this.name if isinstance(part, exp.PropertyEQ) else part.alias or f"col{place}")
-        terms.append(translator.term((part.expression if isinstance(part, exp.PropertyEQ) else part.this) if named else part))
+        terms.append(
+            translator.term((part.expression if isinstance(part, exp.PropertyEQ) else part.this) if named else part)
+        )
     packed = ", ".join(f"{quoted_text(name)}: {{{n}}}" for n, name in enumerate(names))
     fields = ",".join(f"{types.field_name(n)}:{t.type}" for n, t in zip(names, terms, strict=True))
     return TypedExpression(words(f"{{{{{packed}}}}}", *terms), f"struct<{fields}>")
@@ -166,9 +170,7 @@ def sequence(translator: Translator, node: exp.GenerateSeries) -> TypedExpressio
         raise NotAgreed(node)
     type = common_type([first.type, last.type])
     assert type is not None
-    text = (
-        "CASE WHEN {0} <= {1} THEN generate_series({0}, {1}) ELSE generate_series({0}, {1}, -1) END"
-    )
+    text = "CASE WHEN {0} <= {1} THEN generate_series({0}, {1}) ELSE generate_series({0}, {1}, -1) END"
     ends = [converted(TypedExpression(t.sql, t.type), "bigint") for t in (first, last)]
     return converted(TypedExpression(words(text, *ends), "array<bigint>"), f"array<{type}>")
 

@@ -125,5 +125,5 @@ def _common_nested(left: str, right: str) -> str | None:
 
 def _common_part(left: str, right: str) -> str | None:
     type = _common(left, right)
-    widened = type in _INTEGRAL or type in (left, right) and "void" in (left, right) or left == right
+    widened = type in _INTEGRAL or (type in (left, right) and "void" in (left, right)) or left == right
     return type if widened or (type is not None and types.is_nested(type)) else None

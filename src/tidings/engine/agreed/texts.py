@@ -59,7 +59,7 @@ def pad(translator: Translator, node: exp.Pad) -> TypedExpression:
 
 
 def split_part(translator: Translator, node: exp.SplitPart) -> TypedExpression:
-    delimiter, part = written_text(node, node.args["delimiter"]), written_whole(node, node.args["part_index"])
+    delimiter, part = written_text(node, node.args.get("delimiter")), written_whole(node, node.args.get("part_index"))
     if not delimiter or part == 0:
         raise NotAgreed(node)
     text = f"split_part({{0}}, {quoted_text(delimiter)}, {part})"

@@ -30,5 +30,9 @@ NUMBERS = (
     F("getbit(whole, number)", "tinyint", "CAST(({0} >> {1}) & 1 AS TINYINT)"),
     F("bit_get(whole, number)", "tinyint", "CAST(({0} >> {1}) & 1 AS TINYINT)"),
     F("raise_error(string)", "void", "error({0})"),
-    F("assert_true(boolean)", "void", f"CASE WHEN {{0}} THEN NULL ELSE {raised('USER_RAISED_EXCEPTION', 'not true')} END"),
+    F(
+        "assert_true(boolean)",
+        "void",
+        f"CASE WHEN {{0}} THEN NULL ELSE {raised('USER_RAISED_EXCEPTION', 'not true')} END",
+    ),
 )
