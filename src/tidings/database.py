@@ -236,8 +236,7 @@ class Database:
     def query(self, text: str, as_of: Instant | None = None) -> Result:
         """The rows of a query or view, now or as they were at an earlier instant."""
         self._parts.folding.step()
-        plan, answers = self._parts.plans.plan(text), self._parts.answers
-        return answers.now(plan) if as_of is None else answers.as_of(plan, _time(as_of))
+        return self._parts.statements.queries.answer(text, None if as_of is None else _time(as_of))
 
     @reading
     def changes(

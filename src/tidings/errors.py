@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tidings.continuous_errors import InvalidContinuousQuery as InvalidContinuousQuery
+from tidings.continuous_errors import UnknownContinuousQuery as UnknownContinuousQuery
 from tidings.error_base import Place as Place
 from tidings.error_base import TidingsError as TidingsError
 from tidings.error_base import closest as closest

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import runpy
 import sys
+from collections import Counter
 from contextlib import redirect_stdout
+from email import message_from_bytes, policy
 from pathlib import Path
 
 import pytest
+
+from tests.unit.deliver.test_mail import Server, serving
 
 HOME = Path(__file__).resolve().parents[2] / "examples"
 SCRIPTS = sorted(HOME.glob("*.py"))
@@ -20,6 +25,30 @@ def shown(script: str) -> str:
     page = (HOME / "README.md").read_text(encoding="utf-8")
     (found,) = re.findall(rf"^## {re.escape(script)}$.*?^```text\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     return str(found)
+
+
+def run_messages(monkeypatch: pytest.MonkeyPatch, *options: str) -> str:
+    """What the example of mail and news prints."""
+    monkeypatch.setattr(sys, "argv", ["run.py", "--engine", "duckdb", *options])
+    with redirect_stdout(io.StringIO()) as printed:
+        runpy.run_path(str(HOME / "messages" / "run.py"), run_name="__main__")
+    return printed.getvalue()
+
+
+def test_mail_and_news(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (HOME / "messages" / "README.md").read_text(encoding="utf-8")
+    (printed,) = re.findall(r"^```text\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert run_messages(monkeypatch) == printed
+
+
+def test_digests_go_out_by_mail(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(Server()) as server:
+        run_messages(monkeypatch, "--smtp", f"127.0.0.1:{server.port}", "--to", "ann@example.org")
+    digests = [message_from_bytes(mail, policy=policy.default) for mail in server.got]
+    assert {str(mail["To"]) for mail in digests} == {"ann@example.org"}
+    assert len({str(mail["Message-ID"]) for mail in digests}) == len(digests)
+    told = [row for mail in digests for row in json.loads(mail.get_content())["data"]["rows"]]
+    assert Counter(row["filter"] for row in told)["unanswered"] == 9
 
 
 def test_there_are_examples() -> None:

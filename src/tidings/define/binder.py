@@ -2,7 +2,7 @@
 
 When a relation is altered or replaced, every view that reads it, directly or through others, is bound to what it is to
 be.  If that fails for one, or would give it other columns, the change is refused with the names of all such views, and
-nothing is altered.  The same goes for rules.
+nothing is altered.  The same goes for rules and continuous queries.
 """
 
 from __future__ import annotations
@@ -25,12 +25,8 @@ from tidings.store.timeline import Timeline
 
 AnyView = View | StoredView
 
-CheckRules: TypeAlias = Callable[[str, Relations], None]
+CheckChange: TypeAlias = Callable[[str, Relations], None]
 """Refuses to alter or replace a relation so, given its name and the relations with the change made."""
-
-
-def no_rules(name: str, changed: Relations) -> None:
-    """There are no rules that could break."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +35,8 @@ class ViewBinder:
 
     storage: Storage
     timeline: Timeline
-    check_rules: CheckRules = no_rules
-    """Refuses what would break rules that depend on the relation."""
+    checks: tuple[CheckChange, ...] = ()
+    """Refuse what would break rules and continuous queries that depend on the relation."""
 
     @property
     def relations(self) -> Relations:
@@ -92,7 +88,8 @@ class ViewBinder:
             rebound.append((reader, bound))
         if broken:
             raise BreaksViews(name=name, dependents=", ".join(broken), reason="; ".join(broken.values()))
-        self.check_rules(name, changed)
+        for check in self.checks:
+            check(name, changed)
         return rebound
 
     def _rebound_stored(self, reader: StoredView, view: View, changed: Relations) -> StoredView:

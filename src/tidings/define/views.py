@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tidings.define.binder import AnyView, CheckRules, ViewBinder, named_columns, no_rules
+from tidings.define.binder import AnyView, CheckChange, ViewBinder, named_columns
 from tidings.define.replacement import ReplacementOutcome, ViewReplacement
 from tidings.errors import DuplicateRelation, InvalidExpression, UnknownRelation
 from tidings.lang.sql import statement
@@ -24,12 +24,12 @@ class Views:
     storage: Storage
     scheduler: Scheduler
     timeline: Timeline
-    check_rules: CheckRules = no_rules
+    checks: tuple[CheckChange, ...] = ()
     binder: ViewBinder = field(init=False)
     replacement: ViewReplacement = field(init=False)
 
     def __post_init__(self) -> None:
-        self.binder = ViewBinder(self.storage, self.timeline, self.check_rules)
+        self.binder = ViewBinder(self.storage, self.timeline, self.checks)
         self.replacement = ViewReplacement(self.storage, self.scheduler, self.timeline, self.binder)
 
     @property

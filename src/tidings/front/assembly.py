@@ -14,6 +14,11 @@ from tidings.clock import Clock
 from tidings.compiled import CompiledPlans
 from tidings.constraints.enforce import Enforcer
 from tidings.constraints.evaluate import Evaluator
+from tidings.continuous.dependencies import QueryDependencies
+from tidings.continuous.descriptions import QueryDescriptions
+from tidings.continuous.registry import QueryRegistry
+from tidings.continuous.runs import ContinuousRuns
+from tidings.continuous.statements import ContinuousStatements
 from tidings.define.statements import DefinitionStatements
 from tidings.define.tables import Tables
 from tidings.define.views import Views
@@ -32,6 +37,8 @@ from tidings.front.system_tables import COLUMNS, SystemTables
 from tidings.read.answers import Answers
 from tidings.read.bound_plans import BoundPlans
 from tidings.read.descriptions import Descriptions
+from tidings.read.one_time_queries import OneTimeQueries
+from tidings.read.rewritings import Rewritings
 from tidings.read.subscribe import Subscriptions
 from tidings.rules.action.run import Actions
 from tidings.rules.binding import RuleBinder
@@ -52,6 +59,7 @@ from tidings.store.fold import Folding, FoldPolicy
 from tidings.store.key_lookup import KeyLookup
 from tidings.store.open import open_folder, open_in_memory
 from tidings.store.relation.relations import Relations
+from tidings.store.rules.continuous_queries import QueryStore
 from tidings.store.rules.rule_store import RuleStore
 from tidings.store.rules.silences import SilenceStore
 from tidings.store.storage import Storage
@@ -159,7 +167,7 @@ class Parts:
 
     @property
     def loads(self) -> Loads:
-        return Loads(self.loader, self.transactions, self.detached)
+        return Loads(self.loader, self.transactions, self.detached, self.statements.continuous)
 
     @property
     def shows(self) -> ShowStatements:
@@ -176,6 +184,10 @@ class Parts:
     @property
     def detached(self) -> DetachedRules:
         return self.maintenance.detached
+
+    @property
+    def continuous(self) -> ContinuousRuns:
+        return self.maintenance.continuous
 
 
 def open_storage(
@@ -200,10 +212,14 @@ def assemble(storage: Storage, settings: Settings) -> Parts:
 
     rules = transactions.context
     dependencies = RuleDependencies(rules.registry, storage.relations)
-    views = Views(storage, scheduler, timeline, RuleRebinding(dependencies, transactions).check)
+    runs = ContinuousRuns(QueryRegistry(QueryStore(storage), compiled), transactions)
+    continuous = ContinuousStatements(runs, QueryDependencies(runs.registry), dependencies, timeline)
+    rebinding = RuleRebinding(dependencies, transactions)
+    views = Views(storage, scheduler, timeline, (rebinding.check, continuous.dependencies.check_change))
     rule_tables = RuleSystemTables(rules.registry, rules.silences.store, timeline)
-    answers = Answers(scheduler, timeline, SystemTables(rule_tables, storage))
-    maintenance = Maintenance(storage, views, rules, DetachedRules(transactions), folding, compiled)
+    queries = QueryDescriptions(runs, timeline)
+    answers = Answers(scheduler, timeline, SystemTables(rule_tables, queries, storage))
+    maintenance = Maintenance(storage, views, rules, DetachedRules(transactions), runs, folding, compiled)
     maintenance.restore()
     return Parts(
         settings=settings,
@@ -212,7 +228,7 @@ def assemble(storage: Storage, settings: Settings) -> Parts:
         transactions=transactions,
         answers=answers,
         subscriptions=Subscriptions(write.plans, answers, maintenance.reload, signals.news, signals.closed),
-        statements=_statements(answers, transactions, dependencies, maintenance, rule_tables),
+        statements=_statements(answers, transactions, continuous, maintenance, rule_tables, queries),
         maintenance=maintenance,
         background=BackgroundRunner(maintenance, mutex, signals.advance_wanted, signals.closed),
     )
@@ -265,23 +281,26 @@ def _rules(settings: Settings, write: WriteParts, compiled: CompiledPlans, signa
 def _statements(
     answers: Answers,
     transactions: RuleTransactions,
-    dependencies: RuleDependencies,
+    continuous: ContinuousStatements,
     maintenance: Maintenance,
     rule_tables: RuleSystemTables,
+    queries: QueryDescriptions,
 ) -> StatementRunner:
     """Those who run each kind of statement."""
     rules, views, evaluator = transactions.context, maintenance.views, transactions.write_parts.enforcer.evaluator
     storage, timeline, relations = maintenance.storage, maintenance.timeline, maintenance.storage.relations
-    tables = Tables(storage, evaluator, views.binder, timeline)
+    tables, dependencies = Tables(storage, evaluator, views.binder, timeline), continuous.rule_dependencies
     return StatementRunner(
-        answers=answers,
+        queries=OneTimeQueries(transactions.write_parts.plans, answers),
         transactions=transactions,
         definitions=DefinitionStatements(relations, tables, views, timeline, maintenance.compiled),
         dependencies=dependencies,
         rules=RuleStatements(transactions, dependencies, evaluator),
         silences=SilenceStatements(rules.registry, rules.silences, timeline),
+        continuous=continuous,
         shows=ShowStatements(
-            Descriptions(relations), RuleDescriptions(rules.registry, rule_tables), RuleExplanations(rules)
+            Descriptions(relations), RuleDescriptions(rules.registry, rule_tables), RuleExplanations(rules), queries
         ),
+        rewritings=Rewritings(transactions.write_parts.plans),
         maintenance=maintenance,
     )

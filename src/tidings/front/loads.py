@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tidings.continuous.statements import ContinuousStatements
 from tidings.rules.detached.advance import DetachedRules
 from tidings.rules.load_hook import RuleLoadHook
 from tidings.rules.transactions import RuleTransactions
@@ -19,6 +20,7 @@ class Loads:
     loader: Loader
     transactions: RuleTransactions
     detached: DetachedRules
+    continuous: ContinuousStatements
 
     def load(self, table: str | Mapping[str, Any], data: Any, sorted_by: str | None, late: str) -> None:
         """Load rows into a table, or histories into several."""
@@ -29,6 +31,8 @@ class Loads:
                     workspace.add(target, rows, 1)
                     workspace.statement_done()
             return
+        if isinstance(table, str) and not self.loader.has_history(table):
+            self.continuous.before_load(table)
         context = self.transactions.context
         hook = RuleLoadHook(context, self.detached) if context.registry.records else None
         self.loader.load(table, data, sorted_by, late, hook)

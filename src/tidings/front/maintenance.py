@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from tidings.compiled import CompiledPlans
+from tidings.continuous.runs import ContinuousRuns
+from tidings.continuous.upkeep import is_failing, next_run
 from tidings.define.views import Views
 from tidings.rules.context import RuleContext
 from tidings.rules.detached.advance import DetachedRules
@@ -31,6 +33,7 @@ class Maintenance:
     views: Views
     rules: RuleContext
     detached: DetachedRules
+    continuous: ContinuousRuns
     folding: Folding
     compiled: CompiledPlans
 
@@ -48,20 +51,30 @@ class Maintenance:
         restore(self.storage, self.views.binder.view, self.views.binder.stored)
         self.timeline.remember()
         self.timeline.settle_until(max((rule.until for rule in self.rules.registry.records), default=0))
+        queries = self.continuous.registry.records
+        self.timeline.settle_until(max((q.log_needed_from for q in queries), default=0))
+        self.timeline.has_subscribers |= bool(queries)
 
     def advance(self) -> int:
-        """Bring stored views and detached rules up to the present; returns the instant."""
+        """Bring stored views, detached rules and continuous queries up to the present; returns the instant."""
         present = (self.timeline.present(view.plan) for view in self.storage.relations.stored())
         at = max([self.timeline.time, *present])
         self.scheduler.advance(at)
-        if self.rules.registry.records and not self.storage.is_reader:
-            self.detached.advance()
+        if not self.storage.is_reader:
+            self._advance_rules()
+            if self.continuous.registry.records and self.continuous.advance():
+                self._advance_rules()
             at = max(at, self.timeline.time)
             self.scheduler.advance(at)
-            if self.folding.policy.retention is not None:
-                self.rules.forget_before(self.timeline.clock.now() - self.folding.policy.retention)
         self.folding.step()
         return at
+
+    def _advance_rules(self) -> None:
+        """Judge detached conditions, run detached actions, and forget what is old."""
+        if self.rules.registry.records:
+            self.detached.advance()
+            if self.folding.policy.retention is not None:
+                self.rules.forget_before(self.timeline.clock.now() - self.folding.policy.retention)
 
     def next_due(self, after: int, tick: int) -> int | None:
         """The first instant after another at which :meth:`advance` has something to do although nothing is committed.
@@ -73,7 +86,7 @@ class Maintenance:
             return None
         views = (v for v in self.storage.relations.stored() if v.refresh is not Refresh.MANUAL)
         tick_due = after + tick if any(self.timeline.reads_clock(view.plan) for view in views) else None
-        return earliest(tick_due, next_deadline(self.rules, after, tick))
+        return earliest(tick_due, next_deadline(self.rules, after, tick), next_run(self.continuous, after, tick))
 
     @property
     def is_behind(self) -> bool:
@@ -82,9 +95,11 @@ class Maintenance:
 
     @property
     def is_unsettled(self) -> bool:
-        """Whether a stored view or a condition fails and is tried again by every advance."""
+        """Whether a stored view, a condition or a continuous query fails and is tried again by every advance."""
         views = (v for v in self.storage.relations.stored() if v.refresh is not Refresh.MANUAL)
-        return any(v.error is not None for v in views) or (not self.storage.is_reader and is_retried(self.rules))
+        if any(v.error is not None for v in views):
+            return True
+        return not self.storage.is_reader and (is_retried(self.rules) or is_failing(self.continuous))
 
     def refresh(self, name: str) -> int:
         """Bring one stored view up to the present; returns the instant."""
@@ -101,6 +116,7 @@ class Maintenance:
             if redefined:
                 self.compiled.forget()
             self.rules.reload()
+            self.continuous.registry.reload()
         return self.timeline.time
 
     def fold(self) -> int:

@@ -7,7 +7,8 @@ from typing import assert_never
 
 import pyarrow as pa
 
-from tidings.errors import UnknownRelation, UnknownRule
+from tidings.continuous.descriptions import QueryDescriptions
+from tidings.errors import UnknownContinuousQuery, UnknownRelation, UnknownRule
 from tidings.lang.sql.statements.show import DefinedKind, Describe, ExplainRule, ShowNames, ShowStatement
 from tidings.read.descriptions import Descriptions
 from tidings.result import Result
@@ -22,6 +23,7 @@ class ShowStatements:
     relations: Descriptions
     rules: RuleDescriptions
     explanations: RuleExplanations
+    queries: QueryDescriptions
 
     def run(self, statement: ShowStatement) -> Result:
         """The rows that a statement asks for; a name that is not known is marked in the statement."""
@@ -37,6 +39,8 @@ class ShowStatements:
             raise UnknownRelation(statement.place, unknown.hint, name=statement.name) from None
         except UnknownRule as unknown:
             raise UnknownRule(statement.place, unknown.hint, name=statement.name) from None
+        except UnknownContinuousQuery as unknown:
+            raise UnknownContinuousQuery(statement.place, unknown.hint, name=statement.name) from None
 
     def _names(self, kind: DefinedKind) -> Result:
         match kind:
@@ -46,6 +50,8 @@ class ShowStatements:
                 return self.relations.views()
             case "rule":
                 return self.rules.rules()
+            case "continuous query":
+                return self.queries.queries()
             case _:
                 assert_never(kind)
 
@@ -57,5 +63,7 @@ class ShowStatements:
                 return self.relations.create_view(name)
             case "rule":
                 return self.rules.create_rule(name)
+            case "continuous query":
+                return self.queries.create_query(name)
             case _:
                 assert_never(kind)

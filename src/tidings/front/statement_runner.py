@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tidings.continuous.statements import ContinuousStatements
 from tidings.define.replacement import as_table
 from tidings.define.statements import DefinitionStatements
 from tidings.front.maintenance import Maintenance
 from tidings.front.show_statements import ShowStatements
 from tidings.lang.sql import statement as sql
-from tidings.read.answers import Answers
+from tidings.read.one_time_queries import OneTimeQueries
+from tidings.read.rewritings import Rewritings
 from tidings.result import Result
 from tidings.rules.dependencies import RuleDependencies
 from tidings.rules.silence_statements import SilenceStatements
@@ -23,18 +25,20 @@ from tidings.write import statements
 class StatementRunner:
     """Runs statements on one database; a plain record of those who run each kind."""
 
-    answers: Answers
+    queries: OneTimeQueries
     transactions: RuleTransactions
     definitions: DefinitionStatements
     dependencies: RuleDependencies
     rules: RuleStatements
     silences: SilenceStatements
+    continuous: ContinuousStatements
     shows: ShowStatements
+    rewritings: Rewritings
     maintenance: Maintenance
 
     def run(self, statement: sql.Statement) -> Result | None:
         """Run one statement; returns the rows of a query, and a report where the statement has one."""
-        if isinstance(statement, sql.Query | sql.ShowNames | sql.ShowCreate | sql.Describe | sql.ExplainRule):
+        if isinstance(statement, sql.Query | sql.ShowStatement | sql.ExplainContinuous):
             return self._run(statement)
         self.maintenance.storage.require_writer()
         try:
@@ -59,17 +63,20 @@ class StatementRunner:
                 self.rules.run(statement)
             case sql.SilenceRule() | sql.UnsilenceRule() | sql.EndSilence():
                 self.silences.run(statement)
+            case sql.CreateContinuousQuery() | sql.DropContinuousQuery() | sql.RefreshContinuousQuery():
+                self.continuous.run(statement)
             case sql.RefreshView():
                 self.maintenance.refresh(statement.name)
             case sql.Vacuum():
                 return Result(self.maintenance.vacuum(GRACE).to_arrow())
             case sql.ShowNames() | sql.ShowCreate() | sql.Describe() | sql.ExplainRule():
                 return self.shows.run(statement)
+            case sql.ExplainContinuous():
+                return Result(self.rewritings.explained(statement))
             case sql.Query():
-                plans = self.transactions.write_parts.plans
-                plan = plans.bind(statement.query, statement.text, query_text=statement.query_text)
-                return self.answers.now(plan)
+                return self.queries.run(statement)
             case _:
+                self.continuous.before_definition(statement)
                 self.dependencies.check_definition(statement)
                 outcomes = self.definitions.run(statement)
                 return Result(as_table(outcomes)) if outcomes else None

@@ -1,4 +1,4 @@
-"""The tables that show what a database knows of itself: rules, firings, silences and deliveries.
+"""The tables that show what a database knows of itself: rules, firings, silences, deliveries and continuous queries.
 
 Queries may read them.  They have no history and no changes, so views and rules may not.
 """
@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from tidings.continuous import descriptions as continuous_queries
+from tidings.continuous.descriptions import CONTINUOUS_QUERIES, QueryDescriptions
 from tidings.deliver import deliveries
 from tidings.ir.column import Column
 from tidings.rules import system_tables as rule_tables
@@ -18,7 +20,10 @@ from tidings.store.storage import Storage
 
 DELIVERIES = "tidings.deliveries"
 
-COLUMNS: dict[str, tuple[Column, ...]] = rule_tables.TABLES | {DELIVERIES: deliveries.COLUMNS}
+COLUMNS: dict[str, tuple[Column, ...]] = rule_tables.TABLES | {
+    DELIVERIES: deliveries.COLUMNS,
+    CONTINUOUS_QUERIES: continuous_queries.COLUMNS,
+}
 """The columns of each system table."""
 
 
@@ -27,10 +32,11 @@ class SystemTables:
     """The rows of the system tables of one database, as they are now."""
 
     rule_tables: RuleSystemTables
+    queries: QueryDescriptions
     storage: Storage
 
     def changes(self, name: str) -> pa.Table:
         """The rows of one of the tables, as changes that insert them."""
         if name == DELIVERIES:
             return rule_tables.as_inserts(COLUMNS[name], deliveries.rows(Outbox(self.storage.rule_tables)))
-        return self.rule_tables.changes(name)
+        return self.queries.changes() if name == CONTINUOUS_QUERIES else self.rule_tables.changes(name)

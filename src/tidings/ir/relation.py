@@ -151,6 +151,7 @@ class Aggregate:
     aggregates: tuple[Item, ...]
 
     def __post_init__(self) -> None:
+        require(bool(self.keys or self.aggregates), "an aggregate without columns")
         require_distinct_names(self.keys + self.aggregates)
         require_known((i.expression for i in self.keys + self.aggregates), self.input.fields)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 import pyarrow as pa
@@ -16,6 +18,8 @@ from tidings.store.relation.view import StoredView
 from tidings.store.timeline import Timeline
 from tidings.waves.scheduler import Scheduler
 from tidings.waves.wave import WaveRequest
+
+_NONE: Mapping[str, pa.Table] = MappingProxyType({})
 
 
 class ExplainedStrategy(NamedTuple):
@@ -43,10 +47,10 @@ class Answers:
     timeline: Timeline
     system_tables: SystemTableRows
 
-    def at(self, plan: Relation, at: int) -> Result:
-        """The rows of a plan at an instant."""
+    def at(self, plan: Relation, at: int, given: Mapping[str, pa.Table] = _NONE) -> Result:
+        """The rows of a plan at an instant; ``given`` has the rows of relations that the catalog does not know."""
         names = reads(plan) & self.scheduler.relations.system_tables.keys()
-        rows = {name: self.system_tables.changes(name) for name in names}
+        rows = {name: self.system_tables.changes(name) for name in names} | dict(given)
         answer = in_transaction.answer(self.scheduler, plan, at, replaced=rows)
         return Result(answer, self.scheduler.storage.backend)
 

@@ -57,9 +57,12 @@ class BoundPlans:
             if _NAME.fullmatch(text) is None:
                 raise
             return self._named(text)
-        if len(statements) != 1 or not isinstance(statements[0], statement.Query):
-            raise InvalidExpression(reason="one query is expected here, or the name of a table or view")
-        return self.bind(statements[0].query, text, query_text=statements[0].query_text)
+        query = _only_query(statements)
+        return self.bind(query.query, text, query_text=query.query_text)
+
+    def read(self, text: str) -> statement.Query:
+        """The one query of a text."""
+        return _only_query(statement.read(text))
 
     def _named(self, text: str) -> Relation:
         """The plan of a relation whose name is quoted, or that shows what the database knows of itself."""
@@ -81,3 +84,9 @@ class BoundPlans:
         """The name of the relation that a text asks for; ``result`` for a query."""
         relation = self.relations.find(text)
         return "result" if relation is None else relation.name
+
+
+def _only_query(statements: list[statement.Statement]) -> statement.Query:
+    if len(statements) != 1 or not isinstance(statements[0], statement.Query):
+        raise InvalidExpression(reason="one query is expected here, or the name of a table or view")
+    return statements[0]

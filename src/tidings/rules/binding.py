@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from tidings.analysis.influents import CLOCK, influents
 from tidings.clock import micros
 from tidings.errors import InvalidRule
 from tidings.lang.sql import statement as sql
 from tidings.lang.sql.context import Analyzer
-from tidings.lang.sql.rules.changes import ChangeSource
 from tidings.lang.sql.rules.condition import BoundCondition, bind_condition
 from tidings.lang.sql.statements.rule import CreateRule
+from tidings.read.side_by_side import change_source
 from tidings.rewrite.instances import instances
 from tidings.rules.action import check as actions
 from tidings.rules.action import message_groups
@@ -47,7 +48,7 @@ class RuleBinder:
         if statement.event is not None:
             events.check(statement.event, relations, statement.name)
             event_tables = self._event_tables(events.tables(statement.event))
-        condition = bind_condition(statement, relations, self._change_source, self.analyzer)
+        condition = bind_condition(statement, relations, partial(change_source, relations), self.analyzer)
         key = instance_key(statement, condition)
         rule = Rule(
             record=record,
@@ -78,13 +79,6 @@ class RuleBinder:
         definitions = self.relations.definitions()
         below = (influents(relation.plan, definitions) for relation in found if not isinstance(relation, Table))
         return frozenset(relation.name for relation in found).union(*below) - {CLOCK}
-
-    def _change_source(self, name: str) -> ChangeSource | None:
-        relation = self.relations.find(name)
-        if relation is None:
-            return None
-        key = relation.constraints.key if isinstance(relation, Table) else ()
-        return ChangeSource(relation.name, relation.columns, key)
 
     def _dependencies(self, statement: CreateRule, condition: BoundCondition) -> frozenset[str]:
         """The tables, and perhaps the clock, that a condition depends on."""

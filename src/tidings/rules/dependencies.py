@@ -11,8 +11,8 @@ from tidings.define.tables import columns_to_drop
 from tidings.errors import ColumnInUse, DependentObjects, UnsupportedStatement
 from tidings.ir.relation import Relation
 from tidings.lang.sql import statement as sql
+from tidings.lang.sql.changes import ChangesOf
 from tidings.lang.sql.mentions import first_mention, may_use_column, mentioned
-from tidings.lang.sql.rules.changes import ChangesOf
 from tidings.lang.sql.rules.condition import BoundCondition
 from tidings.lang.sql.statements.action import Call, Modify
 from tidings.lang.sql.statements.dml import trees

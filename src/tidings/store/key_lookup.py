@@ -45,7 +45,7 @@ class KeyLookup:
     def in_base(self, table: Table, rows: pa.Table) -> Counter[Row]:
         """How often the base holds each of some rows."""
         sought = set(row_keys(rows))
-        return Counter(row for row in row_keys(self._base(table, rows)) if row in sought)
+        return Counter(row for row in row_keys(self.base_rows(table, rows)) if row in sought)
 
     def by_key(self, table: Table, keys: Collection[Key], pending: Net | None = None) -> dict[Key, list[Row]]:
         """The rows with some keys, as plain values and each as often as it is there.
@@ -54,7 +54,7 @@ class KeyLookup:
         """
         names = [c.name for c in table.columns]
         places = [names.index(k) for k in table.constraints.key]
-        base = self._base(table, table_of(tuple(table.columns[p] for p in places), keys))
+        base = self.base_rows(table, table_of(tuple(table.columns[p] for p in places), keys))
         counted: dict[Key, Counter[Row]] = {key: Counter() for key in keys}
         plain: dict[Row, Row] = {}
         for row, plain_row in zip(row_keys(base), values(base), strict=True):
@@ -72,14 +72,14 @@ class KeyLookup:
     def held(self, table: Table, keys: pa.Table) -> pa.Table:
         """Those of many keys that a row has now; Arrow does the work, and no row becomes Python values."""
         names = keys.column_names
-        base = self._base(table, keys).select(names).cast(keys.schema)
+        base = self.base_rows(table, keys).select(names).cast(keys.schema)
         ones = pa.repeat(pa.scalar(1, pa.int64()), base.num_rows)
         logged = [entry.select([*names, WEIGHT]) for entry in table.history.unfolded()()]
         rows = pa.concat_tables([base.append_column(WEIGHT, ones), *logged])
         counted = rows.join(keys, keys=names, join_type="left semi").group_by(names).aggregate([(WEIGHT, "sum")])
         return counted.filter(pc.greater(counted.column(f"{WEIGHT}_sum"), 0)).select(names)
 
-    def _base(self, table: Table, sought: pa.Table) -> pa.Table:
+    def base_rows(self, table: Table, sought: pa.Table) -> pa.Table:
         """The rows of the base that may equal those that are sought, in the columns these have."""
         if table.base is None or not sought.num_rows:
             return arrow_schema(table.columns).empty_table()

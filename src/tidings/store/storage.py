@@ -46,6 +46,8 @@ class Storage:
     """From when on rules need the log to detect their events, by rule."""
     rule_cursors: dict[int, int] = field(init=False, default_factory=dict)
     """From when on rules have still to read what changed, by rule."""
+    query_cursors: dict[int, int] = field(init=False, default_factory=dict)
+    """From when on continuous queries have still to read what changed, by query."""
     revision: int = field(init=False, default=0)
     """That of the journal when this process last read it."""
     definitions: list[Definition] = field(init=False, default_factory=list)
@@ -127,10 +129,11 @@ class Storage:
                 self.fold_candidates[table.id] = table
 
     def forget(self, before: int) -> None:
-        """Forget what snapshots hold of the log up to an instant, except what views and rules have still to read."""
+        """Forget what snapshots hold of the log up to an instant, except what others have still to read."""
         tables = self.tables()
         behind = [v.until for v in self.relations.stored() if v.error is None and not v.is_outdated]
-        before = min([before, *self.rule_cursors.values(), *self.event_cursors.values(), *behind])
+        cursors = (self.rule_cursors, self.event_cursors, self.query_cursors)
+        before = min([before, *(at for by_id in cursors for at in by_id.values()), *behind])
         horizons = {t.id: horizon for t in tables if (horizon := t.history.horizon(before)) is not None}
         if horizons:
             self.journal.forget(horizons)

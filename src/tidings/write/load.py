@@ -41,16 +41,20 @@ class Loader:
             self._target(name)
         if not isinstance(table, str):
             self._load_history(table, late, hook)
-        elif relations.table(table).constraints.time_column is not None:
+        elif self.has_history(table):
             self._load_history({table: data}, late, hook)
         else:
             self._load_first_rows(relations.table(table), data, sorted_by, hook)
+
+    def has_history(self, table: str) -> bool:
+        """Whether the rows of a table have their instants in a column."""
+        return self._target(table).constraints.time_column is not None
 
     def has_rows(self, table: str) -> bool:
         """Whether a table has or had rows, and does not have their instants in a column."""
         target = self._target(table)
         has_rows = target.base is not None or bool(target.history.times(-1, self.commits.timeline.time))
-        return has_rows and target.constraints.time_column is None
+        return has_rows and not self.has_history(table)
 
     def further_rows(self, table: str, data: Any, sorted_by: str | None) -> tuple[Table, pa.Table]:
         """A table that has rows, and those that are to be inserted into it."""
@@ -72,6 +76,8 @@ class Loader:
         table = self.commits.storage.relations.table(name)
         if table.role == "event":
             raise UnsupportedStatement(None, f"use db.signal({name!r}, …)", statement=f"a load of the event {name}")
+        if table.role == "answers":
+            raise UnsupportedStatement(None, "load the tables it reads", statement=f"a load of the answers of {name}")
         return table
 
     def _load_first_rows(self, target: Table, data: Any, sorted_by: str | None, hook: LoadHook | None) -> None:

@@ -108,6 +108,9 @@ class Workspace:
         table = self.parts.relations.table(name)
         if table.role == "event":
             raise UnsupportedStatement(None, f"SIGNAL {table.name}", statement=f"a change of the event {table.name}")
+        if table.role == "answers":
+            hint = "what a continuous query delivered stays; copy it to a table of your own"
+            raise UnsupportedStatement(None, hint, statement=f"a change of the answers of {table.name}")
         return table
 
     def event(self, name: str) -> Table:

@@ -11,6 +11,7 @@ import pytest
 
 import tidings
 from tidings import DeliverySettings, ManualClock, RetryPolicy
+from tidings.continuous.descriptions import CONTINUOUS_QUERIES
 from tidings.engine.backends import backend_named
 from tidings.engine.location import Location
 from tidings.engine.memory import MemoryBudget
@@ -76,7 +77,13 @@ def test_settings_reach_their_parts() -> None:
 
 def test_system_tables_are_known_by_name() -> None:
     assert parts().relations.system_tables == COLUMNS
-    assert set(COLUMNS) == {"tidings.rules", "tidings.firings", "tidings.silences", "tidings.deliveries"}
+    assert set(COLUMNS) == {
+        "tidings.rules",
+        "tidings.firings",
+        "tidings.silences",
+        "tidings.deliveries",
+        CONTINUOUS_QUERIES,
+    }
 
 
 def test_what_a_folder_has_is_restored(tmp_path: Path) -> None:

@@ -1,10 +1,11 @@
-"""The system tables of rules and of deliveries, by one name each."""
+"""The system tables of rules, deliveries and continuous queries, by one name each."""
 
 from __future__ import annotations
 
 import pytest
 
 from tidings import Database
+from tidings.continuous.descriptions import CONTINUOUS_QUERIES, QueryDescriptions
 from tidings.errors import TidingsError
 from tidings.front.system_tables import COLUMNS, DELIVERIES, SystemTables
 from tidings.ir.expression import WEIGHT
@@ -17,11 +18,12 @@ def system_tables(db: Database) -> SystemTables:
     db.sql("INSERT INTO quantity VALUES (1, 2)")
     db.advance()
     rules, timeline = db._parts.rules, db._parts.timeline
-    return SystemTables(RuleSystemTables(rules.registry, rules.silences.store, timeline), db._parts.storage)
+    rule_tables = RuleSystemTables(rules.registry, rules.silences.store, timeline)
+    return SystemTables(rule_tables, QueryDescriptions(db._parts.continuous, timeline), db._parts.storage)
 
 
 def test_every_table_has_the_columns_it_declares(system_tables: SystemTables) -> None:
-    assert set(COLUMNS) == {*TABLES, DELIVERIES}
+    assert set(COLUMNS) == {*TABLES, DELIVERIES, CONTINUOUS_QUERIES}
     for name, columns in COLUMNS.items():
         assert [c.name for c in columns] == system_tables.changes(name).column_names[: len(columns)]
 

@@ -26,6 +26,21 @@ class Namespace(Protocol):
         """The relation's name as declared and its columns, or None."""
 
 
+@dataclass(frozen=True, slots=True)
+class ExtendedNamespace:
+    """A namespace with a few more relations, which hide those of the same name."""
+
+    namespace: Namespace
+    more: Mapping[str, tuple[Column, ...]]
+
+    def names(self) -> list[str]:
+        return [*self.namespace.names(), *self.more]
+
+    def columns(self, relation: str) -> tuple[str, tuple[Column, ...]] | None:
+        name = next((n for n in self.more if n.lower() == relation.lower()), None)
+        return self.namespace.columns(relation) if name is None else (name, self.more[name])
+
+
 class Analyzer(Protocol):
     """Names and types of a query over typed stand-ins; raises :class:`AnalysisFailed`."""
 
@@ -114,6 +129,7 @@ def unknown_function(at: Place | None, name: str) -> UnknownFunction:
 
 _HINT = "docs/sql.md lists what a view may be built from"
 _HINTS = {
+    "CHANGES": "ask for it by db.query(…), or read it in the condition of a rule",
     "a condition on time over both sides of an outer, semi or anti join": "move what reads the clock into a subquery",
     "LIMIT without ORDER BY": "which rows a LIMIT keeps depends on their order: say it with ORDER BY",
 }

@@ -21,6 +21,14 @@ from tidings.ir.expression import Expression
 from tidings.lang.sql.bind import check_names
 from tidings.lang.sql.names import relation_name
 from tidings.lang.sql.parse import after_as, place, slices, statements
+from tidings.lang.sql.statements.continuous import (
+    ContinuousStatement,
+    CreateContinuousQuery,
+    DropContinuousQuery,
+    RefreshContinuousQuery,
+    is_continuous_statement,
+    read_continuous_statement,
+)
 from tidings.lang.sql.statements.define import (
     AddColumns,
     CreateTable,
@@ -39,6 +47,11 @@ from tidings.lang.sql.statements.dml import (
     read_insert,
     read_merge,
     read_update,
+)
+from tidings.lang.sql.statements.explain_continuous import (
+    ExplainContinuous,
+    is_explain_continuous,
+    read_explain_continuous,
 )
 from tidings.lang.sql.statements.rule import (
     ActivateRule,
@@ -74,6 +87,8 @@ from tidings.lang.sql.statements.token_reader import TokenReader, blanked, parse
 __all__ = [
     "ActivateRule",
     "AddColumns",
+    "ContinuousStatement",
+    "CreateContinuousQuery",
     "CreateEvent",
     "CreateRule",
     "CreateTable",
@@ -82,13 +97,16 @@ __all__ = [
     "Describe",
     "Drop",
     "DropColumns",
+    "DropContinuousQuery",
     "DropEvent",
     "DropRule",
     "EndSilence",
+    "ExplainContinuous",
     "ExplainRule",
     "Insert",
     "Merge",
     "Query",
+    "RefreshContinuousQuery",
     "RefreshView",
     "RenameColumn",
     "RenameTable",
@@ -172,7 +190,9 @@ Statement: TypeAlias = (
     | Query
     | RuleStatement
     | SilenceStatement
+    | ContinuousStatement
     | ShowStatement
+    | ExplainContinuous
 )
 
 
@@ -188,6 +208,10 @@ def read(text: str) -> list[Statement]:
             result.append(read_rule_statement(reader, _change))
         elif is_silence_statement(reader):
             result.append(read_silence_statement(reader))
+        elif is_continuous_statement(reader):
+            result.append(read_continuous_statement(reader))
+        elif is_explain_continuous(reader):
+            result.append(read_explain_continuous(reader))
         elif is_show_statement(reader):
             result.append(read_show_statement(reader))
         else:
@@ -197,14 +221,21 @@ def read(text: str) -> list[Statement]:
 
 
 _MAY_BE_OWN = re.compile(
-    r"\b(rule|event|signal|enable|disable|silence|unsilence|show|describe)\b|(^|;)\s*desc\b", re.IGNORECASE
+    r"\b(rule|event|signal|enable|disable|silence|unsilence|show|describe|continuous)\b|(^|;)\s*desc\b", re.IGNORECASE
 )
 """Texts without one of these words need not be looked at twice."""
 
 
 def _is_own(reader: TokenReader) -> bool:
     """Whether a statement is one that SQL parsers do not know."""
-    return is_rule_statement(reader) or is_silence_statement(reader) or is_show_statement(reader)
+    own = (
+        is_rule_statement,
+        is_silence_statement,
+        is_continuous_statement,
+        is_explain_continuous,
+        is_show_statement,
+    )
+    return any(is_one(reader) for is_one in own)
 
 
 def _parts(text: str) -> list[list[Token]]:

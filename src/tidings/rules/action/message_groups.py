@@ -4,8 +4,9 @@
     messages     ├────▶ 1   ├────▶        2
                   wait  ├──── interval ──▶
 
-A rule with ``group_by``, ``group_wait`` or ``group_interval`` sends a message per group of instances, not one per
-firing.  The rows of a group have the same values in the columns of ``group_by``; with none all rows are one group.
+A rule with ``group_by``, ``group_wait``, ``group_interval`` or ``group_at`` sends a message per group of instances, not
+one per firing; with ``group_at`` at the instants of a cron text.  The rows of a group have the same values in the
+columns of ``group_by``; with none all rows are one group.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 
 from tidings.errors import InvalidRule, UnknownColumn, closest
 from tidings.lang.sql.statements.action import Send
 from tidings.rules.action.payload import as_json, envelope
+from tidings.rules.event.occurrence import next_cron_tick
 from tidings.rules.rule import Rule
 from tidings.store.rules.message_groups import Gathered, Pace
 from tidings.store.rules.messages import Message
@@ -46,7 +49,10 @@ def is_grouped(rule: Rule) -> bool:
 def pace(rule: Rule) -> Pace:
     """When the messages of a rule's groups are due; one without groups sends what is left of them at once."""
     gather = rule.options.gather
-    return Pace(0, 0) if gather is None else Pace(gather.wait, gather.interval)
+    if gather is None:
+        return Pace(0, 0)
+    tick = None if gather.at is None else partial(next_cron_tick, gather.at)
+    return Pace(gather.wait, gather.interval, tick)
 
 
 def by_group(rule: Rule, firing: int, time: int, gone: bool, rows: pa.Table) -> list[Gathered]:

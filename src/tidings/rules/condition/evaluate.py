@@ -23,7 +23,6 @@ from tidings.engine.arrow import arrow_schema
 from tidings.engine.changes import (
     at_instant,
     came,
-    consolidated,
     no_changes,
     paired,
     rows_that_came,
@@ -33,9 +32,10 @@ from tidings.engine.changes import (
 )
 from tidings.engine.row_values import row_keys
 from tidings.ir.expression import TIME, WEIGHT
-from tidings.lang.sql.rules.changes import ChangesOf
+from tidings.lang.sql.changes import ChangesOf
 from tidings.lang.sql.rules.condition import CHANGE
 from tidings.read import in_transaction
+from tidings.read.side_by_side import changes_entry
 from tidings.rules.condition.transaction_slice import NetEntries, TransactionSlice
 from tidings.rules.rule import Rule
 from tidings.store.relation.table import Table
@@ -97,17 +97,6 @@ def _changes_of(scheduler: Scheduler, of: ChangesOf, at: int, before: NetEntries
 def _merged(earlier: pa.Table | None, later: pa.Table) -> pa.Table:
     """Two log entries as one that counts as committed long ago."""
     return at_instant(later if earlier is None else pa.concat_tables([earlier, later]), 0)
-
-
-def changes_entry(of: ChangesOf, entry: pa.Table, time: int) -> pa.Table:
-    """The rows of ``CHANGES(…)``, as a log entry, for some changes of the table or view."""
-    rows, pairs = without_version(entry), paired(entry, of.key)
-    arrays = []
-    for side in (0, 1):
-        places = pa.array([pair[side] for pair in pairs], pa.int64())
-        arrays += [c.combine_chunks().take(places) for c in rows.columns]
-    side_by_side = pa.Table.from_arrays(arrays, schema=arrow_schema(of.side_by_side))
-    return consolidated(of.side_by_side, side_by_side, [1] * side_by_side.num_rows, time)
 
 
 def firing_rows(rule: Rule, delta: pa.Table) -> pa.Table:

@@ -14,7 +14,7 @@ from tidings.delta.plan import compile_program
 from tidings.explain import explain_change, sections
 from tidings.ir import text as plan_text
 from tidings.ir.relation import Relation
-from tidings.lang.sql.rules.changes import ChangesOf
+from tidings.lang.sql.changes import ChangesOf
 from tidings.lang.sql.statements.action import Raise, Send
 from tidings.lang.sql.statements.event import SignalEvent, TableEvent
 from tidings.read.in_transaction import definitions_at

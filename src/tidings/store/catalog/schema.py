@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from tidings.errors import CatalogFailed, CatalogTooNew
 
-VERSION = 3
+VERSION = 4
 
 metadata = MetaData()
 
@@ -273,8 +273,28 @@ gathered = Table(
 )
 """Rows of firings that wait for their group's message, as Arrow IPC."""
 
-RULE_TABLES = [outbox, endpoint, rule, firing, followed, instance, silence, gathering, gathered]
-"""The tables of rules and of what they send; a database in memory makes these when it gets its first rule."""
+continuous_query = Table(
+    "continuous_query",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("name", Text, nullable=False, unique=True),
+    Column("text", Text, nullable=False),
+    Column("created", BigInteger, nullable=False),
+    Column("since", BigInteger, nullable=False),
+    Column("until", BigInteger),
+    Column("due", BigInteger),
+    Column("widened", Integer, nullable=False),
+    Column("ran", BigInteger),
+    Column("took", BigInteger),
+    Column("error", Text),
+)
+"""Continuous queries as they were written: from when on their answers count (``since``) and up to when they are known
+(``until``, NULL before the first run), when the next run is due, how many times its interval was widened, and how long
+the last run took.  What they have delivered is in a table of the same name."""
+
+RULE_TABLES = [outbox, endpoint, rule, firing, followed, instance, silence, gathering, gathered, continuous_query]
+"""The tables of rules, of what they send, and of continuous queries; a database in memory makes these when it gets its
+first rule or continuous query."""
 
 
 def _add_rules(connection: Connection) -> None:
@@ -298,6 +318,10 @@ def _add_layouts_groups_and_beginnings(connection: Connection) -> None:
         connection.execute(silence.insert(), rows)
 
 
+def _add_continuous_queries(connection: Connection) -> None:
+    metadata.create_all(connection, [continuous_query])
+
+
 def _add_columns(connection: Connection, table: Table, *declarations: str) -> bool:
     """Add columns to a table, unless it was made with them by an earlier migration; whether they were added."""
     known = {column["name"] for column in inspect(connection).get_columns(table.name)}
@@ -308,7 +332,11 @@ def _add_columns(connection: Connection, table: Table, *declarations: str) -> bo
     return True
 
 
-MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _add_rules, 2: _add_layouts_groups_and_beginnings}
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {
+    1: _add_rules,
+    2: _add_layouts_groups_and_beginnings,
+    3: _add_continuous_queries,
+}
 """What turns a catalog of one version into the next."""
 
 

@@ -39,7 +39,8 @@ class Table:
     constraints: Constraints = NONE
     id: int = 0
     role: str = "table"
-    """What it is to users: a ``table``, an ``event`` with a row per signal, or the ``activations`` of a rule."""
+    """What it is to users: a ``table``, an ``event`` with a row per signal, the ``activations`` of a rule, or the
+    ``answers`` of a continuous query."""
     group_key: tuple[str, ...] = ()
     """The columns by which its rows are grouped, if it stores the groups of a view."""
     base: str | None = field(init=False, default=None)

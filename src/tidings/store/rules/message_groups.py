@@ -1,8 +1,8 @@
 """Groups of instances that share messages, as the catalog holds them.
 
 A firing of a rule that groups its messages leaves its rows here, by group.  A group's message is due a while after its
-first row, and not too soon after its last message.  It takes the rows up to the instant it is due, and no more: so what
-is in which message does not depend on when somebody looks.
+first row, not too soon after its last message, and perhaps only at certain instants.  It takes the rows up to the
+instant it is due, and no more: so what is in which message does not depend on when somebody looks.
 
 All of it is done in the caller's transaction: rows leave this table in the one that puts the message into the outbox.
 """
@@ -50,6 +50,13 @@ class Pace:
 
     wait: int
     interval: int
+    tick: Callable[[int], int] | None = None
+    """The first instant after another at which messages may be sent; None if they may at any."""
+
+    def due(self, first: int, sent: int | None) -> int:
+        """When the next message of a group is due, from its first waiting row and its last message."""
+        due = max(first + self.wait, 0 if sent is None else sent + self.interval)
+        return due if self.tick is None else self.tick(due - 1)
 
 
 def gather(connection: Connection, waiting: Sequence[Gathered], pace: Pace, compose: Compose) -> int:
@@ -65,10 +72,10 @@ def gather(connection: Connection, waiting: Sequence[Gathered], pace: Pace, comp
         values = {"firing": entry.firing, "time": entry.time, "gone": int(entry.gone), "inline": pack(entry.rows)}
         connection.execute(insert(_ROWS).values(rule=entry.rule, key=entry.key, **values))
         if group is None:
-            due = entry.time + pace.wait
+            due = pace.due(entry.time, None)
             connection.execute(insert(_GROUPS).values(rule=entry.rule, key=entry.key, due=due, sent=None))
         elif group.due is None:
-            connection.execute(update(_GROUPS).where(is_group).values(due=_next(entry.time, group.sent, pace)))
+            connection.execute(update(_GROUPS).where(is_group).values(due=pace.due(entry.time, group.sent)))
     for rule, key, last in {(g.rule, g.key): (g.rule, g.key, g.time) for g in waiting}.values():
         sent += write_due(connection, rule, key, last, pace, compose)
     return sent
@@ -105,15 +112,10 @@ def write_due(connection: Connection, rule: str, key: str, until: int, pace: Pac
         numbers = [g.firing for g in ready]
         connection.execute(delete(_ROWS).where(_ROWS.c.rule == rule, _ROWS.c.key == key, _ROWS.c.firing.in_(numbers)))
         _settle(connection, numbers, group.due)
-        next_due = _next(later_times[0], group.due, pace) if later_times else None
+        next_due = pace.due(later_times[0], group.due) if later_times else None
         connection.execute(update(_GROUPS).where(is_group).values(due=next_due, sent=group.due))
         point(TOLD)
         sent += 1
-
-
-def _next(first: int, sent: int | None, pace: Pace) -> int:
-    """When the next message of a group is due, from its first waiting row and its last message."""
-    return max(first + pace.wait, 0 if sent is None else sent + pace.interval)
 
 
 def _settle(connection: Connection, firings: Sequence[int], at: int) -> None:

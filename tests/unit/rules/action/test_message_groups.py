@@ -68,6 +68,20 @@ def test_later_messages_keep_their_distance(links: Database, clock: ManualClock)
     assert told(links)[1:] == [({}, ["b", "c"])]
 
 
+def test_messages_wait_for_the_instants_of_a_cron_text(links: Database, clock: ManualClock) -> None:
+    rule(links, "group_at = '0 8 * * *'")
+    switch(links, "a")
+    pass_minutes(links, clock, 60)
+    switch(links, "b")
+    assert told(links) == []
+    pass_minutes(links, clock, 24 * 60)
+    assert told(links) == [({}, ["a", "b"])]
+    switch(links, "c")
+    pass_minutes(links, clock, 24 * 60)
+    assert told(links)[1:] == [({}, ["c"])]
+    assert [e.message.created % 86_400_000_000 for e in links.deliveries.entries()] == [8 * 3_600_000_000] * 2
+
+
 def test_when_somebody_looks_does_not_matter(links: Database, clock: ManualClock) -> None:
     """A message takes what was there when it was due, though it is written later."""
     rule(links, "group_wait = INTERVAL 1 MINUTE, group_interval = INTERVAL 10 MINUTES")

@@ -9,7 +9,8 @@ import pytest
 
 from tidings import Database
 from tidings.ir.expression import TIME, WEIGHT
-from tidings.rules.condition.evaluate import changes_entry, firing_rows
+from tidings.read.side_by_side import changes_entry
+from tidings.rules.condition.evaluate import firing_rows
 
 
 def delta(*rows: tuple[int, int, int]) -> pa.Table:

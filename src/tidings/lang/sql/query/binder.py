@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from tidings.analysis import functions
 from tidings.errors import InvalidExpression, UnknownRelation, closest
 from tidings.ir.expression import Expression, cast, typed_null
 from tidings.ir.relation import (
@@ -29,6 +30,7 @@ from tidings.lang.sql.query.select.clauses import refused_clauses
 from tidings.lang.sql.query.select.order import count, first_rows, ordinal
 from tidings.lang.sql.query.select.select import bind_select
 from tidings.lang.sql.query.sources import bind_from
+from tidings.lang.sql.query.subquery.dependent import beside_domain
 
 NamedQueries = Mapping[str, "Cte"]
 
@@ -58,9 +60,9 @@ class Binder:
             case exp.SetOperation() if not refused_clauses(node):
                 return self._set_operation(node, name, ctes, outer)
             case exp.Values():
-                return Bound.of(self.values(node, name))
+                return beside_domain(self.ctx, Bound.of(self.values(node, name)), outer)
             case exp.Table() if not node.args.get("joins"):
-                return self.named(node, name, ctes)
+                return beside_domain(self.ctx, self.named(node, name, ctes), outer)
             case exp.Table():
                 construct = "a parenthesised join"
             case _:
@@ -82,8 +84,6 @@ class Binder:
         left, right = (self.query(side, name, ctes, outer) for side in (node.left, node.right))
         if node.args.get("by_name"):
             right = self._by_name(node, left.names, right)
-        if outer is not None:
-            outer.total = False
         branches = (left.plan, right.plan)
         sides = [exp.select(*(typed_null(f.type).as_(f"c{i}") for i, f in enumerate(b.fields))) for b in branches]
         columns = self.ctx.analyze(exp.union(*sides, distinct=False), node)
@@ -127,7 +127,8 @@ class Binder:
             placed.set("this", exp.column(output))
             parts.append(placed)
         out = [Item(f.name, f.type, f.expression) for f in plan.fields]
-        return first_rows(self.ctx, plan, out, parts, offset or 0, limit, name)
+        ties = tuple(f.name for f in plan.fields[len(names) :])
+        return first_rows(self.ctx, plan, out, parts, offset or 0, limit, name, ties)
 
     def _widen(self, branch: Relation, columns: tuple[Column, ...]) -> Relation:
         """Cast a union branch to the common types.
@@ -177,7 +178,8 @@ class Binder:
     def named(self, node: exp.Table, name: str, ctes: NamedQueries) -> Bound:
         """A table, a view or a common table expression by its name."""
         if not isinstance(node.this, exp.Identifier):
-            raise self.ctx.unsupported("a table function", node)
+            is_changes = functions.function_name(node.this) == "changes"
+            raise self.ctx.unsupported("CHANGES" if is_changes else "a table function", node)
         at = self.ctx.place(node.this)
         cte = ctes.get(node.name.lower()) if not node.db else None
         if cte is not None:

@@ -12,7 +12,7 @@ from tidings.lang.sql.context import Context
 from tidings.lang.sql.query.clock import filtered_now, reads_clock
 from tidings.lang.sql.query.expression import bind_condition
 from tidings.lang.sql.query.scope import Scope
-from tidings.lang.sql.query.subquery import Subqueries
+from tidings.lang.sql.query.subquery.subqueries import Subqueries
 
 
 def join_sources(

@@ -1,7 +1,7 @@
 """Subqueries in FROM that use more than their own sources: LATERAL, and those in the FROM of a subquery.
 
-Like subqueries in expressions (see :mod:`tidings.lang.sql.query.subquery`) they are bound with a domain of the
-values they use, and tied to what they use by conditions on those.
+Like subqueries in expressions they are bound with a domain of the values they use (see
+:mod:`tidings.lang.sql.query.subquery.dependent`), and tied to what they use by conditions on those.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from tidings.ir.expression import Expression, column
-from tidings.ir.relation import Aggregate, Field, Item, OuterJoin, Project, Relation
-from tidings.lang.sql.context import Context
+from tidings.ir.expression import Expression
+from tidings.ir.relation import Relation
 from tidings.lang.sql.names import check_reserved
 from tidings.lang.sql.query.scope import Outer, Scope, ScopeRelation
-from tidings.lang.sql.query.subquery import bind_dependent, with_domain
+from tidings.lang.sql.query.subquery.dependent import bind_dependent, with_domain
 
 if TYPE_CHECKING:
     from tidings.lang.sql.query.binder import Binder
@@ -38,8 +37,6 @@ def lateral(
         raise ctx.unsupported("LATERAL that uses a query further out", node)
     arguments = [f.expression for f in used]
     plan = with_domain(ctx, bound.plan, domain, before, arguments)
-    if used and correlation.total:
-        plan = _for_all(ctx, plan, correlation, before, arguments)
     return _tied(binder, node, name, bound.names, plan, arguments)
 
 
@@ -56,7 +53,6 @@ def derived(
     plan = bound.plan
     if correlation.used and outer.domain is not None:
         plan = with_domain(ctx, plan, domain, outer.domain, arguments)
-        plan = _for_all(ctx, plan, correlation, outer.domain, arguments) if correlation.total else plan
     return _tied(binder, node, name, bound.names, plan, arguments)
 
 
@@ -69,35 +65,3 @@ def _tied(
         exp.NullSafeEQ(this=a.copy(), expression=t.expression) for a, t in zip(arguments, ties, strict=True)
     ]
     return ScopeRelation(name, plan, tuple(zip(names, plan.fields, strict=False))), tied
-
-
-def _for_all(
-    ctx: Context, plan: Relation, correlation: Outer, around: Relation, arguments: list[Expression]
-) -> Relation:
-    """A total with a row for all values that occur around it, also where it has no rows to total."""
-    width = len(plan.fields) - len(arguments)
-    ties = plan.fields[width:]
-    values = Project(
-        around,
-        ctx.alias("around"),
-        tuple(Item(t.name, t.type, a) for t, a in zip(ties, arguments, strict=True)),
-    )
-    occurring = Aggregate(values, ctx.alias("occurring"), tuple(map(_as_item, values.fields)), ())
-    there = Item("__there", "boolean", exp.true())
-    known = Project(plan, ctx.alias("total"), (*map(_as_item, plan.fields), there))
-    again = tuple(
-        exp.NullSafeEQ(this=column(occurring.alias, t.name), expression=column(known.alias, t.name)) for t in ties
-    )
-    missing = exp.Is(this=column(known.alias, there.name), expression=exp.Null())
-    out = []
-    for f, default in zip(plan.fields[:width], correlation.defaults, strict=True):
-        value: Expression = column(known.alias, f.name)
-        if default is not None:
-            value = exp.If(this=missing.copy(), true=default.copy(), false=value)
-        out.append(Item(f.name, f.type, value))
-    out += [Item(t.name, t.type, column(occurring.alias, t.name)) for t in ties]
-    return Project(OuterJoin(occurring, known, again), ctx.alias("totals"), tuple(out))
-
-
-def _as_item(field: Field) -> Item:
-    return Item(field.name, field.type, field.expression)

@@ -126,10 +126,6 @@ class Outer:
     used: dict[Ref, tuple[Field, list[str]]] = field(default_factory=dict)
     stands: dict[Ref, Field] = field(default_factory=dict)
     domain: Scan | None = None
-    total: bool = False
-    """Whether the subquery is one aggregate over all its rows, so that it has one row whatever they are."""
-    defaults: list[Expression | None] = field(default_factory=list)
-    """What such an aggregate says of no rows, column by column, where that is not NULL."""
 
     @property
     def mentioned(self) -> list[Expression]:

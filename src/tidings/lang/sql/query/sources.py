@@ -24,7 +24,7 @@ from tidings.lang.sql.query.joins import join_sources
 from tidings.lang.sql.query.lateral import derived, lateral
 from tidings.lang.sql.query.pivot import as_select
 from tidings.lang.sql.query.scope import Outer, Scope, ScopeRelation
-from tidings.lang.sql.query.subquery import Subqueries
+from tidings.lang.sql.query.subquery.subqueries import Subqueries
 
 if TYPE_CHECKING:
     from tidings.lang.sql.query.binder import Binder

@@ -1,13 +1,12 @@
 """Binds the condition of a rule: a query that may read ``CHANGES(…)`` and the parameters of the rule.
 
-- ``CHANGES(t)`` is replaced by a relation with a row per change (:mod:`tidings.lang.sql.rules.changes`).
+- ``CHANGES(t)`` is replaced by a relation with a row per change (:mod:`tidings.lang.sql.changes`).
 - Parameters are the columns of a table with a row per activation.  It is joined into every SELECT, so that one query
   answers for all activations, and each row of the result says which activation it belongs to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -17,29 +16,14 @@ from tidings.errors import InvalidRule, Place, UnknownColumn, closest
 from tidings.ir.expression import Expression
 from tidings.ir.relation import Column, Relation
 from tidings.lang.sql.bind import bind
-from tidings.lang.sql.context import Analyzer, Namespace
+from tidings.lang.sql.changes import ChangesOf, ChangesTaker, FindSource
+from tidings.lang.sql.context import Analyzer, ExtendedNamespace, Namespace
 from tidings.lang.sql.parse import place
-from tidings.lang.sql.rules.changes import ChangesOf, ChangesTaker, FindSource
 from tidings.lang.sql.rules.event_rows import EventRows, take_event_rows
 from tidings.lang.sql.statements.rule import CreateRule
 
 CHANGE = "change"
 """The column of ``WHEN CHANGED`` that says what happened to a row: ``came``, ``went`` or, by key, ``changed``."""
-
-
-@dataclass(frozen=True, slots=True)
-class ExtendedNamespace:
-    """A namespace with a few more relations, which hide those of the same name."""
-
-    namespace: Namespace
-    more: Mapping[str, tuple[Column, ...]]
-
-    def names(self) -> list[str]:
-        return [*self.namespace.names(), *self.more]
-
-    def columns(self, relation: str) -> tuple[str, tuple[Column, ...]] | None:
-        name = next((n for n in self.more if n.lower() == relation.lower()), None)
-        return self.namespace.columns(relation) if name is None else (name, self.more[name])
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +77,10 @@ class _ConditionBinder:
         tree, more = statement.query.copy(), dict[str, tuple[Column, ...]]()
         event_rows = take_event_rows(tree, statement.event, self.find_source)
         more |= {rows.relation: rows.columns for rows in event_rows}
-        changes = ChangesTaker(statement, self.namespace, self.find_source, self.analyzer).take(tree)
+        taker = ChangesTaker(
+            statement.text, statement.name, self.namespace, self.find_source, self.analyzer, self._refusal
+        )
+        changes = taker.take(tree)
         more |= {of.relation: of.side_by_side for of in changes}
         if statement.parameters:
             more[activations_of(statement.name)] = statement.parameters
@@ -141,4 +128,7 @@ class _ConditionBinder:
                 tree.append("expressions", column.as_(parameter.name, quoted=True))
 
     def _refuse(self, at: Place | None, reason: str, hint: str | None = None) -> NoReturn:
-        raise InvalidRule(at, hint, name=self.statement.name, reason=reason)
+        raise self._refusal(at, reason, hint)
+
+    def _refusal(self, at: Place | None, reason: str, hint: str | None) -> InvalidRule:
+        return InvalidRule(at, hint, name=self.statement.name, reason=reason)

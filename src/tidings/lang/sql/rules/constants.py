@@ -24,8 +24,8 @@ from tidings.ir.dialect import DIALECT
 from tidings.ir.expression import Expression
 from tidings.ir.relation import Column, Relation
 from tidings.lang.sql.bind import bind
-from tidings.lang.sql.context import Analyzer, Namespace
-from tidings.lang.sql.rules.condition import ExtendedNamespace, is_plain
+from tidings.lang.sql.context import Analyzer, ExtendedNamespace, Namespace
+from tidings.lang.sql.rules.condition import is_plain
 from tidings.lang.sql.statements.rule import CreateRule
 
 CONSTANTS = "constants of rules"

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from tidings.ir.expression import Expression
 from tidings.ir.relation import Column
-from tidings.lang.sql.rules.changes import FindSource
+from tidings.lang.sql.changes import FindSource
 from tidings.lang.sql.statements.event import Event, SignalEvent, TableEvent, name_of, walk
 
 

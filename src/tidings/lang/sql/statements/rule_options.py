@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
+from croniter import croniter
+
 from tidings.errors import InvalidSyntax, Place
 from tidings.lang.sql.statements.action import Action, Call, Modify, Raise, Send
 from tidings.lang.sql.statements.token_reader import TokenReader
@@ -23,7 +25,7 @@ Coupling: TypeAlias = Literal["immediate", "deferred", "detached", "detached ind
 
 @dataclass(frozen=True, slots=True)
 class Gather:
-    """``group_by``, ``group_wait`` and ``group_interval``: instances that are told together, in one message."""
+    """``group_by``, ``group_wait``, ``group_interval`` and ``group_at``: instances told together, in one message."""
 
     by: tuple[str, ...]
     """The columns whose values say which group a row is of; with none all rows are one."""
@@ -31,6 +33,8 @@ class Gather:
     """How many microseconds the first message of a group waits for more."""
     interval: int
     """How far messages of a group are apart, at least."""
+    at: str | None = None
+    """The cron text whose instants messages wait for, if they do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,14 +171,20 @@ def _check_lifecycle(options: Options, condition: str | None, places: dict[str, 
 
 
 def _gather(written: _WrittenOptions, intervals: dict[str, int]) -> Gather | None:
-    if not written.places.keys() & {"group_by", "group_wait", "group_interval"}:
+    if not written.places.keys() & {"group_by", "group_wait", "group_interval", "group_at"}:
         return None
-    return Gather(written.names("group_by"), intervals.get("group_wait", 0), intervals.get("group_interval", 0))
+    at = written.values.pop("group_at", None)
+    if at is not None and not croniter.is_valid(at):
+        hint = "minute, hour, day, month and weekday, as in '0 8 * * *'"
+        raise InvalidSyntax(written.places["group_at"], hint, reason=f"{at!r} is no cron text")
+    wait, interval = intervals.get("group_wait", 0), intervals.get("group_interval", 0)
+    return Gather(written.names("group_by"), wait, interval, at)
 
 
 _KNOWN = (
     *("priority", "semantics", "condition", "action", "key", "initial", "enabled", "group", "effective", "expires"),
     *("for", "keep_alive", "resolved", "catch_up", "context", "when", "group_by", "group_wait", "group_interval"),
+    "group_at",
 )
 
 

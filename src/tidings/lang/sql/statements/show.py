@@ -1,8 +1,8 @@
 """Statements that show what is defined:
 
-SHOW TABLES | SHOW VIEWS | SHOW RULES
+SHOW TABLES | SHOW VIEWS | SHOW RULES | SHOW CONTINUOUS QUERIES
 DESCRIBE [TABLE] name
-SHOW CREATE TABLE name | SHOW CREATE VIEW name | SHOW CREATE RULE name
+SHOW CREATE TABLE name | SHOW CREATE VIEW name | SHOW CREATE RULE name | SHOW CREATE CONTINUOUS QUERY name
 EXPLAIN RULE name
 """
 
@@ -14,15 +14,16 @@ from typing import Literal, TypeAlias
 from tidings.errors import Place, UnsupportedStatement
 from tidings.lang.sql.statements.token_reader import TokenReader
 
-DefinedKind: TypeAlias = Literal["table", "view", "rule"]
+DefinedKind: TypeAlias = Literal["table", "view", "rule", "continuous query"]
 """What can be defined and shown."""
 
-KINDS: tuple[DefinedKind, ...] = ("table", "view", "rule")
+KINDS: tuple[DefinedKind, ...] = ("table", "view", "rule", "continuous query")
+_PLURALS = {"continuous query": "CONTINUOUS QUERIES"}
 
 
 @dataclass(frozen=True, slots=True)
 class ShowNames:
-    """``SHOW TABLES``, ``SHOW VIEWS`` or ``SHOW RULES``."""
+    """``SHOW TABLES``, ``SHOW VIEWS``, ``SHOW RULES`` or ``SHOW CONTINUOUS QUERIES``."""
 
     kind: DefinedKind
 
@@ -37,7 +38,7 @@ class Describe:
 
 @dataclass(frozen=True, slots=True)
 class ShowCreate:
-    """``SHOW CREATE TABLE name``, or the same for a view or a rule."""
+    """``SHOW CREATE TABLE name``, or the same for a view, a rule or a continuous query."""
 
     kind: DefinedKind
     name: str
@@ -82,18 +83,21 @@ def read_show_statement(reader: TokenReader) -> ShowStatement:
 
 def _show_names(reader: TokenReader) -> ShowNames:
     for kind in KINDS:
-        if reader.accept(f"{kind.upper()}S"):
+        if reader.accept(*_PLURALS.get(kind, f"{kind.upper()}S").split()):
             return ShowNames(kind)
-    hint = "SHOW TABLES, SHOW VIEWS, SHOW RULES, SHOW CREATE TABLE, VIEW or RULE name, and DESCRIBE name are there"
+    hint = (
+        "SHOW TABLES, VIEWS, RULES or CONTINUOUS QUERIES, SHOW CREATE TABLE, VIEW, RULE or CONTINUOUS QUERY name, and"
+        " DESCRIBE name are there"
+    )
     raise UnsupportedStatement(reader.place(), hint, statement=f"SHOW {reader.word()}".strip())
 
 
 def _show_create(reader: TokenReader) -> ShowCreate:
     for kind in KINDS:
-        if reader.accept(kind.upper()):
+        if reader.accept(*kind.upper().split()):
             place = reader.place()
             return ShowCreate(kind, reader.name(f"a {kind}"), place)
-    reader.refuse("TABLE, VIEW or RULE is expected here")
+    reader.refuse("TABLE, VIEW, RULE or CONTINUOUS QUERY is expected here")
 
 
 def _qualified_name(reader: TokenReader) -> str:

@@ -9,8 +9,9 @@ from tidings.analysis.influents import reads
 from tidings.errors import InvalidRule
 from tidings.ir.relation import Column
 from tidings.lang.sql import statement as sql
-from tidings.lang.sql.rules.changes import ChangeSource
-from tidings.lang.sql.rules.condition import BoundCondition, ExtendedNamespace, bind_condition
+from tidings.lang.sql.changes import ChangeSource
+from tidings.lang.sql.context import ExtendedNamespace
+from tidings.lang.sql.rules.condition import BoundCondition, bind_condition
 from tidings.lang.sql.statements.rule import CreateRule
 
 KNOWN = Known({})

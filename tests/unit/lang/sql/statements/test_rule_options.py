@@ -27,6 +27,9 @@ def test_intervals_and_groups() -> None:
     read = options("for = INTERVAL 1 SECOND, keep_alive = INTERVAL 2 SECONDS, group_by = (a, b), resolved = true")
     assert (read.hold, read.keep_alive, read.resolved) == (1_000_000, 2_000_000, True)
     assert read.gather == Gather(("a", "b"), 0, 0)
+    assert options("group_at = '0 8,20 * * *'").gather == Gather((), 0, 0, "0 8,20 * * *")
+    with pytest.raises(InvalidSyntax):
+        options("group_at = 'eight'")
     assert options("priority = 1").gather is None
 
 

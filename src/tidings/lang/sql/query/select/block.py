@@ -20,9 +20,16 @@ from tidings.lang.sql.query.expression import bind_condition, bind_expression
 from tidings.lang.sql.query.floating import in_fixed_order, window_in_fixed_order
 from tidings.lang.sql.query.scope import Outer, Scope
 from tidings.lang.sql.query.select import stages
-from tidings.lang.sql.query.select.grouping import Grouping, aggregated, grouping_sets, grouping_type, listed
+from tidings.lang.sql.query.select.grouping import (
+    GroupedItems,
+    Grouping,
+    aggregated,
+    grouping_sets,
+    grouping_type,
+    listed,
+)
 from tidings.lang.sql.query.select.order import ordinal
-from tidings.lang.sql.query.subquery import Subqueries
+from tidings.lang.sql.query.subquery.subqueries import Subqueries
 
 
 @dataclass(slots=True)
@@ -93,7 +100,7 @@ class SelectBlock:
                 left.append(condition)
             else:
                 equal_columns[stand.ref] = next(b for a, b in pairs if ref(a) == stand.ref)
-        if len(equal_columns) < len(outer.stands):
+        if len(set(equal_columns.values())) < len(outer.stands):  # a column can stand for one value only
             self.plan = Join((self.plan, domain), ())
             self.ties = [f.expression for f in outer.stands.values()]
             return conditions
@@ -132,7 +139,7 @@ class SelectBlock:
         """GROUP BY, aggregates and HAVING."""
         clause, having = self.node.args.get("group"), self.node.args.get("having")
         conditions = list(conjuncts(self._condition(having.this))) if having is not None else []
-        mentioned = [*self.outputs, *conditions, *self.order, *self.qualify, *self.ties]
+        mentioned = [*self.outputs, *conditions, *self.order, *self.qualify]
         if clause is None and having is None and not any(map(stages.has_aggregate, mentioned)):
             return
         grouping = self._grouping(clause)
@@ -140,17 +147,21 @@ class SelectBlock:
         mentioned = self._attach_inside_aggregates(mentioned)
         alias = self.ctx.alias("groups")
         keys, aggregates = stages.Stage(alias, "key"), stages.Stage(alias, "agg")
-        for key in (*grouping.keys, *self.ties):
+        for key in grouping.keys:
             keys.name(key)
-        over = [stages.without_aggregates(e, keys, aggregates) for e in mentioned]
-        items = (self._computed(keys, valued), self._in_fixed_order(self._computed(aggregates, {})))
-        self.plan = aggregated(self.ctx, self.plan, keys, aggregates, items, grouping)
+        ties = stages.Stage(alias, "tie")
+        for tie in self.ties:
+            if grouping.sets is not None or tie not in keys.computed:
+                ties.name(tie)
+        over = [stages.without_aggregates(e, (keys, ties), aggregates) for e in mentioned]
+        items = GroupedItems(
+            self._computed(keys, valued), self._computed(ties, {}), self._in_fixed_order(self._computed(aggregates, {}))
+        )
+        domain = self.scope.outer.domain if self.scope.outer is not None else None
+        self.plan = aggregated(self.ctx, self.plan, (keys, aggregates), items, grouping, domain)
+        self.ties = [(ties if t in ties.computed else keys).name(t) for t in self.ties]
         self.subqueries.forget_columns()
         self._redistribute(over, len(conditions))
-        if self.scope.outer is not None and clause is None:
-            self.scope.outer.total = not conditions
-            types = {i.name: i.type for i in items[1]}
-            self.scope.outer.defaults = [stages.of_nothing(e, aggregates, types) for e in self.outputs]
 
     def _computed(self, stage: stages.Stage, valued: Mapping[Expression, Expression]) -> list[Item]:
         """What a stage computes, with types; ``valued`` are expressions whose subqueries have columns by now."""
@@ -190,9 +201,7 @@ class SelectBlock:
         for condition in over[first:last]:
             self._filter(condition)
         ordered = last + len(self.order)
-        qualified = ordered + len(self.qualify)
-        self.outputs, self.order = over[:first], over[last:ordered]
-        self.qualify, self.ties = over[ordered:qualified], over[qualified:]
+        self.outputs, self.order, self.qualify = over[:first], over[last:ordered], over[ordered:]
 
     def _grouping(self, clause: exp.Group | None) -> Grouping:
         """The expressions to group by, and in which sets."""

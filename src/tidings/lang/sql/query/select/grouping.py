@@ -4,6 +4,8 @@ Several sets are several groupings: a union of one aggregate per set, in which t
 ``grouping`` is a constant.
 
 A set without keys has a row only where the input has one, unless it is the only set: so Spark has it.
+
+In a subquery what ties it to the query around is a key of every set, beside the same column as a key of some.
 """
 
 from __future__ import annotations
@@ -17,9 +19,10 @@ from sqlglot import exp
 from tidings.errors import InvalidExpression
 from tidings.ir.dialect import DIALECT
 from tidings.ir.expression import Expression, cast, column, literal, read, typed_null
-from tidings.ir.relation import Aggregate, Column, Filter, Item, Project, Relation, Union
+from tidings.ir.relation import Aggregate, Column, Filter, Item, Project, Relation, Scan, Union
 from tidings.lang.sql.context import Context
 from tidings.lang.sql.query.select.stages import Stage
+from tidings.lang.sql.query.subquery.totals import completed
 
 
 class Grouping(NamedTuple):
@@ -27,6 +30,11 @@ class Grouping(NamedTuple):
 
     keys: list[Expression]
     sets: list[list[Expression]] | None = None
+
+    @property
+    def is_total(self) -> bool:
+        """Whether all rows are one group, which is there also without rows."""
+        return not self.keys and (self.sets is None or len(self.sets) == 1)
 
 
 _SEVERAL = exp.GroupingSets | exp.Cube | exp.Rollup
@@ -98,53 +106,69 @@ def plainly_grouped(tree: Expression) -> Expression:
     return plain.as_(tree.sql(DIALECT).lower(), quoted=True) if isinstance(tree, _CALLS) else plain
 
 
+class GroupedItems(NamedTuple):
+    """What a grouping computes: its keys, the keys that tie it to the query around, and its aggregates."""
+
+    keys: list[Item]
+    ties: list[Item]
+    aggregates: list[Item]
+
+    @property
+    def all(self) -> tuple[Item, ...]:
+        return (*self.keys, *self.ties, *self.aggregates)
+
+
 def aggregated(
     ctx: Context,
     plan: Relation,
-    keys: Stage,
-    aggregates: Stage,
-    items: tuple[list[Item], list[Item]],
+    stages: tuple[Stage, Stage],
+    items: GroupedItems,
     grouping: Grouping,
+    domain: Scan | None,
 ) -> Relation:
     """The aggregate over a plan; for several sets the union of theirs.
 
-    ``items`` are those of keys and aggregates.  Keys outside the grouping sets belong to every set.
+    ``stages`` are those of the keys and of the aggregates.  In a subquery ``domain`` has the values of the query around
+    for which a total must have its row.
     """
+    keys, aggregates = stages
+
+    def grouped(set_keys: list[Item], computed: list[Item], alias: str) -> Relation:
+        groups = Aggregate(plan, alias, (*set_keys, *items.ties), tuple(computed))
+        return completed(ctx, groups, domain) if domain is not None and grouping.is_total else groups
+
+    if not items.all:
+        items = items._replace(aggregates=[_NUMBER])
     if grouping.sets is None:
-        return Aggregate(plan, keys.alias, tuple(items[0]), tuple(items[1]))
-    always = [k for k in keys.computed if k not in grouping.keys]
+        return grouped(items.keys, items.aggregates, keys.alias)
     branches = []
     for chosen in grouping.sets:
         constants = _constants(ctx, aggregates, grouping.keys, chosen)
-        set_keys = [i for k, i in zip(keys.computed, items[0], strict=True) if k in chosen or k in always]
-        branches.append(_one_set(ctx, plan, items, set_keys, constants, several=len(grouping.sets) > 1))
-    return Union(tuple(branches), keys.alias, tuple(Column(i.name, i.type) for i in chain(*items)))
+        set_keys = [i for k, i in zip(keys.computed, items.keys, strict=True) if k in chosen]
+        alias, computed = ctx.alias("groups"), [i for i in items.aggregates if i.name not in constants]
+        keyed = set_keys or items.ties
+        branch = grouped(set_keys, computed if keyed or _NUMBER in computed else [*computed, _NUMBER], alias)
+        if not keyed and len(grouping.sets) > 1:
+            branch = Filter(branch, (read(f"{alias}.{_NUMBER.name} > 0"),))
+        branches.append(_padded(ctx, branch, alias, items, constants))
+    return Union(tuple(branches), keys.alias, tuple(Column(i.name, i.type) for i in items.all))
 
 
-def _one_set(
-    ctx: Context,
-    plan: Relation,
-    items: tuple[list[Item], list[Item]],
-    set_keys: list[Item],
-    constants: dict[str, Expression],
-    *,
-    several: bool,
+_NUMBER = Item("n", "bigint", exp.Count(this=exp.Star(), big_int=True))
+
+
+def _padded(
+    ctx: Context, groups: Relation, alias: str, items: GroupedItems, constants: dict[str, Expression]
 ) -> Relation:
     """One grouping of several: its own keys, NULL for the others."""
-    alias = ctx.alias("groups")
-    computed = tuple(i for i in items[1] if i.name not in constants)
-    number = Item("n", "bigint", exp.Count(this=exp.Star(), big_int=True))
-    plan = Aggregate(plan, alias, tuple(set_keys), computed if set_keys else (*computed, number))
-    if not set_keys and several:
-        plan = Filter(plan, (read(f"{alias}.n > 0"),))
-    there = {i.name for i in (*set_keys, *computed)}
+    there = {f.name for f in groups.fields}
 
     def value(item: Item) -> Expression:
         if item.name in constants:
             return constants[item.name]
         return column(alias, item.name) if item.name in there else typed_null(item.type)
 
-    return Project(plan, ctx.alias("set"), tuple(Item(i.name, i.type, value(i)) for i in chain(*items)))
+    return Project(groups, ctx.alias("set"), tuple(Item(i.name, i.type, value(i)) for i in items.all))
 
 
 def _constants(

@@ -24,7 +24,7 @@ from tidings.lang.sql.query.select.clauses import refused_clauses, with_inline_w
 from tidings.lang.sql.query.select.grouping import plainly_grouped
 from tidings.lang.sql.query.select.order import count, first_rows
 from tidings.lang.sql.query.select.select_list import SelectList, select_list
-from tidings.lang.sql.query.subquery import Subqueries
+from tidings.lang.sql.query.subquery.subqueries import Subqueries
 
 if TYPE_CHECKING:
     from tidings.lang.sql.query.binder import Binder
@@ -47,8 +47,6 @@ def bind_select(binder: Binder, node: exp.Select, name: str, ctes: Mapping[str, 
     typed = ctx.analyze(mirrored, node)
     names = tuple(n or c.name for (n, _), c in zip(columns.items, typed, strict=True))
     block.group()
-    if outer is not None and around is not None:
-        outer.total, outer.defaults = around.total, around.defaults
     block.attach_subqueries()
     block.windows()
     out = [Item(n, c.type, e) for n, c, e in zip(distinct_names(names), typed, block.outputs, strict=True)]

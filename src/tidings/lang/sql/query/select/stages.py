@@ -7,14 +7,14 @@ stage in its place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from tidings.analysis import functions
 from tidings.errors import NonDeterministic
-from tidings.ir.expression import Expression, cast, column, literal, refs, substitute, typed_null, window_call
+from tidings.ir.expression import Expression, column, window_call
 from tidings.ir.relation import Field
 from tidings.lang.sql.context import Context
 
@@ -35,12 +35,13 @@ class Stage:
         return column(self.alias, name)
 
 
-def without_aggregates(expression: Expression, keys: Stage, aggregates: Stage) -> Expression:
-    """The expression over the columns of a grouping: its keys and its aggregates."""
+def without_aggregates(expression: Expression, keys: Sequence[Stage], aggregates: Stage) -> Expression:
+    """The expression over the columns of a grouping: its keys, those that come first before others, and aggregates."""
 
     def take(node: Expression) -> Expression | None:
-        if node in keys.computed:
-            return keys.name(node)
+        known = next((k for k in keys if node in k.computed), None)
+        if known is not None:
+            return known.name(node)
         return aggregates.name(node) if is_aggregate_call(_collected(node)) else None
 
     return _taken(expression, take)
@@ -79,24 +80,6 @@ def partitioned(window: Expression, ties: list[Expression]) -> Expression:
     inner = window_call(tree)
     inner.set("partition_by", [*(inner.args.get("partition_by") or []), *(t.copy() for t in ties)])
     return tree
-
-
-def of_nothing(output: Expression, aggregates: Stage, types: Mapping[str, str]) -> Expression | None:
-    """What an expression over aggregates says of no rows; None where that is plainly NULL."""
-    counts = {name for e, name in aggregates.computed.items() if _counts(e)}
-    mentioned = {name for alias, name in refs(output) if alias == aggregates.alias}
-    if isinstance(output, exp.Column) and not mentioned & counts:
-        return None
-    empty = {
-        (aggregates.alias, name): cast(literal(0), "bigint") if name in counts else typed_null(types.get(name, "void"))
-        for name in mentioned
-    }
-    return substitute(output, empty)
-
-
-def _counts(aggregate: Expression) -> bool:
-    node = aggregate.this if isinstance(aggregate, _WRAPPERS) else aggregate
-    return isinstance(node, exp.Count | exp.CountIf | exp.ApproxDistinct)
 
 
 def check_order(ctx: Context, window: Expression) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tidings.ir.expression import Expression, read, show
+from tidings.ir.expression import read, show
 from tidings.ir.relation import Field
 from tidings.lang.sql.query.select.stages import (
     Stage,
     has_aggregate,
     has_window,
-    of_nothing,
     partitioned,
     settled,
     with_computed,
@@ -26,7 +25,7 @@ def grouped(expression: str, *keys: str) -> tuple[str, dict[str, str]]:
     stage, aggregates = Stage("g", "key"), Stage("g", "agg")
     for key in keys:
         stage.name(read(key))
-    rest = without_aggregates(read(expression), stage, aggregates)
+    rest = without_aggregates(read(expression), [stage], aggregates)
     return show(rest), {name: show(e) for e, name in aggregates.computed.items()}
 
 
@@ -121,19 +120,3 @@ def test_a_subquery_counts_apart_for_each_row_around_it() -> None:
     assert show(tied) == "RANK() OVER (PARTITION BY d.x ORDER BY t.a)"
     plain = read("RANK() OVER (ORDER BY t.a)")
     assert partitioned(plain, []) is plain
-
-
-@pytest.mark.parametrize(
-    ("expression", "empty"),
-    [
-        ("COUNT(*)", "CAST(0 AS BIGINT)"),
-        ("COUNT(*) + 1", "CAST(0 AS BIGINT) + 1"),
-        ("SUM(t.a)", None),
-        ("COALESCE(SUM(t.a), COUNT(*))", "COALESCE(NULL, CAST(0 AS BIGINT))"),
-    ],
-)
-def test_what_aggregates_say_of_no_rows(expression: str, empty: str | None) -> None:
-    aggregates = Stage("g", "agg")
-    rest = without_aggregates(read(expression), Stage("g", "key"), aggregates)
-    found: Expression | None = of_nothing(rest, aggregates, {})
-    assert (None if found is None else show(found)) == empty

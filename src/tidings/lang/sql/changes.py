@@ -1,7 +1,10 @@
-"""Takes ``CHANGES(…)`` out of the condition of a rule: a relation with a row per change stands in its place.
+"""Takes ``CHANGES(…)`` out of a query: a relation with a row per change stands in its place.
 
-The relation has the old values in columns ``old_…`` and the new ones in ``new_…``, paired by key.  A condition may read
+The relation has the old values in columns ``old_…`` and the new ones in ``new_…``, paired by key.  A query may read
 several, also several of one table; those of one table by one key are one relation.
+
+In the condition of a rule they are the changes of a transaction.  In a query they are those of an interval, which the
+arguments ``since => …`` and ``until => …`` give.
 
 ``old.x`` and ``new.x`` are columns of the one ``CHANGES`` of the nearest SELECT around them.  Where a SELECT has
 several, the alias says which: ``c.old.x``.  In the result ``new.x`` is called ``x`` and ``old.x`` is called ``old_x``.
@@ -16,14 +19,13 @@ from typing import NoReturn
 
 from sqlglot import exp
 
-from tidings.errors import AmbiguousColumn, InvalidRule, Place, UnknownColumn, UnknownRelation, closest
+from tidings.errors import AmbiguousColumn, Place, TidingsError, UnknownColumn, UnknownRelation, closest
 from tidings.ir.dialect import DIALECT
 from tidings.ir.expression import Expression
 from tidings.ir.relation import Column, Relation, Scan
 from tidings.lang.sql.bind import bind
 from tidings.lang.sql.context import Analyzer, Namespace
 from tidings.lang.sql.parse import place
-from tidings.lang.sql.statements.rule import CreateRule
 
 SIDES = ("old", "new")
 
@@ -38,11 +40,16 @@ class ChangesOf:
     columns: tuple[Column, ...]
     key: tuple[str, ...]
     plan: Relation
+    since: Expression | None = None
+    until: Expression | None = None
+    """The ends of the interval, in a query; ``until`` may be left out."""
 
     @property
     def relation(self) -> str:
-        """The name of the relation of changes in the condition; no table has one with a space."""
-        return f"changes of {self.name} by {', '.join(self.key)}" if self.key else f"changes of {self.name}"
+        """The name of the relation of changes in the query; no table has one with a space."""
+        name = f"changes of {self.name} by {', '.join(self.key)}" if self.key else f"changes of {self.name}"
+        ends = ((word, end) for word, end in (("since", self.since), ("until", self.until)) if end is not None)
+        return " ".join([name, *(f"{word} {end.sql(DIALECT)}" for word, end in ends)])
 
     @property
     def side_by_side(self) -> tuple[Column, ...]:
@@ -62,15 +69,24 @@ class ChangeSource:
 FindSource = Callable[[str], ChangeSource | None]
 """Finds a table or view by its name."""
 
+Refusal = Callable[[Place | None, str, str | None], TidingsError]
+"""The error for a place in the text, with a reason and perhaps a hint."""
+
 
 @dataclass(slots=True)
 class ChangesTaker:
-    """Takes ``CHANGES(…)`` out of the condition of one rule."""
+    """Takes ``CHANGES(…)`` out of one query."""
 
-    statement: CreateRule
+    text: str
+    """What places refer to."""
+    owner: str
+    """What the query belongs to: a rule, or the result of the query itself."""
     namespace: Namespace
     find_source: FindSource
     analyzer: Analyzer
+    refusal: Refusal
+    over_interval: bool = False
+    """Whether the changes are those of an interval that the arguments give."""
     _by_call: dict[int, ChangesOf] = field(init=False, default_factory=dict)
     """What the relations of changes in the tree are of, by the identity of their nodes."""
     _queries: dict[str, str] = field(init=False, default_factory=dict)
@@ -94,7 +110,7 @@ class ChangesTaker:
         """Refuse changes of changes, and several in one SELECT that cannot be told apart."""
         unnamed: list[Expression | None] = []
         for call in calls:
-            at = place(self.statement.text, call)
+            at = place(self.text, call)
             if any(map(_is_call, _ancestors(call))):
                 self._refuse(at, "CHANGES cannot stand in CHANGES")
             if not call.alias:
@@ -104,7 +120,7 @@ class ChangesTaker:
                 unnamed.append(call.parent_select)
 
     def _replace_call(self, call: exp.Table) -> None:
-        changes_of = self._changes_of(call.this.expressions, place(self.statement.text, call))
+        changes_of = self._changes_of(call.this.expressions, place(self.text, call))
         name = exp.to_identifier(changes_of.relation, quoted=True)
         if isinstance(call.this.expressions[0], exp.Column):
             name.meta.update(call.this.expressions[0].this.meta)
@@ -115,25 +131,39 @@ class ChangesTaker:
         self._by_call[id(relation)] = changes_of
 
     def _changes_of(self, arguments: list[Expression], at: Place | None) -> ChangesOf:
-        first, *keys = arguments or [exp.Null()]
+        first, *keys = [a for a in arguments if not isinstance(a, exp.Kwarg)] or [exp.Null()]
+        since, until = self._interval([a for a in arguments if isinstance(a, exp.Kwarg)], at)
         query = first.this if isinstance(first, exp.Subquery) else first
         if not isinstance(query, exp.Column | exp.Query) or not all(isinstance(k, exp.Column) for k in keys):
             self._refuse(at, "CHANGES takes a table, a view or a query, and perhaps the columns of its key")
         primary_key: tuple[str, ...] = ()
         if isinstance(query, exp.Query):
             number = f" {len(self._queries) + 1}" if self._queries else ""
-            name = self._queries.setdefault(query.sql(DIALECT), f"query{number} of {self.statement.name}")
-            plan = bind(query, self.statement.text, self.namespace, self.analyzer, name)
+            name = self._queries.setdefault(query.sql(DIALECT), f"query{number} of {self.owner}")
+            plan = bind(query, self.text, self.namespace, self.analyzer, name)
             columns = tuple(Column(f.name, f.type) for f in plan.fields)
         else:
             source = self.find_source(query.name)
             if source is None:
                 hint = closest(query.name, self.namespace.names())
-                raise UnknownRelation(place(self.statement.text, query), hint, name=query.name)
+                raise UnknownRelation(place(self.text, query), hint, name=query.name)
             name, columns, primary_key = source.name, source.columns, source.key
             plan = Scan(name, name, columns)
         key = tuple(self._column_named(k, k.name, columns) for k in keys)
-        return ChangesOf(name, columns, key or primary_key, plan)
+        return ChangesOf(name, columns, key or primary_key, plan, since, until)
+
+    def _interval(self, arguments: list[exp.Kwarg], at: Place | None) -> tuple[Expression | None, Expression | None]:
+        """The ends of the interval that the arguments give."""
+        ends = {str(a.this.name).lower(): a.expression for a in arguments}
+        if self.over_interval:
+            if len(ends) != len(arguments) or ends.keys() - {"since", "until"} or "since" not in ends:
+                reason = (
+                    "CHANGES in a query is over an interval: it has since => an instant, and perhaps until => another"
+                )
+                self._refuse(at, reason, "as in CHANGES(t, since => TIMESTAMP '2026-01-31 12:00:00')")
+        elif arguments:
+            self._refuse(at, "CHANGES in a rule has the changes of each transaction, and takes no interval")
+        return ends.get("since"), ends.get("until")
 
     # their columns
 
@@ -163,7 +193,7 @@ class ChangesTaker:
         star, parent = column.this, column.parent
         if not isinstance(parent, exp.Select) or star.args.get("replace") or star.args.get("rename"):
             reason = f"{column.table}.* stands in the list of a SELECT, perhaps with EXCEPT"
-            self._refuse(place(self.statement.text, column), reason)
+            self._refuse(place(self.text, column), reason)
         left_out = {self._column_named(c, c.name, changes_of.columns) for c in star.args.get("except_") or ()}
         return [c.name for c in changes_of.columns if c.name not in left_out]
 
@@ -172,7 +202,7 @@ class ChangesTaker:
         names = {c.name.lower(): c.name for c in columns}
         if name.lower() not in names:
             hint = closest(name, names.values())
-            raise UnknownColumn(place(self.statement.text, tree), hint, name=tree.sql(DIALECT))
+            raise UnknownColumn(place(self.text, tree), hint, name=tree.sql(DIALECT))
         return names[name.lower()]
 
     def _meant(self, column: exp.Column) -> tuple[str, ChangesOf] | None:
@@ -189,13 +219,18 @@ class ChangesTaker:
                     written = column.sql(DIALECT)
                     candidates = ", ".join(f"{alias}.{written}" for alias, _ in found)
                     hint = f"say which one, as in {found[0][0]}.{written}"
-                    raise AmbiguousColumn(place(self.statement.text, column), hint, name=written, candidates=candidates)
+                    raise AmbiguousColumn(place(self.text, column), hint, name=written, candidates=candidates)
             for alias, of in found:
                 return None if of is None else (alias, of)
         return None
 
     def _refuse(self, at: Place | None, reason: str, hint: str | None = None) -> NoReturn:
-        raise InvalidRule(at, hint, name=self.statement.name, reason=reason)
+        raise self.refusal(at, reason, hint)
+
+
+def reads_changes(tree: Expression) -> bool:
+    """Whether a query reads ``CHANGES(…)``."""
+    return any(map(is_changes, tree.find_all(exp.Table)))
 
 
 def is_changes(table: exp.Table) -> bool:

@@ -80,7 +80,7 @@ def test_elsewhere_the_answer_is_a_value(query: str) -> None:
 def test_a_scalar_subquery_is_a_column_of_an_outer_join() -> None:
     found = join_of("SELECT a, (SELECT max(e) FROM w WHERE w.c = u.c) AS m FROM u")
     assert isinstance(found, OuterJoin)
-    assert [show(c) for c in found.conditions] == ["u.c IS NOT DISTINCT FROM value.__d0"]
+    assert [show(c) for c in found.conditions] == ["u.c IS NOT DISTINCT FROM total.tie1"]
 
 
 def test_a_total_that_uses_nothing_around_is_a_product() -> None:
