@@ -16,6 +16,7 @@ from typing import TypeAlias
 import sqlglot
 from sqlglot import exp
 
+from tidings.ir import types
 from tidings.ir.dialect import DIALECT
 
 Expression: TypeAlias = exp.Expr
@@ -134,7 +135,9 @@ def _copy(expression: Expression) -> Expression:
 
 
 def cast(expression: Expression, type: str) -> Expression:
-    """``CAST(expression AS type)`` as the parser would build it."""
+    """``CAST(expression AS type)`` as the parser would build it; NULLs of no type stay as they are."""
+    if type == "void":
+        return _copy(expression)
     tree = _typed_null(type).copy()
     tree.set("this", _copy(expression))
     return tree
@@ -142,7 +145,9 @@ def cast(expression: Expression, type: str) -> Expression:
 
 @lru_cache(maxsize=1024)
 def _typed_null(type: str) -> Expression:
-    return read(f"CAST(NULL AS {type})")
+    tree = read("CAST(NULL AS INT)")
+    tree.set("to", types.parse(type).copy())
+    return tree
 
 
 def typed_null(type: str) -> Expression:

@@ -5,6 +5,7 @@ The text is what Spark's ``simpleString`` gives, so types can be compared as str
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from sqlglot import exp
@@ -15,6 +16,9 @@ from tidings.ir.dialect import DIALECT
 
 EXACT = frozenset({"tinyint", "smallint", "int", "bigint", "string", "boolean", "date", "timestamp", "timestamp_ntz"})
 INTEGRAL = frozenset({"tinyint", "smallint", "int", "bigint"})
+
+_VOID = re.compile(r"\bvoid\b(?!:)")
+"""The type of NULL, which the parser knows by another name."""
 
 _NAMES = {
     "byte": "tinyint",
@@ -70,7 +74,7 @@ def _fields(type: exp.DataType) -> tuple[tuple[str, str], ...]:
 def parse(type: str) -> exp.DataType:
     """The parsed form of a type's text."""
     try:
-        return exp.DataType.build(type, dialect=DIALECT)
+        return exp.DataType.build(_VOID.sub("NULL", type), dialect=DIALECT)
     except ParseError:
         raise UnsupportedType(type=type) from None
 
@@ -81,12 +85,23 @@ def is_supported(type: str) -> bool:
     >>> is_supported("array<decimal(10,2)>"), is_supported("interval")
     (True, False)
     """
+    if has_void(type) and type != "void":
+        return False
     tree = parse(type)
     if tree.this in (exp.DType.ARRAY, exp.DType.MAP):
         return all(is_supported(canonical(p)) for p in tree.expressions)
     if tree.this is exp.DType.STRUCT:
         return all(is_supported(kind) for _, kind in _fields(tree))
     return type in EXACT | {"float", "double", "binary", "void"} or tree.this is exp.DType.DECIMAL
+
+
+def has_void(type: str) -> bool:
+    """Whether a type is that of NULL, or has it inside.
+
+    >>> has_void("array<void>"), has_void("struct<void:int>")
+    (True, False)
+    """
+    return _VOID.search(type) is not None
 
 
 def is_nested(type: str) -> bool:
@@ -124,8 +139,6 @@ def elements(type: str) -> tuple[str, ...]:
     >>> elements("map<string,array<int>>")
     ('string', 'array<int>')
     """
-    if type == "array<void>":  # that of an empty array, which the parser does not know
-        return ("void",)
     tree = parse(type)
     if tree.this not in (exp.DType.ARRAY, exp.DType.MAP):
         return ()

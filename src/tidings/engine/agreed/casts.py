@@ -7,7 +7,7 @@ or an error for them.  Decimals are rounded half away from zero, and lose their 
 from __future__ import annotations
 
 from tidings.engine.agreed.arithmetic import typed
-from tidings.engine.agreed.numeric import decimal_type
+from tidings.engine.agreed.numeric import common_type, decimal_type
 from tidings.engine.agreed.term import ELSEWHERE, NotAgreed, TypedExpression, converted, duckdb_type, words
 from tidings.ir import types
 from tidings.ir.expression import Expression
@@ -26,6 +26,10 @@ def cast(node: Expression, term: TypedExpression, to: str, *, safe: bool = False
     if term.type == to:
         return term
     if term.type == "void":
+        return converted(term, to)
+    if types.is_nested(term.type):
+        if common_type([term.type, to]) != to:
+            raise NotAgreed(node)
         return converted(term, to)
     if safe:
         return _tried(node, term, to)

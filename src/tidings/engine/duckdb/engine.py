@@ -22,7 +22,7 @@ from tidings.engine.memory import MemoryBudget
 from tidings.engine.plain_rows import plain_rows, separating_column
 from tidings.engine.scratch import Scratch
 from tidings.engine.source import Source
-from tidings.engine.spark_typing import spark_name
+from tidings.engine.spark_names import spark_name
 from tidings.engine.speeds import DUCKDB
 from tidings.engine.sql.dialect import Dialect, printed
 from tidings.errors import EngineFailed

@@ -17,6 +17,7 @@ from sqlglot.generator import Generator
 
 from tidings.engine.sql.ordered_fold import by_folding
 from tidings.engine.sql.words import Words, words_sql
+from tidings.ir import types
 from tidings.ir.expression import AVERAGE, Expression, Ref, cast, ref
 
 Names: TypeAlias = Mapping[Ref, str]
@@ -55,7 +56,8 @@ def _text(expression: Expression, type: str | None, language: str, strict: bool)
 @lru_cache(maxsize=_CACHE_SIZE)
 def _template(expression: Expression, type: str | None, language: str, strict: bool) -> tuple[str | Ref, ...]:
     """The text of an expression in pieces, with its columns between them."""
-    tree = in_own_words(expression if type is None else cast(expression, type), strict)
+    is_cast = type is not None and not types.has_void(type)
+    tree = in_own_words(cast(expression, type) if type is not None and is_cast else expression, strict)
     printer = _printer(language)
     pieces = printer.generate(tree, copy=False).split(_MARK)
     columns = printer.columns
