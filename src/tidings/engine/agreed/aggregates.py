@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
+from tidings.analysis.functions import function_name
 from tidings.engine.agreed.alike import side
 from tidings.engine.agreed.arithmetic import quotient, typed
 from tidings.engine.agreed.expression import Translator
@@ -34,7 +35,13 @@ _NUMBERING = (exp.RowNumber, exp.Rank, exp.DenseRank)
 _SHARES = (exp.PercentRank, exp.CumeDist)
 _ENDS = ("UNBOUNDED", "CURRENT ROW")
 _RANKED = ["y", "there", "x"]
-_SLOTS = frozenset({"__since", "__until"})
+_SLOTS = frozenset({"__since", "__until", "__now"})
+_CLOCK = {
+    **dict.fromkeys(("now", "current_timestamp"), ("now()", "timestamp")),
+    **dict.fromkeys(("current_date", "curdate"), ("current_date", "date")),
+    "localtimestamp": ("CAST(now() AS TIMESTAMP)", "timestamp_ntz"),
+}
+"""Functions that read the clock; a plan has none of them."""
 
 Over: TypeAlias = Callable[[Expression], Expression]
 
@@ -76,6 +83,8 @@ class PlanTranslator(Translator):
     """Whether nothing but types is asked for: what depends on an order gets it later."""
 
     def term(self, node: Expression) -> TypedExpression:
+        if self.only_types and isinstance(node, exp.Func) and (clock := _CLOCK.get(function_name(node) or "")):
+            return TypedExpression(words(clock[0]), clock[1])
         match node:
             case exp.Filter():
                 return self._filtered(node)

@@ -30,7 +30,7 @@ def widened(node: Expression, term: TypedExpression, type: str) -> TypedExpressi
     """A term as a type that has room for all its values."""
     if type == "double":
         return arithmetic.typed(term, type) if term.type != "void" else converted(term, type)
-    if {term.type, type} == {"date", "timestamp"}:
+    if term.type in FORMS and type in FORMS:
         return cast(node, term, type)
     return converted(term, type)
 

@@ -93,8 +93,8 @@ def _common(left: str | None, right: str | None) -> str | None:
         return _common_nested(left, right)
     if left in _INTEGRAL and right in _INTEGRAL:
         return max(left, right, key=_INTEGRAL.index)
-    if {left, right} <= {"date", "timestamp"}:
-        return "timestamp"
+    if {left, right} <= {"date", "timestamp", "timestamp_ntz"}:
+        return "timestamp" if "timestamp" in (left, right) else "timestamp_ntz"
     if "double" in (left, right):
         other = right if left == "double" else left
         return "double" if other in ("float", *_INTEGRAL) or types.decimal(other) is not None else None
