@@ -6,12 +6,13 @@ change.
 
 from tidings import errors
 from tidings.clock import Clock, ManualClock, SystemClock, instant, micros
-from tidings.database import Database, open
+from tidings.database import Database
 from tidings.deliver.deliveries import Deliveries, DeliverySettings
 from tidings.deliver.mail import Mail
 from tidings.deliver.notify import Listener, Notice
 from tidings.deliver.signature import new_secret, signed, verifies
 from tidings.front.choices import Engine, Execution, Instant, Late, StrategyChoice
+from tidings.opening import open
 from tidings.read.subscriptions import ChangeBatch, Subscription
 from tidings.result import Change, Delta, Pair, Result
 from tidings.retry_policy import RetryPolicy

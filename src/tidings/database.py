@@ -1,4 +1,4 @@
-"""The front door: open a database, define tables and views, change rows, ask what changed.
+"""The front door: define tables and views, change rows, ask what changed.
 
 A thin front: each method hands on to a part that :mod:`tidings.front.assembly` has built.
 """
@@ -7,104 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
 from tidings import explain as explanation
-from tidings.clock import Clock, SystemClock, micros
-from tidings.deliver.deliveries import Deliveries, DeliverySettings
-from tidings.engine.backends import backend_named
-from tidings.engine.memory import MemoryBudget
-from tidings.errors import UnknownExecution, UnknownStrategy
+from tidings.clock import micros
+from tidings.deliver.deliveries import Deliveries
 from tidings.exclusive import exclusive, reading
-from tidings.front.assembly import Parts, Settings, assemble, open_storage
+from tidings.front.assembly import Parts
 from tidings.front.background_runner import POLL
-from tidings.front.choices import Engine, Execution, Instant, Late, StrategyChoice
+from tidings.front.choices import Instant, Late
 from tidings.lang.sql import statement as sql
 from tidings.read.subscriptions import Subscription
 from tidings.result import Delta, Result
 from tidings.rules.detached.backtest import Backtested, backtest
-from tidings.store.filesystem import SCRATCH, locate
 from tidings.store.vacuum import GRACE, Vacuumed
 from tidings.waves.record import WaveRecord
 from tidings.waves.status import Status
-from tidings.waves.strategy import Strategy
 from tidings.write.transaction import Transaction
 
 F = TypeVar("F", bound=Callable[..., object])
 
 _TAKE_TX = "give the procedure a parameter tx, which is the transaction it runs in, and use"
-
-_STRATEGIES = {"auto": None, "differential": Strategy.DIFFERENTIAL, "recompute": Strategy.RECOMPUTE}
-
-
-def open(
-    path: str | Path | None = None,
-    *,
-    engine: Engine = "spark",
-    spark: Any = None,
-    clock: Clock | None = None,
-    strategy: StrategyChoice = "auto",
-    execution: Execution | None = None,
-    catalog: str | None = None,
-    storage_options: Mapping[str, Any] | None = None,
-    memory: int | str | None = None,
-    read_only: bool = False,
-    retention: timedelta | None = timedelta(days=7),
-    deliveries: DeliverySettings | None = None,
-    cascade: int = 64,
-) -> Database:
-    """Open a database in a folder, made if it is not there; without a path, a new one in memory.
-
-    A folder has one writer at a time and any number of readers.
-
-    :param path: The folder of the database: a path of this machine, or a URL such as ``s3a://bucket/shop.tidings``.
-        None for a database in memory, which ends with the process.
-    :param engine: ``"spark"``, or ``"duckdb"`` for a database in this process alone.
-    :param spark: The Spark session to work in; without one Tidings starts Spark in local mode.
-    :param clock: Gives commit times: the machine's clock by default, or a :class:`tidings.ManualClock` to move by hand.
-    :param strategy: How changes are found: ``"auto"`` chooses per view and batch, ``"differential"`` never recomputes,
-        ``"recompute"`` always does, to compare.
-    :param execution: Where the waves of a Spark database run: small ones in this process (``"auto"``, the default), or
-        all on Spark (``"spark"``).
-    :param catalog: The URL of a PostgreSQL database to hold the catalog; by default it is a SQLite file in the folder.
-        A folder that is not on this machine needs one.
-    :param storage_options: Options of Arrow's file system for a folder that is not on this machine, such as
-        ``{"endpoint_override": "http://127.0.0.1:9000"}`` for S3; those of Spark's are settings of its session.
-    :param memory: What this process may hold for the database, beside Spark: a number of bytes or a text such as
-        ``"2GB"``; by default a quarter of the machine's memory.
-    :param read_only: Open as a reader, which sees what the writer commits and changes nothing.
-    :param retention: How long changes are retained: ``query(as_of=…)`` and ``changes(since=…)`` reach that far back.
-        None retains them all.
-    :param deliveries: What the channels of rules need to know: secrets, folders, servers.
-    :param cascade: How many actions may follow each other from one transaction before rules are taken to trigger each
-        other without end.
-    """
-    if strategy not in _STRATEGIES:
-        raise UnknownStrategy(name=strategy)
-    if execution not in ("spark", "auto", None):
-        raise UnknownExecution(name=execution)
-    folder = None if path is None else locate(path, storage_options)
-    scratch = None if folder is None or read_only else folder / SCRATCH
-    in_process = execution == "auto" or (execution is None and engine == "spark")
-    budget = MemoryBudget.of(memory)
-    backend = backend_named(engine, spark, scratch, None if memory is None else budget.engine(2 if in_process else 1))
-    storage = open_storage(backend, folder, catalog, budget, read_only=read_only)
-    settings = Settings(
-        clock=clock or SystemClock(),
-        strategy=_STRATEGIES[strategy],
-        in_process=in_process,
-        retention=retention,
-        deliveries=deliveries or DeliverySettings(),
-        cascade=cascade,
-        memory=budget,
-    )
-    try:
-        return Database(assemble(storage, settings))
-    except BaseException:
-        storage.close()
-        raise
 
 
 class Database:
@@ -131,6 +55,22 @@ class Database:
         for statement in sql.read(text):
             result = self._parts.statements.run(statement)
         return result
+
+    @exclusive
+    def amosql(self, text: str) -> Result | None:
+        """Run statements of AMOSQL in the session of this database; the rows of the last one if it is a query."""
+        self._require_no_procedure("amosql", f"{_TAKE_TX} tx.sql(…)")
+        self.reload()
+        return self._parts.amosql.run(text)
+
+    def foreign(self, name: str) -> Callable[[F], F]:
+        """Register a function under the name by which ``as foreign 'name'`` of AMOSQL finds it."""
+
+        def registered(function: F) -> F:
+            self._parts.amosql.foreign.register(name, function)
+            return function
+
+        return registered
 
     # what is defined
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from tidings.continuous_errors import InvalidContinuousQuery as InvalidContinuousQuery
 from tidings.continuous_errors import UnknownContinuousQuery as UnknownContinuousQuery
+from tidings.engine_errors import *  # noqa: F403
 from tidings.error_base import Place as Place
 from tidings.error_base import TidingsError as TidingsError
 from tidings.error_base import closest as closest
+from tidings.functional_errors import *  # noqa: F403
 
 
 class InvalidSyntax(TidingsError):
@@ -89,6 +91,10 @@ class RecomputeRefused(TidingsError):
     """To follow {view} over this batch would take a recompute, because of {operator}"""
 
     hint_template = "ask without strict, over fewer transactions at a time, or give the operator a key"
+
+
+class UnknownFunction(TidingsError):
+    """There is no function named {name}"""
 
 
 class InvalidExpression(TidingsError):
@@ -349,62 +355,3 @@ class CascadeTooLong(TidingsError):
     """Rules kept triggering each other, {bound} times: {cycle}"""
 
     hint_template = "let an action make its rule's condition false, or raise the bound"
-
-
-class JavaMissing(TidingsError):
-    """Apache Spark needs Java 17 or newer, and {found}"""
-
-    hint_template = (
-        "install a JDK 17 (Debian and Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew install openjdk@17)"
-        " or point JAVA_HOME at one"
-    )
-
-
-class EngineFailed(TidingsError):
-    """The {engine} engine could not evaluate the plan: {reason}"""
-
-
-class SparkNeeded(EngineFailed):
-    """Only Spark evaluates {expression} as Spark does"""
-
-    hint_template = "open the database with engine='spark'; docs/functions.md lists what DuckDB evaluates too"
-
-
-class UnknownFunction(TidingsError):
-    """There is no function named {name}"""
-
-
-class UnknownEngine(TidingsError):
-    """There is no engine named {name}"""
-
-    hint_template = "the engines are 'spark' and 'duckdb'"
-
-
-class MissingPackage(TidingsError):
-    """{package} is not installed"""
-
-    hint_template = "pip install {package}"
-
-
-class SessionNeeded(TidingsError):
-    """Rows become a Spark DataFrame in a Spark session, and the engine of this database is {engine}"""
-
-    hint_template = "give a session: to_spark(session)"
-
-
-class UnknownStrategy(TidingsError):
-    """There is no strategy named {name}"""
-
-    hint_template = "the strategies are 'auto', 'differential' and 'recompute'"
-
-
-class InvalidMemory(TidingsError):
-    """{memory!r} is not an amount of memory that a database can work in"""
-
-    hint_template = "give a number of bytes or a text such as '2GB', at least '64MiB'"
-
-
-class UnknownExecution(TidingsError):
-    """There is no way to execute waves named {name}"""
-
-    hint_template = "waves run on 'spark', or with 'auto' in this process where they are small"

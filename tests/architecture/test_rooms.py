@@ -14,6 +14,7 @@ ROOMS = {
     "sqlglot": ("algebra", "analysis", "delta", "engine", "ir", "lang", "rewrite"),
     "pyspark": ("engine/spark",),
     "duckdb": ("engine/duckdb",),
+    "lark": ("lang",),
 }
 """Where a library may be imported: packages or modules, below the top."""
 

@@ -7,19 +7,27 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.laws import form_constructs
+
 Row = tuple[Any, ...]
 Commit = list[tuple[str, list[Row], list[Row]]]
 """Per table the rows that go and the rows that come."""
 
-SCHEMA = {"t": "a INT, b INT, s STRING", "u": "x INT, y INT", "w": "k INT, arr ARRAY<INT>, m MAP<STRING, INT>"}
+SCHEMA = {
+    "t": "a INT, b INT, s STRING",
+    "u": "x INT, y INT",
+    "w": "k INT, arr ARRAY<INT>, m MAP<STRING, INT>",
+    **form_constructs.SCHEMA,
+}
 
 BASE: dict[str, list[Row]] = {
     "t": [(1, 1, "x"), (1, 2, "y"), (1, 2, "y"), (2, None, None), (None, 3, "x"), (None, None, "z")],
     "u": [(1, 1), (1, 5), (2, 2), (None, 4)],
     "w": [(1, [1, 2, 2, None], [("p", 1), ("q", None)]), (2, [], []), (3, None, None)],
+    **form_constructs.BASE,
 }
 
-COMMITS: list[Commit] = [
+_COMMITS: list[Commit] = [
     [("t", [], [(2, 7, "y"), (3, 3, "")]), ("u", [], [(3, None)])],
     [("t", [(1, 2, "y")], [(1, 9, "q")]), ("w", [(2, [], [])], [(2, [4, 4], [("r", 2)])])],
     [("u", [(None, 4), (1, 1)], [(2, 1)])],
@@ -27,6 +35,10 @@ COMMITS: list[Commit] = [
     [("u", [(1, 5), (2, 2), (2, 1), (3, None)], [])],
     [("t", [(2, 7, "y"), (3, 3, ""), (1, 1, "x"), (1, 2, "y"), (1, 9, "q"), (None, None, "z"), (None, 8, None)], [])],
     [("t", [], [(1, 1, "a")]), ("u", [], [(1, 1), (1, None)])],
+]
+COMMITS: list[Commit] = [
+    commit + (form_constructs.CHANGES[n] if n < len(form_constructs.CHANGES) else [])
+    for n, commit in enumerate(_COMMITS)
 ]
 
 JOINS = """
@@ -175,7 +187,18 @@ SELECT DISTINCT v FROM (SELECT * FROM t UNPIVOT (v FOR n IN (a, b))) AS q EXCEPT
 SELECT a, count(*) AS n FROM t GROUP BY a UNION ALL SELECT explode(arr), 0 FROM w
 """.strip().splitlines()
 
-SPARK = [*TOGETHER, *JOINS, *GROUPINGS, *AGGREGATES, *SUBQUERIES, *ON, *LATERAL, *GENERATORS, *PIVOTS]
+SPARK = [
+    *TOGETHER,
+    *JOINS,
+    *GROUPINGS,
+    *AGGREGATES,
+    *SUBQUERIES,
+    *ON,
+    *LATERAL,
+    *GENERATORS,
+    *PIVOTS,
+    *form_constructs.SPARK,
+]
 QUANTIFIED = (
     [
         f"SELECT a, b FROM t WHERE b {op} {some} (SELECT y FROM u WHERE u.x = t.a)"
@@ -212,4 +235,4 @@ SELECT t.a, u.y FROM (t, u) WHERE t.a = u.x
 SELECT a, b FROM t WHERE b IN (SELECT max(y) FROM u WHERE u.x = t.a GROUP BY ROLLUP (x))
 """.strip().splitlines()
 
-OURS = [*ORDERED_AGGREGATES, *QUANTIFIED, *OTHERS]
+OURS = [*ORDERED_AGGREGATES, *QUANTIFIED, *OTHERS, *form_constructs.OURS]

@@ -316,7 +316,7 @@ class NewForms(NewValues):
             keys = [*keys, more[0][0]]
         if not 0 < len(keys) <= 3 or self.rng.random() > 0.3:
             return (f" GROUP BY {', '.join(keys)}" if keys else ""), more, ""
-        # GROUPING of a subquery is refused: see the traps.  DuckDB does not find a CAST among the keys again.
+        # DuckDB does not find a CAST, or a subquery, among the keys again: see the traps.
         plain = [k for k in keys if "SELECT" not in k and "CAST" not in k]
         if plain and self.rng.random() < 0.6:
             more.append((settled(f"GROUPING({self.rng.choice(plain)})", "int"), "int"))

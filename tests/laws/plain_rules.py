@@ -17,6 +17,11 @@ import duckdb
 from tests.laws.plain_events import KEYED, SECOND, Bag, Context, Moment, PlainEvent, State, happenings, spans
 
 TABLES = ("a", "b", KEYED)
+VIEWS = {
+    "joined": "SELECT a.k, b.v FROM a JOIN b ON a.k = b.k",
+    "largest": "SELECT k, max(v) AS v FROM joined GROUP BY k",
+}
+"""Views that several conditions may read, each after those it reads."""
 SIGNALS = "e"
 
 Holding: TypeAlias = dict[tuple[Any, ...], tuple[Any, ...]]
@@ -168,6 +173,8 @@ class Plain:
             self.engine.execute(f"CREATE TABLE {table} (k INT, v INT)")
         for table in activations:
             self.engine.execute(f"CREATE TABLE {table} (i INT)")
+        for name, query in VIEWS.items():
+            self.engine.execute(f"CREATE VIEW {name} AS {query}")
         for name in RELATIONS_OF_CHANGES:
             self.engine.execute(f"CREATE TABLE {name} (old_k INT, old_v INT, new_k INT, new_v INT)")
 

@@ -1,9 +1,9 @@
 """Rules do what a plain interpreter of them does: the same firings, in the same order, and the same rows at the end.
 
-Random rules over three tables and a signal: conditions that join, group and negate, that read changes and signals, that
-have parameters, some of them alike but for a number; events composed of others; priorities, both semantics, all
-couplings, and actions that change what the conditions read.  Transactions are committed, refused, or given up.  The
-interpreter evaluates every condition from scratch.
+Random rules over three tables, two views and a signal: conditions that join, group and negate, that read views in
+common, changes and signals, that have parameters, some of them alike but for a number; events composed of others;
+priorities, both semantics, all couplings, and actions that change what the conditions read.  Transactions are
+committed, refused, or given up.  The interpreter evaluates every condition from scratch.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pytest
 
 import tidings
 from tests.laws.plain_events import CONTEXTS, SECOND, random_event
-from tests.laws.plain_rules import TABLES, Plain, PlainChanges, PlainRule
+from tests.laws.plain_rules import TABLES, VIEWS, Plain, PlainChanges, PlainRule
 from tests.laws.seeds import SEED, chunks
 from tidings.deliver.deliveries import DeliverySettings
 from tidings.errors import CascadeTooLong, RuleRaised
@@ -38,6 +38,10 @@ CONDITIONS = (
     "SELECT k, max(v) AS v FROM b GROUP BY k",
     "SELECT k, v FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.k = a.k)",
     "SELECT DISTINCT k, 1 AS v FROM a WHERE v IN (SELECT v FROM b)",
+    "SELECT k, v FROM joined WHERE v < {n}",
+    "SELECT k, v FROM joined WHERE k NOT IN (SELECT k FROM c WHERE v > {n})",
+    "SELECT k, v FROM largest WHERE v >= {n}",
+    "SELECT l.k, c.v FROM largest l JOIN c ON c.k = l.k",
 )
 SIGNALLED = (
     "SELECT k, v FROM e WHERE v > {n}",
@@ -165,6 +169,11 @@ def random_statement(random: Random, rules: list[PlainRule]) -> str:
     return random.choice(plain)
 
 
+def define_views(db: tidings.Database) -> None:
+    for name, query in VIEWS.items():
+        db.sql(f"CREATE VIEW {name} AS {query}")
+
+
 def life(seed: int, engine: Engine = "duckdb", spark: Any = None, most: int = 7) -> None:
     """One database with rules, compared with its interpretation."""
     random, clock = Random(seed), tidings.ManualClock(0)
@@ -178,6 +187,7 @@ def life(seed: int, engine: Engine = "duckdb", spark: Any = None, most: int = 7)
     ) as db:
         db.sql("CREATE TABLE a (k INT, v INT); CREATE TABLE b (k INT, v INT); CREATE EVENT e (k INT, v INT)")
         db.sql("CREATE TABLE c (k INT PRIMARY KEY, v INT)")
+        define_views(db)
         for table in TABLES:
             rows = [(k, random.randint(0, 3)) for k in (range(3) if table == "c" else random.choices(range(4), k=4))]
             with db.transaction() as tx:
@@ -249,6 +259,7 @@ def loaded(seed: int, by_load: bool) -> Counter[Any]:
     with tidings.open(engine="duckdb", execution=("spark", "auto")[seed % 2]) as db:
         db.sql("CREATE TABLE a (k INT, v INT); CREATE TABLE b (k INT, v INT); CREATE EVENT e (k INT, v INT)")
         db.sql("CREATE TABLE c (k INT PRIMARY KEY, v INT); CREATE TABLE log (k INT)")
+        define_views(db)
         rows = {}
         for table in TABLES:
             rows[table] = [

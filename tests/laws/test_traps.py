@@ -458,7 +458,6 @@ def test_two_conditions_on_one_column_of_a_limit(db: tidings.Database) -> None:
 # GROUP BY
 
 
-@pytest.mark.xfail(strict=True, reason="grouping() does not know a subquery among the keys again")
 def test_grouping_of_a_subquery(db: tidings.Database) -> None:
     key = "(SELECT MAX(y) FROM u WHERE u.x = t.a)"
     since = commit(db, ("t", [], [(1, 1)]), ("u", [], [(1, 5)]))

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import tidings
-from tidings import Database, errors
+from tidings import Database, errors, functional_errors
 from tidings.errors import Place, TidingsError
 from tidings.ir.text import parse
 
@@ -77,7 +77,7 @@ CASES: list[tuple[type[TidingsError], Act, dict[str, object], tuple[int, int, st
         True,
     ),
     (errors.DuplicateAlias, sql("SELECT 1 FROM quantity x, threshold x"), {"name": "x"}, (1, 27, "^^^^^^^^^^^"), True),
-    (errors.DuplicateColumn, sql("SELECT 1 AS a, 2 AS A"), {"name": "A"}, (1, 8, "^"), True),
+    (errors.DuplicateColumn, sql("CREATE VIEW v AS SELECT 1 AS a, 2 AS A"), {"name": "A"}, (1, 25, "^"), True),
     (errors.DuplicateColumn, sql("CREATE TABLE x (a INT, A INT)"), {"name": "A"}, (1, 14, "^"), True),
     (errors.DuplicateRelation, sql("CREATE TABLE LOW (a INT)"), {"name": "LOW"}, None, True),
     (
@@ -169,6 +169,9 @@ ELSEWHERE = {
     errors.RuleFailed: "tests/unit/rules/test_failure.py",
     errors.RuleRaised: "tests/unit/rules/test_agenda.py",
     errors.CascadeTooLong: "tests/unit/rules/test_agenda.py",
+    errors.InvalidContinuousQuery: "tests/unit/continuous/test_statements.py",
+    errors.UnknownContinuousQuery: "tests/unit/continuous/test_statements.py",
+    **{getattr(errors, name): "tests/unit/lang/amosql/test_refusals.py" for name in functional_errors.__all__},
 }
 
 

@@ -24,7 +24,7 @@ COLUMNS = tuple(
     Column(*part.split())
     for part in (
         "name string, schedule string, delivered bigint, since timestamp, until timestamp, lag double, ran timestamp,"
-        " took double, due timestamp, widened int, created timestamp, error string, text string"
+        " took double, due timestamp, widened int, method string, created timestamp, error string, text string"
     ).split(",")
 )
 """The columns of ``tidings.continuous_queries``; ``lag`` and ``took`` are in seconds."""
@@ -49,13 +49,13 @@ class QueryDescriptions:
         rows = []
         for record in self._registry.records:
             query = bound.get(record.id)
-            schedule, delivered, lag = None, None, None
+            schedule, delivered, lag, method = None, None, None, None
             if query is not None:
-                schedule = schedule_text(query.schedule)
+                schedule, method = schedule_text(query.schedule), self.runs.matches.method(query)
                 delivered = query.answers.history.size(max(query.answers.last, self.timeline.time))
                 behind = self.timeline.clock.now() - (record.until or record.created)
                 lag = max(0, behind) / 1_000_000 if self.runs.has_news(query) else 0.0
-            rows.append(_row(record, schedule, delivered, lag))
+            rows.append(_row(record, schedule, delivered, lag, method))
         return as_inserts(COLUMNS, rows)
 
     def queries(self) -> Result:
@@ -67,12 +67,14 @@ class QueryDescriptions:
         return self._registry.record(name).text
 
 
-def _row(record: QueryRecord, schedule: str | None, delivered: int | None, lag: float | None) -> tuple[Any, ...]:
+def _row(
+    record: QueryRecord, schedule: str | None, delivered: int | None, lag: float | None, method: str | None
+) -> tuple[Any, ...]:
     def shown(at: int | None) -> Any:
         return None if at is None else instant(at)
 
     took = None if record.took is None else record.took / 1_000_000
     return (
         *(record.name, schedule, delivered, shown(record.since), shown(record.until), lag, shown(record.ran), took),
-        *(shown(record.due), record.widened, shown(record.created), record.error, record.text),
+        *(shown(record.due), record.widened, method, shown(record.created), record.error, record.text),
     )

@@ -42,7 +42,7 @@ class ContinuousQuery:
 
     @property
     def schedule(self) -> Schedule:
-        return self.statement.schedule
+        return self.statement.options.schedule
 
     @property
     def reads_clock(self) -> bool:

@@ -19,6 +19,7 @@ from tidings.continuous.delivered import DeliveredRows
 from tidings.continuous.matches import Matches
 from tidings.continuous.query import ContinuousQuery
 from tidings.continuous.registry import QueryRegistry
+from tidings.continuous.rewritten import RewrittenMatches
 from tidings.continuous.schedule import next_due, widening
 from tidings.engine.changes import without_version
 from tidings.errors import InvalidContinuousQuery, StaleWriter, TidingsError
@@ -43,12 +44,12 @@ class ContinuousRuns:
     transactions: RuleTransactions
     timer: Callable[[], float] = perf_counter
     """Measures how long a batch takes, in seconds."""
-    _matches: Matches = field(init=False)
+    matches: Matches = field(init=False)
     _delivered: DeliveredRows = field(init=False)
 
     def __post_init__(self) -> None:
         parts = self.transactions.write_parts
-        self._matches = Matches(parts.scheduler)
+        self.matches = Matches(parts.scheduler, RewrittenMatches(parts.scheduler, parts.plans))
         self._delivered = DeliveredRows(parts.enforcer.finder)
 
     @property
@@ -77,7 +78,7 @@ class ContinuousRuns:
     def has_news(self, query: ContinuousQuery) -> bool:
         """Whether something may have come into the answer of a query that is not known yet."""
         until, timeline = query.record.until, self._timeline
-        if until is None or self._matches.meant_since(query) > until:
+        if until is None or self.matches.meant_since(query) > until:
             return True
         return (query.reads_clock and timeline.clock.now() > until) or self._reads_news(query)
 
@@ -92,7 +93,7 @@ class ContinuousRuns:
         if any(query.reads_clock for query in queries):
             timeline.settle_until(timeline.now())
         timeline.has_subscribers, until = True, timeline.settled()
-        found = self._matches.until(queries, until)
+        found = self.matches.until(queries, until)
         deliveries: list[Delivery] = []
         for query in queries:
             matches = found[query.id]
@@ -157,7 +158,7 @@ class ContinuousRuns:
         context = self.transactions.context
         if not context.registry.records:
             return 0
-        since = min(self._matches.start(query) for query in queries)
+        since = min(self.matches.start(query) for query in queries)
         rows, tables = self.registry.relations.rows, {t for query in queries for t in query.tables}
         depths = context.store.depths(since, until)
         touched = (rows(t).history.instants(since, until) for t in tables) if depths else ()

@@ -11,7 +11,7 @@ from tidings.continuous.query import ANSWERS, ContinuousQuery, answer_columns
 from tidings.continuous.registry import QueryRegistry
 from tidings.continuous.runs import ContinuousRuns
 from tidings.continuous.schedule import next_due
-from tidings.errors import CircularView, DuplicateRelation, HistoryGone, UnknownContinuousQuery
+from tidings.errors import CircularView, DuplicateRelation, HistoryGone, InvalidContinuousQuery, UnknownContinuousQuery
 from tidings.ir.relation import Relation
 from tidings.lang.sql import statement as sql
 from tidings.lang.sql.statements.continuous import (
@@ -20,6 +20,7 @@ from tidings.lang.sql.statements.continuous import (
     DropContinuousQuery,
     RefreshContinuousQuery,
 )
+from tidings.rewrite.monotone.rewriting import NoRewriting
 from tidings.rules.dependencies import RuleDependencies
 from tidings.store.alter import drop
 from tidings.store.define import define
@@ -80,6 +81,10 @@ class ContinuousStatements:
         ):
             raise DuplicateRelation(statement.place, name=statement.name)
         plan = registry.bound_plan(statement)
+        rewriting = self.runs.matches.rewritten.rewriting(statement)
+        if isinstance(rewriting, NoRewriting) and statement.options.method == "rewriting":
+            reason = f"it has no rewriting: {rewriting.reason}"
+            raise InvalidContinuousQuery(statement.place, name=statement.name, reason=reason)
         name = statement.name if table is None else table.name
         self._check_circle(name, plan)
         since = self._beginning(statement, plan)
@@ -91,7 +96,7 @@ class ContinuousStatements:
             text=statement.definition,
             created=self.timeline.now(),
             since=since,
-            due=next_due(statement.schedule, now),
+            due=next_due(statement.options.schedule, now),
         )
         registry.store.put(record)
         registry.reload()
@@ -111,13 +116,14 @@ class ContinuousStatements:
                 unvisited |= registry.bind(record).below
 
     def _beginning(self, statement: CreateContinuousQuery, plan: Relation) -> int:
-        """From when on the answers of a new query count: what is not retained cannot."""
+        """From when on the answers of a new query count: what is not retained cannot, unless it can be rewritten."""
         relations = self._registry.relations
         tables = influents(plan, relations.definitions()) - {CLOCK}
         retained = max((relations.rows(t).forgotten for t in tables), default=0)
-        match statement.since:
+        match statement.options.since:
             case "beginning":
-                return retained
+                rewriting = self.runs.matches.rewritten.rewriting(statement)
+                return retained if isinstance(rewriting, NoRewriting) or statement.options.method == "changes" else 0
             case "now":
                 return self.timeline.present(plan)
             case instant:

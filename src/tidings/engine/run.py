@@ -7,7 +7,7 @@ all empty is not run: a wave stops where there is nothing to tell.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -110,27 +110,34 @@ class Runner:
 
         The first steps of all run as one query, then the second ones, and so on.
         """
-        batch = _instant(since), _instant(until)
-        needed = self._needed([s for program, _ in programs for s in program.steps])
-        registered: dict[tuple[str, Version], Source] = {}
         computed: list[dict[str, Source]] = [{} for _ in programs]
         results: list[dict[str, pa.Table]] = [{} for _ in programs]
         for round in range(max(len(program.steps) for program, _ in programs)):
             each = [(n, program.steps[round]) for n, (program, _) in enumerate(programs) if round < len(program.steps)]
             run = [(n, s) for n, s in each if not self.is_still(programs[n][0], s, sources, computed[n])]
             deltas = {(n, s.name): no_changes(s.columns) for n, s in each}
-            if run:
-                texts = [self._prepare(s, sources, computed[n], registered, batch, needed)[0] for n, s in run]
-                columns = [step.columns + VERSION_COLUMNS for _, step in run]
-                rows = self.backend.fetch(combined(texts, columns, self.backend.dialect.name), small=True)
-                parts = separated(rows, columns, [_schema(step) for _, step in run])
-                deltas |= {(n, s.name): part for (n, s), part in zip(run, parts, strict=True)}
+            parts = self.steps([(s, _over(computed[n], sources)) for n, s in run], since, until)
+            deltas |= {(n, s.name): part for (n, s), part in zip(run, parts, strict=True)}
             for n, step in each:
                 delta = deltas[n, step.name]
                 computed[n][step.name] = Source(step.columns, None, delta)
                 if step.name in programs[n][1] or step.name == programs[n][0].view:
                     results[n][step.name] = delta
         return results
+
+    def steps(self, steps: Sequence[tuple[Step, Sources]], since: int, until: int) -> list[pa.Table]:
+        """The deltas of several steps over one batch, as one small query.
+
+        What they read under one name is the same.
+        """
+        if not steps:
+            return []
+        batch, needed = (_instant(since), _instant(until)), self._needed([step for step, _ in steps])
+        registered: dict[tuple[str, Version], Source] = {}
+        texts = [self._prepare(step, sources, {}, registered, batch, needed)[0] for step, sources in steps]
+        columns = [step.columns + VERSION_COLUMNS for step, _ in steps]
+        rows = self.backend.fetch(combined(texts, columns, self.backend.dialect.name), small=True)
+        return separated(rows, columns, [_schema(step) for step, _ in steps])
 
     def step(self, step: Step, sources: Sources, since: int, until: int) -> pa.Table:
         """The delta of one step, over states as they are."""
@@ -269,6 +276,15 @@ def _instant(micros: int) -> str:
 
 def _schema(step: Step) -> pa.Schema:
     return arrow_schema(step.columns, versioned=True)
+
+
+def _over(computed: Mapping[str, Source], sources: Sources) -> Sources:
+    """Sources that have the deltas of lower steps too."""
+
+    def source(relation: str, version: Version) -> Source:
+        return computed[relation] if version is Version.DELTA and relation in computed else sources(relation, version)
+
+    return source
 
 
 def _nothing(step: Step) -> Source:

@@ -28,6 +28,7 @@ from tidings.engine.backends import in_process_duckdb
 from tidings.engine.location import Location
 from tidings.engine.memory import MemoryBudget
 from tidings.engine.run import Runner
+from tidings.front.amosql.session import AmosqlSession
 from tidings.front.background_runner import BackgroundRunner
 from tidings.front.loads import Loads
 from tidings.front.maintenance import Maintenance
@@ -124,6 +125,7 @@ class Parts:
     statements: StatementRunner
     maintenance: Maintenance
     background: BackgroundRunner
+    amosql: AmosqlSession
 
     @property
     def storage(self) -> Storage:
@@ -221,6 +223,9 @@ def assemble(storage: Storage, settings: Settings) -> Parts:
     answers = Answers(scheduler, timeline, SystemTables(rule_tables, queries, storage))
     maintenance = Maintenance(storage, views, rules, DetachedRules(transactions), runs, folding, compiled)
     maintenance.restore()
+    statements = _statements(answers, transactions, continuous, maintenance, rule_tables, queries)
+    amosql = AmosqlSession(statements)
+    amosql.definitions.load()
     return Parts(
         settings=settings,
         signals=signals,
@@ -228,9 +233,10 @@ def assemble(storage: Storage, settings: Settings) -> Parts:
         transactions=transactions,
         answers=answers,
         subscriptions=Subscriptions(write.plans, answers, maintenance.reload, signals.news, signals.closed),
-        statements=_statements(answers, transactions, continuous, maintenance, rule_tables, queries),
+        statements=statements,
         maintenance=maintenance,
         background=BackgroundRunner(maintenance, mutex, signals.advance_wanted, signals.closed),
+        amosql=amosql,
     )
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
+
+from tidings.ir.pipe_syntax import piped
 
 
 def _flag(parser: Any) -> exp.Property:
@@ -42,20 +45,67 @@ _VERBATIM = frozenset({"TO_CHAR", "TO_VARCHAR", "PARSE_JSON", "TO_NUMBER"})
 """Functions whose nodes are printed for Spark as something else."""
 
 
-class SparkSQL(Spark):
-    """Spark SQL as Spark 4 reads it: a doubled quotation mark stands for one, as in ``'it''s'``.
+def _as_name(token: Token) -> Token:
+    """A key word as the name of something."""
+    return Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end, token.comments)
 
-    Tables may be declared ``WITH (append_only)``.
+
+_TYPES = {t: t for t in ("tinyint", "smallint", "bigint", "binary")} | {"decimal": "decimal(10,0)"}
+
+
+def _cast_to(type: str) -> Callable[[list[exp.Expr]], exp.Expr]:
+    """``smallint(x)``: a cast by the name of the type, as the parser builds casts; it knows those of other types."""
+
+    def build(arguments: list[exp.Expr]) -> exp.Expr:
+        if len(arguments) != 1:
+            return exp.Anonymous(this=type, expressions=arguments)
+        return exp.TryCast(this=arguments[0], to=exp.DataType.build(type, dialect=Spark))
+
+    return build
+
+
+_CASTS = {name.upper(): _cast_to(type) for name, type in _TYPES.items()}
+
+
+class SparkSQL(Spark):
+    """Spark SQL as Spark 4 reads it.
+
+    A doubled quotation mark stands for one, as in ``'it''s'``; the names of types are functions; ``window(…)`` may be
+    grouped by; queries may be piped.  Tables may be declared ``WITH (append_only)``.
     """
 
     class Tokenizer(Spark.Tokenizer):
         STRING_ESCAPES = ["'", '"', "\\"]  # noqa: RUF012 - the form sqlglot wants
 
     class Parser(Spark.Parser):  # type: ignore[misc, valid-type]
-        FUNCTIONS = {  # noqa: RUF012
-            name: _keeping_arguments(name, build) for name, build in Spark.Parser.FUNCTIONS.items()
-        }
         PROPERTY_PARSERS = {**Spark.Parser.PROPERTY_PARSERS, "APPEND_ONLY": _flag}  # noqa: RUF012
+        FUNCTIONS = {  # noqa: RUF012
+            **{name: _keeping_arguments(name, build) for name, build in Spark.Parser.FUNCTIONS.items()},
+            **_CASTS,
+        }
+        SUPPORTS_TABLE_QUERY = True
+
+        def _parse_group(self, skip_group_by_token: bool = False) -> exp.Group | None:
+            """GROUP BY; ``window(`` begins a key there, and not the clause that names windows."""
+            at = self._index
+            if not skip_group_by_token and self._match(TokenType.GROUP_BY) and self._begins_window_call():
+                self._tokens[self._index] = _as_name(self._tokens[self._index])
+            self._retreat(at)
+            return super()._parse_group(skip_group_by_token)  # type: ignore[no-any-return]
+
+        def _begins_window_call(self) -> bool:
+            called = self._next is not None and self._next.token_type is TokenType.L_PAREN
+            return called and self._curr is not None and self._curr.token_type is TokenType.WINDOW
+
+        def _parse_pipe_syntax_query(self, query: exp.Query) -> exp.Query:
+            return piped(self, query)
+
+        def _parse_select(self, *args: Any, consume_pipe: bool = True, **options: Any) -> exp.Expr | None:
+            query: exp.Expr | None = super()._parse_select(*args, consume_pipe=consume_pipe, **options)
+            if consume_pipe and isinstance(query, exp.Values) and self._match(TokenType.PIPE_GT, advance=False):
+                rows = exp.Select(expressions=[exp.Star()], from_=exp.From(this=query))
+                return piped(self, rows)
+            return query
 
 
 class WrittenSparkSQL(SparkSQL):

@@ -235,6 +235,22 @@ def template(text: str) -> Expression:
     return _parsed(text).copy()
 
 
+def filled(text: str, **parts: Expression) -> Expression:
+    """An expression with trees in the place of its names.
+
+    >>> filled("SUM(x) + n", x=template("a * b"), n=literal(1)).sql()
+    'SUM((a * b)) + 1'
+    """
+
+    def part(node: Expression) -> Expression:
+        value = parts.get(node.name) if isinstance(node, exp.Column) else None
+        if value is None:
+            return node
+        return value.copy() if isinstance(value, exp.Column | exp.Literal | exp.Func) else exp.Paren(this=value.copy())
+
+    return template(text).transform(part)
+
+
 @lru_cache(maxsize=1024)
 def _parsed(text: str) -> Expression:
     select = sqlglot.parse_one(f"SELECT {text}", read=DIALECT)

@@ -77,8 +77,11 @@ class BoundPlans:
 
     @exclusive
     def bind(self, query: Expression, text: str, name: str = "result", query_text: str | None = None) -> Relation:
-        """The bound plan of a query; places in it refer to the text, ``query_text`` is the query's part of it."""
-        return bind(query, text, self.relations, self.analyzer, name, query_text)
+        """The bound plan of a query; places in it refer to the text, ``query_text`` is the query's part of it.
+
+        Columns of the same name are told apart by numbers: only what is kept needs a name for each.
+        """
+        return bind(query, text, self.relations, self.analyzer, name, query_text, numbered=True)
 
     def relation_name(self, text: str) -> str:
         """The name of the relation that a text asks for; ``result`` for a query."""

@@ -10,6 +10,7 @@ rule costs as much as what the transaction did, not as much as there is.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import cache
@@ -25,6 +26,7 @@ from tidings.ir.traverse import walk
 from tidings.rewrite.pipeline import normalise
 from tidings.waves.engines import ProgramRun
 from tidings.waves.scheduler import Scheduler
+from tidings.waves.shared import in_common
 
 _NONE: Mapping[str, pa.Table] = MappingProxyType({})
 
@@ -63,21 +65,69 @@ def delta(
     at: int,
     before: Mapping[str, pa.Table],
     changes: Mapping[str, pa.Table],
+    precomputed: Mapping[str, pa.Table] = _NONE,
 ) -> pa.Table:
     """What some changes on top of others make of the rows of a plan.
 
     Both are log entries by relation, ``changes`` of the instant after ``at``.  A relation that the catalog does not
-    know has no rows but these.
+    know has no rows but these.  ``precomputed`` has what the changes make of some views below the plan.
     """
+    run = _program_run(scheduler, name, plan, at, before, changes, precomputed)
+    return scheduler.engines.run(run).deltas[run.program.view]
+
+
+def deltas(
+    scheduler: Scheduler,
+    plans: Mapping[str, Relation],
+    at: int,
+    before: Mapping[str, pa.Table],
+    changes: Mapping[str, pa.Table],
+    precomputed: Mapping[str, pa.Table] = _NONE,
+) -> dict[str, pa.Table]:
+    """The same for several plans by name; on the database's engine small ones run in common jobs."""
+    runs = [_program_run(scheduler, name, plan, at, before, changes, precomputed) for name, plan in plans.items()]
+    results = scheduler.engines.run_all(runs)
+    return {run.program.view: result.deltas[run.program.view] for run, result in zip(runs, results, strict=True)}
+
+
+def views_in_common(
+    scheduler: Scheduler, plans: Collection[Relation], at: int, changes: Mapping[str, pa.Table]
+) -> dict[str, Relation]:
+    """The views with touched tables below them that several plans read, each after those it reads."""
+    below = scheduler.planner.below
+    uses = Counter(name for plan in plans for name in below(plan))
+    if not scheduler.relations.definitions(names=[name for name, times in uses.items() if times > 1]):
+        return {}
+    definitions: dict[str, Relation] = {}
+    for plan in plans:
+        definitions |= definitions_at(scheduler, plan, at, changes)
+    names = in_common(plans, definitions)
+    return {name: definitions[name] for name in names if below(definitions[name]).intersection(changes)}
+
+
+def _program_run(
+    scheduler: Scheduler,
+    name: str,
+    plan: Relation,
+    at: int,
+    before: Mapping[str, pa.Table],
+    changes: Mapping[str, pa.Table],
+    precomputed: Mapping[str, pa.Table],
+) -> ProgramRun:
+    """The differential of a plan over a slice of a transaction."""
     relations, sources = scheduler.relations, scheduler.executor.sources(0, at)
     scheduler.catch_up(plan, at)
     touched = before.keys() | changes.keys()
     definitions = definitions_at(scheduler, plan, at, touched)
-    changed = influents(plan, definitions).intersection(changes)
-    program = scheduler.planner.differential(name, plan, changed, definitions)
+    given = {view: delta for view, delta in precomputed.items() if view in definitions}
+    below = influents(plan, {view: query for view, query in definitions.items() if view not in given})
+    changed = below.intersection(changes) | {view for view, delta in given.items() if view in below and delta.num_rows}
+    program = scheduler.planner.differential(name, plan, changed, definitions, frozenset(given))
 
     @cache
     def source(relation: str, version: Version) -> Source:
+        if relation in given:
+            return Source(_view_columns(definitions[relation]), None, given[relation])
         if relations.find(relation) is None:
             entries = changes[relation] if relation in changes else before[relation]
             committed = Source(_columns(plan, relation), None, entries.slice(0, 0))
@@ -97,9 +147,8 @@ def delta(
             case _:
                 assert_never(version)
 
-    size = sum(changes[r].num_rows for r in changed)
-    run = ProgramRun(program, lambda _since, _until: source, at, at + 1, changes=size)
-    return scheduler.engines.run(run).deltas[program.view]
+    size = sum((given[r] if r in given else changes[r]).num_rows for r in changed)
+    return ProgramRun(program, lambda _since, _until: source, at, at + 1, changes=size)
 
 
 def definitions_at(scheduler: Scheduler, plan: Relation, at: int, touched: Collection[str]) -> dict[str, Relation]:
@@ -115,3 +164,7 @@ def definitions_at(scheduler: Scheduler, plan: Relation, at: int, touched: Colle
 def _columns(plan: Relation, relation: str) -> tuple[Column, ...]:
     """The columns of a relation that a plan scans."""
     return next(n.columns for n in walk(plan) if isinstance(n, Scan) and n.relation == relation)
+
+
+def _view_columns(query: Relation) -> tuple[Column, ...]:
+    return tuple(Column(f.name, f.type) for f in query.fields)

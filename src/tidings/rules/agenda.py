@@ -17,7 +17,7 @@ other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial, reduce
 
@@ -25,11 +25,9 @@ import pyarrow as pa
 
 from tidings.errors import CascadeTooLong, RuleRaised, StaleWriter, TidingsError
 from tidings.ir.relation import Relation
-from tidings.lang.sql.rules.constants import CONSTANTS
-from tidings.read import in_transaction
+from tidings.rules.condition.deltas import ConditionDeltas
 from tidings.rules.condition.evaluate import either, instances
 from tidings.rules.condition.holding import holding
-from tidings.rules.condition.shape import RuleShape
 from tidings.rules.condition.transaction_slice import NetEntries, TransactionSlice
 from tidings.rules.context import RuleContext
 from tidings.rules.event.happening import Happening
@@ -51,14 +49,20 @@ class Agenda:
     """The names of the rules whose actions ran, in order."""
     statement_ends: list[int] = field(init=False, default_factory=list)
     """The places in the transaction where statements and actions ended."""
-    _shapes: Mapping[int, RuleShape] = field(init=False)
+    _deltas: ConditionDeltas = field(init=False)
     _slices: dict[tuple[int, int, int], TransactionSlice] = field(init=False, default_factory=dict)
-    _shape_deltas: dict[tuple[str, int, int, int, bool], dict[int, pa.Table]] = field(init=False, default_factory=dict)
     _untriggered: dict[tuple[int, int], int] = field(init=False, default_factory=dict)
     """The place up to which a rule was judged and not triggered, by rule and start of the slice."""
 
     def __post_init__(self) -> None:
-        self._shapes = self.context.registry.shapes()
+        context = self.context
+        self._deltas = ConditionDeltas(context.scheduler, context.registry.shapes(), self._candidates)
+
+    def _candidates(self) -> list[Rule]:
+        """The rules that may be judged in this transaction by what has been done so far."""
+        now, touched = self.workspace.now(), {table.name for table, _, _ in self.workspace.done}
+        rules = self.context.registry.touching(touched)
+        return [rule for rule in rules if rule.condition_coupling != "detached" and rule.is_active(now)]
 
     # judging
 
@@ -98,7 +102,7 @@ class Agenda:
             if rule.evaluates_on_event:
                 rows = self._holding(rule, tx_slice, happenings, now)
             else:
-                rows = instances(scheduler, rule, tx_slice, self._condition_delta)
+                rows = instances(scheduler, rule, tx_slice, self._deltas.of)
         except StaleWriter:
             raise
         except TidingsError as error:
@@ -113,21 +117,6 @@ class Agenda:
             return self.workspace.for_action(self.workspace.parts, relations).answer(plan, now)
 
         return holding(self.context.scheduler, rule, tx_slice, happenings, answer, is_open=True)
-
-    def _condition_delta(
-        self, rule: Rule, tx_slice: TransactionSlice, before: NetEntries, changes: NetEntries, only_inserted: bool
-    ) -> pa.Table:
-        """The changes of a condition; those of rules of one shape are computed once for all of them."""
-        shape, scheduler = self._shapes.get(rule.id), self.context.scheduler
-        if shape is None:
-            return in_transaction.delta(scheduler, rule.name, rule.instances, tx_slice.at, before, changes)
-        key = shape.name, tx_slice.start, tx_slice.end, tx_slice.at, only_inserted
-        if key not in self._shape_deltas:
-            with_constants = before | {CONSTANTS: shape.constants}
-            delta = in_transaction.delta(scheduler, shape.name, shape.plan, tx_slice.at, with_constants, changes)
-            self._shape_deltas[key] = shape.by_rule(delta)
-        by_rule = self._shape_deltas[key]
-        return by_rule.get(rule.id, by_rule[0])
 
     # running
 

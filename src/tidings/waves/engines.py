@@ -7,7 +7,7 @@ cannot either.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -16,8 +16,9 @@ import pyarrow as pa
 
 from tidings.delta.plan import Program
 from tidings.engine.run import Runner
-from tidings.engine.source import Sources
+from tidings.engine.source import Source, Sources
 from tidings.errors import EngineFailed
+from tidings.ir.relation import Version
 from tidings.waves.in_process.runner import InProcessRunner
 from tidings.waves.net_states import has_gone_rows, net_states
 from tidings.waves.on_engine.runner import EngineRunner
@@ -25,6 +26,9 @@ from tidings.waves.recomputed_states import RecomputedStates
 from tidings.waves.step_inputs import LookupTooLarge
 
 IN_PROCESS = "in-process"
+
+PROGRAMS_PER_JOB = 40
+"""Up to this many small programs run in one job."""
 
 
 class EngineChoice(NamedTuple):
@@ -94,6 +98,11 @@ class Engines:
         """Runs programs on the database's engine, over states as they are."""
         return self.on_engine.runner
 
+    @property
+    def shares_jobs(self) -> bool:
+        """Whether all programs run on an engine on which a common job is worth it."""
+        return self.in_process is None and self.runner.backend.looks_up_first
+
     def obstacle(self, program: Program, changes: int, *, recompute: bool = False) -> str | None:
         """What speaks against running a program in this process; None if nothing does."""
         if self.in_process is None:
@@ -119,6 +128,34 @@ class Engines:
                 return self._run(replace(run, sources=lambda _since, _until: net_states(sources)))
             except EngineFailed:
                 raise failure from None
+
+    def run_all(self, runs: Sequence[ProgramRun]) -> list[ProgramResult]:
+        """Run differentials over one batch; on the database's engine small ones run in common jobs."""
+        results: dict[int, ProgramResult] = {}
+        for part in common_jobs([(run.program, self._may_share_job(run)) for run in runs]):
+            results |= zip(part, self._run_together([runs[n] for n in part]), strict=True)
+        return [results[n] if n in results else self.run(run) for n, run in enumerate(runs)]
+
+    def _may_share_job(self, run: ProgramRun) -> bool:
+        return self.shares_jobs and bool(run.program.steps) and self.on_engine.obstacle(run.changes) is None
+
+    def _run_together(self, runs: list[ProgramRun]) -> list[ProgramResult]:
+        """Run programs over one batch in common jobs; if that fails, each by itself, to know which one does."""
+        since, until = runs[0].since, runs[0].until
+        each = [run.sources(since, until) for run in runs]
+        reader = {scan.relation: n for n, run in enumerate(runs) for s in run.program.steps for scan in s.scans}
+
+        def sources(relation: str, version: Version) -> Source:
+            return each[reader[relation]](relation, version)
+
+        try:
+            deltas = self.on_engine.run_all([run.program for run in runs], sources, since, until)
+        except EngineFailed:
+            return [self.run(run) for run in runs]
+        return [
+            ProgramResult({run.program.view: delta}, self.choice(run.program, run.changes))
+            for run, delta in zip(runs, deltas, strict=True)
+        ]
 
     def _run(self, run: ProgramRun) -> ProgramResult:
         """Run a program in this process where that is possible, else on the database's engine."""
@@ -149,6 +186,18 @@ class Engines:
         """Close the second engine."""
         if self.in_process is not None:
             self.in_process.close()
+
+
+def common_jobs(programs: Sequence[tuple[Program, bool]]) -> list[list[int]]:
+    """Which programs run in one job, as places among those given; each is said to be fit for that, or not."""
+    common, names = list[int](), set[str]()
+    for place, (program, is_fit) in enumerate(programs):
+        steps = {step.name for step in program.steps}
+        if is_fit and not steps & names:
+            common.append(place)
+            names |= steps
+    jobs = [common[at : at + PROGRAMS_PER_JOB] for at in range(0, len(common), PROGRAMS_PER_JOB)]
+    return [job for job in jobs if len(job) > 1]
 
 
 def _in_process(in_process: InProcessRunner, run: ProgramRun, choice: EngineChoice) -> ProgramResult:

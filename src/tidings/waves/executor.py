@@ -15,7 +15,7 @@ from tidings.engine.source import Source, Sources
 from tidings.errors import EngineFailed
 from tidings.ir.relation import Version
 from tidings.store.relation.relations import Relations
-from tidings.waves.engines import IN_PROCESS, EngineChoice, Engines, ProgramRun
+from tidings.waves.engines import IN_PROCESS, EngineChoice, Engines, ProgramRun, common_jobs
 from tidings.waves.experience import Experience, Way
 from tidings.waves.record import StoppedWave, WaveRecord
 from tidings.waves.strategy import Strategy
@@ -24,9 +24,6 @@ from tidings.waves.wave import PrecomputedDeltas, Wave
 
 RECORDS = 1000
 """So many waves are remembered."""
-
-WAVES_PER_JOB = 40
-"""Up to this many small waves run in one job."""
 
 
 @dataclass(slots=True)
@@ -125,15 +122,8 @@ class Executor:
     def run_all(self, waves: list[tuple[Wave, frozenset[str]]]) -> list[dict[str, pa.Table]]:
         """The deltas of several waves over one batch; those of the engine that are small run in common jobs."""
         deltas: dict[int, dict[str, pa.Table]] = {}
-        common, names = [], set[str]()
-        for n, (wave, _) in enumerate(waves):
-            steps = {step.name for step in wave.program.steps}
-            if self._may_share_job(wave) and not steps & names:
-                common.append(n)
-                names |= steps
-        for part in (common[at : at + WAVES_PER_JOB] for at in range(0, len(common), WAVES_PER_JOB)):
-            if len(part) > 1:
-                deltas |= zip(part, self._run_in_one_job([waves[n] for n in part]), strict=True)
+        for part in common_jobs([(wave.program, self._may_share_job(wave)) for wave, _ in waves]):
+            deltas |= zip(part, self._run_in_one_job([waves[n] for n in part]), strict=True)
         for n, (wave, outputs) in enumerate(waves):
             if n not in deltas:
                 deltas[n] = self.run(wave, outputs)

@@ -124,12 +124,17 @@ class Planner:
         )
 
     def differential(
-        self, name: str, plan: Relation, changed: frozenset[str], definitions: Mapping[str, Relation]
+        self,
+        name: str,
+        plan: Relation,
+        changed: frozenset[str],
+        definitions: Mapping[str, Relation],
+        precomputed: frozenset[str] = frozenset(),
     ) -> Program:
-        """The differential of a query for some changed tables, compiled once."""
-        key = (name, Identity(plan), changed, frozenset(definitions))
+        """The differential of a query for some changed tables, compiled once; it reads precomputed deltas of views."""
+        key = (name, Identity(plan), changed, frozenset(definitions), precomputed)
         if key not in self._differentials:
-            self._differentials[key] = compile_program(name, plan, changed, definitions)
+            self._differentials[key] = compile_program(name, plan, changed, definitions, precomputed=precomputed)
         return self._differentials[key]
 
     def below(self, plan: Relation) -> frozenset[str]:

@@ -7,6 +7,7 @@ import pytest
 from tests.unit.inside import plan_of, scheduler_of
 from tidings import Database, errors
 from tidings.engine.run import Runner
+from tidings.waves import engines
 from tidings.waves import executor as executing
 from tidings.waves.experience import Way
 from tidings.waves.strategy import Strategy
@@ -60,7 +61,7 @@ def test_small_waves_run_in_one_job(filled: Database) -> None:
 
 
 def test_not_more_than_so_many(filled: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executing, "WAVES_PER_JOB", 2)
+    monkeypatch.setattr(engines, "PROGRAMS_PER_JOB", 2)
     executor = scheduler_of(filled).executor
     executor.run_all([(planned(filled, name, text), frozenset()) for name, text in TEXTS.items()])
     assert [record.together for record in executor.records] == [2, 2, 1]

@@ -35,16 +35,19 @@ def bind(
     analyzer: Analyzer,
     name: str = "result",
     query_text: str | None = None,
+    *,
+    numbered: bool = False,
 ) -> Relation:
     """The relational form of a query; its columns have the names and types the analyzer gives them.
 
-    ``text`` is what places refer to, ``query_text`` the query's part of it.
+    ``text`` is what places refer to, ``query_text`` the query's part of it.  Where several columns have the same name,
+    they are refused, or if ``numbered`` told apart by a number, as in ``a`` and ``a_2``.
     """
     bound = Binder(Context(text, namespace, analyzer)).query(query, name, {})
     if query_text is not None and _has_unnamed_items(query):
         bound = _with_names_of(query_text, bound, namespace, analyzer)
     at = place(text, query)
-    check_names(list(bound.names), at)
+    check_names([f.name for f in bound.plan.fields] if numbered else list(bound.names), at)
     unsupported = next((f.type for f in bound.plan.fields if not types.is_supported(f.type)), None)
     if unsupported is not None:
         raise UnsupportedType(at, type=unsupported)

@@ -130,6 +130,9 @@ def unknown_function(at: Place | None, name: str) -> UnknownFunction:
 _HINT = "docs/sql.md lists what a view may be built from"
 _HINTS = {
     "CHANGES": "ask for it by db.query(…), or read it in the condition of a rule",
-    "a condition on time over both sides of an outer, semi or anti join": "move what reads the clock into a subquery",
+    "a subquery or condition on time over both sides of such a join": "join by ON, without columns that are maps",
+    "several time windows in one SELECT": "group by one in a subquery in FROM, and by the other over it",
+    "session_window() in several grouping sets": "group by the session alone, and by more over it",
+    "count() of all columns": "use count(*), or name the columns",
     "LIMIT without ORDER BY": "which rows a LIMIT keeps depends on their order: say it with ORDER BY",
 }

@@ -12,6 +12,7 @@ from sqlglot.tokenizer_core import TokenType
 from tidings.errors import InvalidSyntax, Place
 from tidings.ir.dialect import DIALECT, WrittenSparkSQL
 from tidings.ir.expression import Expression
+from tidings.lang.sql.schemas import with_whole_names
 from tidings.quiet import quiet
 
 
@@ -27,7 +28,8 @@ def statements(text: str) -> list[Expression]:
     except TokenError:
         start = _unclosed(text)
         raise InvalidSyntax(Place(text, start, start + 1), reason="a quotation or comment is not closed") from None
-    return [_with_whole_intervals(t) for t in trees if t is not None and not isinstance(t, exp.Semicolon)]
+    read = (t for t in trees if t is not None and not isinstance(t, exp.Semicolon))
+    return [with_whole_names(_with_whole_intervals(t)) for t in read]
 
 
 def _with_whole_intervals(tree: Expression) -> Expression:

@@ -306,7 +306,11 @@ def _statement(tree: Expression, text: str, query_text: str) -> Statement:
             return Query(tree, text, query_text)
         case _:
             words = " ".join(tree.sql(DIALECT, comments=False).split()[:3])
-            raise UnsupportedStatement(place(text, tree), statement=words)
+            about_schema = isinstance(tree, exp.Use) or str(tree.args.get("kind")).upper() in ("SCHEMA", "DATABASE")
+            raise UnsupportedStatement(place(text, tree), _NO_SCHEMA if about_schema else None, statement=words)
+
+
+_NO_SCHEMA = "a schema needs no statement: it is a part of names, as in CREATE TABLE sales.orders (…)"
 
 
 def _create_view(tree: exp.Create, text: str, query_text: str) -> CreateView:

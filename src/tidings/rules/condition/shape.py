@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from tidings.engine.changes import as_changes
 from tidings.ir.relation import Relation
 from tidings.lang.sql.context import Analyzer
-from tidings.lang.sql.rules.constants import CONSTANTS, RULE, ConditionTemplate, take_constants
+from tidings.lang.sql.rules.constants import RULE, ConditionTemplate, constants_of, take_constants
 from tidings.rewrite.instances import instances
 from tidings.rules.rule import Rule
 from tidings.store.relation.net import table_of
@@ -78,5 +78,5 @@ def _plan(
     columns = [(f.name, f.type) for f in plan.fields[:-1]]
     if columns != [(f.name, f.type) for f in rule.condition.plan.fields]:
         return None
-    primary_keys = relations.primary_keys() | {CONSTANTS: (RULE,)}
+    primary_keys = relations.primary_keys() | {constants_of(name): (RULE,)}
     return instances(plan, (*rule.key, RULE) if rule.key else (), primary_keys, relations.definitions())

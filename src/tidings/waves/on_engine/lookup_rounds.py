@@ -33,7 +33,7 @@ ROWS_LIMIT = 1_000_000
 """Up to about so many rows are looked up for one step; they come into this process."""
 
 
-class _Request(NamedTuple):
+class LookupRequest(NamedTuple):
     """A lookup of the present round, with its keys and the table that has its rows."""
 
     lookup: Lookup
@@ -50,21 +50,28 @@ class LookupRounds:
     small_relations: SmallRelations
     recent: RecentLookups
     inputs: StepInputs
+    waiting: list[Lookup] = field(init=False, default_factory=list)
+    """The lookups whose rounds are still to come."""
+    too_large: str | None = field(init=False, default=None)
+    """Why the lookups would read too much, if they would."""
     rows_read: int = field(init=False, default=0)
     _expected: float = field(init=False, default=0.0)
     """About how many rows the lookups so far fetch."""
 
-    def fetch(self, lookups: tuple[Lookup, ...]) -> None:
-        """Fetch the rows of all lookups into the inputs of the step.
+    def begin(self, lookups: tuple[Lookup, ...]) -> None:
+        """Let the lookups of the step wait for their rounds; raises :class:`LookupTooLarge`."""
+        self.waiting = [self._simplified(lookup) for lookup in lookups]
 
-        Raises :class:`LookupTooLarge` where that would read too much.
-        """
-        waiting = [self._simplified(lookup) for lookup in lookups]
-        while waiting:
-            names = {lookup.name for lookup in waiting}
-            ready = [lookup for lookup in waiting if not names & _read_by_keys(lookup)]
-            self._make([request for lookup in ready if (request := self._request(lookup)) is not None])
-            waiting = [lookup for lookup in waiting if lookup not in ready]
+    def next_requests(self) -> list[LookupRequest]:
+        """What the next round asks of the engine; raises :class:`LookupTooLarge` where that would read too much."""
+        names = {lookup.name for lookup in self.waiting}
+        ready = [lookup for lookup in self.waiting if not names & _read_by_keys(lookup)]
+        self.waiting = [lookup for lookup in self.waiting if lookup not in ready]
+        return [request for lookup in ready if (request := self._request(lookup)) is not None]
+
+    def give_up(self, reason: LookupTooLarge) -> None:
+        """Look up no more: the step would read too much."""
+        self.waiting, self.too_large = [], str(reason)
 
     def _simplified(self, lookup: Lookup) -> Lookup:
         """A lookup that is made: of a small relation, all rows instead of those with keys that are computed."""
@@ -77,7 +84,7 @@ class LookupRounds:
             raise LookupTooLarge(f"{lookup.relation} is read whole")
         return lookup
 
-    def _request(self, lookup: Lookup) -> _Request | None:
+    def _request(self, lookup: Lookup) -> LookupRequest | None:
         """What a lookup asks of the engine; None if it has its rows already, or there are none."""
         table = table_of(self.storage, lookup.relation)
         keys = self._keys(lookup)
@@ -85,17 +92,17 @@ class LookupRounds:
         if table is None or table.base is None or without_keys:
             self.inputs.add(lookup, keys, arrow_schema(lookup.columns).empty_table())
             return None
-        request = _Request(lookup, keys, table)
+        request = LookupRequest(lookup, keys, table)
         if is_small(table):
             rows = self.small_relations.rows(table, lookup.columns)
             if rows is not None:
-                self._take(request, rows)
+                self.take(request, rows)
                 return None
             return request
         self._require_few(request)
         rows = self.recent.rows(table, lookup, keys)
         if rows is not None:
-            self._take(request, rows)
+            self.take(request, rows)
             return None
         return request
 
@@ -107,7 +114,7 @@ class LookupRounds:
         rows = self.runner.rows(lookup.plan, inputs.source, inputs.since, inputs.until, in_memory=True)
         return distinct_keys(rows.column(0).chunks, lookup.column.type)
 
-    def _require_few(self, request: _Request) -> None:
+    def _require_few(self, request: LookupRequest) -> None:
         """Refuse a lookup that would fetch too many rows."""
         lookup, keys, table = request
         if len(keys) > KEYS_LIMIT:
@@ -117,31 +124,60 @@ class LookupRounds:
         if self._expected > ROWS_LIMIT:
             raise LookupTooLarge(f"about {self._expected:,.0f} rows are looked up, of {lookup.relation} and others")
 
-    def _make(self, requests: list[_Request]) -> None:
-        """Make some lookups in one query."""
-        whole = {r.table.base_token: r.table for r in requests if is_small(r.table)}
-        by_key = [r for r in requests if not is_small(r.table)]
-        lookups = [self.small_relations.lookup(table, _columns(requests, table)) for table in whole.values()]
-        lookups += [self.recent.lookup(r.table, r.lookup, r.keys) for r in by_key]
-        if not lookups:
-            return
-        results = self.storage.backend.look_up(lookups)
-        small = dict(zip(whole, results, strict=False))
-        for token, rows in small.items():
-            self.small_relations.add(whole[token], rows)
-        for request in (r for r in requests if is_small(r.table)):
-            self._take(request, small[request.table.base_token])
-        for request, rows in zip(by_key, results[len(whole) :], strict=True):
-            self.recent.add(request.table, request.lookup, request.keys, rows)
-            self._take(request, rows)
-
-    def _take(self, request: _Request, rows: pa.Table) -> None:
+    def take(self, request: LookupRequest, rows: pa.Table) -> None:
         """Let the rows of a lookup be read under its name."""
         lookup, keys, _ = request
         if is_small(request.table):
             rows = having_keys(rows, lookup, keys)
         self.rows_read += rows.num_rows
         self.inputs.add(lookup, keys, rows)
+
+
+def fetch_together(steps: list[tuple[LookupRounds, tuple[Lookup, ...]]]) -> None:
+    """Fetch the rows of the lookups of one or several steps into their inputs, each round in one query.
+
+    A step whose lookups would read too much says so afterwards.
+    """
+    for rounds, lookups in steps:
+        try:
+            rounds.begin(lookups)
+        except LookupTooLarge as reason:
+            rounds.give_up(reason)
+    while any(rounds.waiting for rounds, _ in steps):
+        asked: list[tuple[LookupRounds, LookupRequest]] = []
+        for rounds, _ in steps:
+            try:
+                asked += [(rounds, request) for request in rounds.next_requests()]
+            except LookupTooLarge as reason:
+                rounds.give_up(reason)
+        _make_together(asked)
+
+
+def _make_together(asked: list[tuple[LookupRounds, LookupRequest]]) -> None:
+    """Make lookups of one or several steps in one query."""
+    if not asked:
+        return
+    rounds, requests = asked[0][0], [request for _, request in asked]
+    whole = {r.table.base_token: r.table for r in requests if is_small(r.table)}
+    by_key = {_identity(r): r for r in requests if not is_small(r.table)}
+    lookups = [rounds.small_relations.lookup(table, _columns(requests, table)) for table in whole.values()]
+    lookups += [rounds.recent.lookup(r.table, r.lookup, r.keys) for r in by_key.values()]
+    results = rounds.storage.backend.look_up(lookups)
+    small = dict(zip(whole, results, strict=False))
+    for token, rows in small.items():
+        rounds.small_relations.add(whole[token], rows)
+    found = dict(zip(by_key, results[len(whole) :], strict=True))
+    for identity, rows in found.items():
+        request = by_key[identity]
+        rounds.recent.add(request.table, request.lookup, request.keys, rows)
+    for owner, request in asked:
+        is_whole = is_small(request.table)
+        owner.take(request, small[request.table.base_token] if is_whole else found[_identity(request)])
+
+
+def _identity(request: LookupRequest) -> tuple[str, object]:
+    """Requests of several steps that ask for the same are one: their lookups have one name, and so have their keys."""
+    return request.lookup.name, request.table.base_token
 
 
 def _read_by_keys(lookup: Lookup) -> set[str]:
@@ -151,6 +187,6 @@ def _read_by_keys(lookup: Lookup) -> set[str]:
     return {node.relation for node in walk(lookup.plan) if isinstance(node, Scan)}
 
 
-def _columns(requests: list[_Request], table: Table) -> tuple[Column, ...]:
+def _columns(requests: list[LookupRequest], table: Table) -> tuple[Column, ...]:
     """The columns that some requests ask for of a table."""
     return tuple(dict.fromkeys(c for r in requests if r.table is table for c in r.lookup.columns))

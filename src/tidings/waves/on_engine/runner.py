@@ -25,11 +25,11 @@ from tidings.engine.memory import MemoryBudget
 from tidings.engine.run import Runner
 from tidings.engine.source import Source, Sources
 from tidings.store.storage import Storage
-from tidings.waves.on_engine.lookup_rounds import LookupRounds
+from tidings.waves.on_engine.lookup_rounds import LookupRounds, fetch_together
 from tidings.waves.on_engine.recent_lookups import RecentLookups
 from tidings.waves.on_engine.recompute import EngineRecompute
 from tidings.waves.on_engine.small_relations import SmallRelations
-from tidings.waves.step_inputs import LookupTooLarge, StepInputs
+from tidings.waves.step_inputs import StepInputs
 
 CHANGES_LIMIT = 300_000
 """Up to so many changed rows a batch runs over rows looked up."""
@@ -89,6 +89,52 @@ class EngineRunner:
                 deltas[step.name] = delta
         return EngineDeltas(deltas, rows, seconds)
 
+    def run_all(self, programs: list[Program], sources: Sources, since: int, until: int) -> list[pa.Table]:
+        """The deltas of the views of several programs over one batch.
+
+        The first steps of all run as one query, over rows that one query per round has looked up, then the second ones,
+        and so on.
+        """
+        step_deltas: list[dict[str, Source]] = [{} for _ in programs]
+        for place in range(max(len(program.steps) for program in programs)):
+            running: list[tuple[dict[str, Source], Step, StepInputs]] = []
+            for program, deltas in zip(programs, step_deltas, strict=True):
+                step = program.steps[place] if place < len(program.steps) else None
+                if step is not None and self.runner.is_still(program, step, sources, deltas):
+                    deltas[step.name] = Source(step.columns, None, no_changes(step.columns))
+                elif step is not None:
+                    running.append((deltas, step, StepInputs(sources, deltas, since, until)))
+            results = self._run_steps([(step, inputs) for _, step, inputs in running])
+            for (deltas, step, _), delta in zip(running, results, strict=True):
+                deltas[step.name] = Source(step.columns, None, delta)
+        return [_delta(program, deltas) for program, deltas in zip(programs, step_deltas, strict=True)]
+
+    def _run_steps(self, steps: list[tuple[Step, StepInputs]]) -> list[pa.Table]:
+        """The deltas of steps of several programs, in one query but for those whose lookups are too large."""
+        over_lookups = self._look_up_together(steps)
+        common = [(step, inputs.source) for (_, inputs), step in zip(steps, over_lookups, strict=True) if step]
+        since, until = (steps[0][1].since, steps[0][1].until) if steps else (0, 0)
+        results = iter(self.runner.steps(common, since, until))
+        return [
+            self.runner.step(step, inputs.source, since, until) if small is None else next(results)
+            for (step, inputs), small in zip(steps, over_lookups, strict=True)
+        ]
+
+    def _look_up_together(self, steps: list[tuple[Step, StepInputs]]) -> list[Step | None]:
+        """Make the lookups of several steps; the steps over them, None where they would be too large."""
+        rounds: dict[int, LookupRounds] = {}
+        over_lookups: list[Step | None] = []
+        for place, (step, inputs) in enumerate(steps):
+            over_lookups.append(step)
+            if not self.runner.is_small(step, inputs.source):
+                over_lookups[place] = self._over_lookups(step).step
+                rounds[place] = self._rounds(inputs)
+        fetch_together([(each, self._over_lookups(steps[place][0]).lookups) for place, each in rounds.items()])
+        for place, each in rounds.items():
+            if each.too_large:
+                over_lookups[place] = None
+        return over_lookups
+
     def recompute(self, program: Program, sources: Sources, since: int, until: int) -> pa.Table:
         """The delta of a step of a recompute."""
         if not self.runner.backend.looks_up_first:
@@ -106,16 +152,26 @@ class EngineRunner:
         """Make the lookups of a step, unless it is small without them or they would be too large."""
         if self.runner.is_small(step, inputs.source):
             return _ReadyStep(step, 0, is_ready=False)
+        over_lookups, rounds = self._over_lookups(step), self._rounds(inputs)
+        fetch_together([(rounds, over_lookups.lookups)])
+        if rounds.too_large:
+            return _ReadyStep(step, rounds.rows_read, is_ready=False)
+        return _ReadyStep(over_lookups.step, rounds.rows_read, is_ready=True)
+
+    def _over_lookups(self, step: Step) -> LookedUp:
+        """A step over lookups; found out once."""
         key = Identity(step)
         if key not in self._looked_up:
             self._looked_up[key] = looked_up(step, self.storage.fanout_of)
-        over_lookups = self._looked_up[key]
-        rounds = LookupRounds(self.storage, self.runner, self._small_relations, self._recent, inputs)
-        try:
-            rounds.fetch(over_lookups.lookups)
-        except LookupTooLarge:
-            return _ReadyStep(step, rounds.rows_read, is_ready=False)
-        return _ReadyStep(over_lookups.step, rounds.rows_read, is_ready=True)
+        return self._looked_up[key]
+
+    def _rounds(self, inputs: StepInputs) -> LookupRounds:
+        return LookupRounds(self.storage, self.runner, self._small_relations, self._recent, inputs)
+
+
+def _delta(program: Program, deltas: dict[str, Source]) -> pa.Table:
+    """The delta of a program's view, among those of its steps."""
+    return deltas[program.view].changes if program.steps else no_changes(program.columns)
 
 
 class _ReadyStep(NamedTuple):

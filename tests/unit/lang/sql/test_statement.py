@@ -192,7 +192,7 @@ def test_queries() -> None:
         "ALTER TABLE IF EXISTS t ADD COLUMN b INT",
         "ALTER VIEW v RENAME TO w",
         "UPDATE t SET a = 1 FROM u",
-        "UPDATE s.t SET a = 1",
+        "UPDATE r.s.t SET a = 1",
         "DELETE FROM t USING u WHERE t.a = u.a",
         "MERGE INTO t USING u ON TRUE WHEN MATCHED THEN INSERT (a) VALUES (1)",
         "MERGE INTO t USING u ON TRUE WHEN NOT MATCHED THEN DELETE",

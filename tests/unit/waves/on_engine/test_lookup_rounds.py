@@ -21,10 +21,10 @@ from tidings.engine.source import Source
 from tidings.ir.expression import read
 from tidings.ir.relation import Column, Item, Project, Scan, Version
 from tidings.waves.on_engine import lookup_rounds, small_relations
-from tidings.waves.on_engine.lookup_rounds import LookupRounds
+from tidings.waves.on_engine.lookup_rounds import LookupRounds, fetch_together
 from tidings.waves.on_engine.recent_lookups import RecentLookups
 from tidings.waves.on_engine.small_relations import SmallRelations
-from tidings.waves.step_inputs import LookupTooLarge, StepInputs
+from tidings.waves.step_inputs import StepInputs
 
 ENOUGH = 1 << 20
 """Bytes for small relations."""
@@ -87,7 +87,7 @@ def test_a_lookup_waits_for_the_one_whose_rows_have_its_keys(
 ) -> None:
     monkeypatch.setattr(small_relations, "SMALL_RELATION", limit)
     made = rounds(db, [3, 5000])
-    made.fetch((BY_PART, BY_SALE))
+    fetch_together([(made, (BY_PART, BY_SALE))])
     assert sales(made, "sales?1") == [3]
     assert sales(made, "sales?2") == [n for n in range(1000) if n % 10 and n * 7 % 100 == 21]
     assert len(queries) == (1 if limit else 2)
@@ -100,7 +100,7 @@ def test_small_relations_are_read_once_if_they_fit(
     relations = SmallRelations(limit)
     for key in (3, 4):
         made = rounds(db, [key], relations)
-        made.fetch((BY_SALE,))
+        fetch_together([(made, (BY_SALE,))])
         assert sales(made, "sales?1") == [key]
     assert len(queries) == read
 
@@ -113,14 +113,14 @@ def test_what_was_looked_up_is_not_looked_up_again_if_it_fits(
     recent = RecentLookups(limit)
     for keys in ([3, 4], [4]):
         made = rounds(db, keys, recent=recent)
-        made.fetch((BY_SALE,))
+        fetch_together([(made, (BY_SALE,))])
         assert sales(made, "sales?1") == keys
     assert len(queries) == asked
 
 
 def test_without_keys_nothing_is_asked(db: Database, queries: list[list[BaseLookup]]) -> None:
     made = rounds(db, [])
-    made.fetch((BY_SALE, BY_PART))
+    fetch_together([(made, (BY_SALE, BY_PART))])
     assert sales(made, "sales?2") == []
     assert not queries
 
@@ -132,22 +132,23 @@ def test_computed_keys_are_a_query_of_their_own(
     delta = Scan("changed", "changed", (SALE,), Version.DELTA)
     plan = Project(delta, "keys", (Item("key", "bigint", read("COALESCE(changed.sale, 7) + 1")),))
     made = rounds(db, [3, 5])
-    made.fetch((replace(BY_SALE, keys=(), plan=plan),))
+    fetch_together([(made, (replace(BY_SALE, keys=(), plan=plan),))])
     assert sales(made, "sales?1") == [4, 6]
     assert len(queries) == 1
 
 
 def test_of_a_small_relation_computed_keys_take_all_rows(db: Database, queries: list[list[BaseLookup]]) -> None:
     made = rounds(db, [3])
-    made.fetch((replace(BY_SALE, keys=(), plan=Scan("changed", "changed", (SALE,), Version.DELTA)),))
+    fetch_together([(made, (replace(BY_SALE, keys=(), plan=Scan("changed", "changed", (SALE,), Version.DELTA)),))])
     assert sales(made, "sales?1") == list(range(1000))
     assert len(queries) == 1
 
 
 def test_a_large_relation_is_not_read_whole(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(small_relations, "SMALL_RELATION", 0)
-    with pytest.raises(LookupTooLarge, match="sales is read whole"):
-        rounds(db, [3]).fetch((replace(BY_SALE, keys=(), column=None),))
+    made = rounds(db, [3])
+    fetch_together([(made, (replace(BY_SALE, keys=(), column=None),))])
+    assert made.too_large == "sales is read whole"
 
 
 @pytest.mark.parametrize(
@@ -156,5 +157,20 @@ def test_a_large_relation_is_not_read_whole(db: Database, monkeypatch: pytest.Mo
 def test_too_much_is_refused(db: Database, limit: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(small_relations, "SMALL_RELATION", 0)
     monkeypatch.setattr(lookup_rounds, limit, 1)
-    with pytest.raises(LookupTooLarge, match=message):
-        rounds(db, [3, 4]).fetch((BY_SALE,))
+    made, other = rounds(db, [3, 4]), rounds(db, [5])
+    fetch_together([(made, (BY_SALE,)), (other, (BY_SALE,))])
+    assert made.too_large is not None
+    assert made.too_large.startswith(message)
+    assert other.too_large is None
+    assert sales(other, "sales?1") == [5]
+
+
+def test_the_lookups_of_several_steps_are_one_query_per_round(
+    db: Database, queries: list[list[BaseLookup]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(small_relations, "SMALL_RELATION", 0)
+    first, second = rounds(db, [3]), rounds(db, [3])
+    fetch_together([(first, (BY_SALE,)), (second, (BY_PART, BY_SALE))])
+    assert sales(first, "sales?1") == sales(second, "sales?1") == [3]
+    assert sales(second, "sales?2") == list(range(3, 1000, 100))
+    assert [len(lookups) for lookups in queries] == [1, 1]

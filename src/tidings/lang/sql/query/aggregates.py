@@ -22,7 +22,7 @@ from sqlglot import exp
 from tidings.analysis import functions
 from tidings.errors import InvalidExpression
 from tidings.ir.dialect import DIALECT
-from tidings.ir.expression import Expression, template
+from tidings.ir.expression import Expression, filled, template
 from tidings.lang.sql.context import Context
 from tidings.lang.sql.query.select.stages import by_rows
 
@@ -132,8 +132,8 @@ def _collected(call: Expression, over: Callable[[Expression], Expression], top: 
         rows = exp.ArrayDistinct(this=rows)
     ordered = isinstance(top, exp.Window) and top.args.get("order") is not None and by_rows(top)
     if not ordered:
-        rows = _filled("SORT_ARRAY(x)", x=rows)
-    return _filled("COALESCE(x, ARRAY())", x=rows)
+        rows = filled("SORT_ARRAY(x)", x=rows)
+    return filled("COALESCE(x, ARRAY())", x=rows)
 
 
 def _listed(call: exp.GroupConcat) -> Expression:
@@ -143,7 +143,7 @@ def _listed(call: exp.GroupConcat) -> Expression:
     distinct = isinstance(value, exp.Distinct)
     value = value.expressions[0] if distinct else value
     if not order:
-        value = _filled("CAST(x AS STRING)", x=value)
+        value = filled("CAST(x AS STRING)", x=value)
     if not any(o.this == value for o in order):
         order = [*order, exp.Ordered(this=value.copy(), nulls_first=True)]
     listed = exp.Distinct(expressions=[value.copy()]) if distinct else value.copy()
@@ -153,13 +153,34 @@ def _listed(call: exp.GroupConcat) -> Expression:
 
 def _extreme(ctx: Context, call: exp.ArgMax | exp.ArgMin, over: Callable[[Expression], Expression]) -> Expression:
     """The value in the row that is greatest or least in an order; the value breaks ties, and NULL is the least."""
-    if call.args.get("count") is not None:
-        raise ctx.unsupported("max_by and min_by of several rows", call)
     value, _ = _argument(call)
     function = "MAX" if isinstance(call, exp.ArgMax) else "MIN"
-    row = f"{function}(CASE WHEN NOT y IS NULL THEN STRUCT(y AS y, NOT x IS NULL AS there, x AS x) END)"
-    best = over(_filled(row, x=value, y=call.expression))
+    several = call.args.get("count")
+    if several is not None:
+        return _extremes(ctx, call, several, over)
+    row = f"{function}({_RANKED})"
+    best = over(filled(row, x=value, y=call.expression))
     return exp.Dot(this=exp.Paren(this=best), expression=exp.to_identifier("x"))
+
+
+_RANKED = "CASE WHEN NOT y IS NULL THEN STRUCT(y AS y, NOT x IS NULL AS there, x AS x) END"
+
+
+def _extremes(
+    ctx: Context, call: Expression, several: Expression, over: Callable[[Expression], Expression]
+) -> Expression:
+    """The values in the first rows of an order, as an array; NULL where there are no rows."""
+    if not isinstance(several, exp.Literal) or not several.name.isdigit() or not 1 <= int(several.name) <= 100_000:
+        raise InvalidExpression(ctx.place(call), reason="max_by and min_by are of 1 to 100000 rows")
+    value, _ = _argument(call)
+    rows = over(exp.ArrayAgg(this=filled(_RANKED, x=value, y=call.expression), nulls_excluded=True))
+    down = "TRUE" if isinstance(call, exp.ArgMin) else "FALSE"
+    ranked = filled(f"SORT_ARRAY(x, {down})", x=rows)
+    text = f"CASE WHEN SIZE(x) > 0 THEN TRANSFORM(SLICE(x, 1, {several.name}), r -> r.x) END"
+    tree = template(text)
+    for name in [c for c in tree.find_all(exp.Column) if c.name == "x" and not c.table]:
+        name.replace(ranked.copy())
+    return tree
 
 
 def _mode(call: exp.Mode) -> Expression:
@@ -185,15 +206,15 @@ def _percentiles(ctx: Context, call: Expression, over: Callable[[Expression], Ex
         raise ctx.unsupported("a percentile that is not a number", call)
     if not all(0 <= float(s.name) <= 1 for s in shares if s is not None):
         raise InvalidExpression(ctx.place(call), reason="a percentile lies between 0 and 1")
-    values = over(exp.ArrayAgg(this=_filled("CAST(x AS DOUBLE)", x=value), nulls_excluded=True))
+    values = over(exp.ArrayAgg(this=filled("CAST(x AS DOUBLE)", x=value), nulls_excluded=True))
     if distinct:
         values = exp.ArrayDistinct(this=values)
-    values = _filled("SORT_ARRAY(x, FALSE)" if descending else "SORT_ARRAY(x)", x=values)
+    values = filled("SORT_ARRAY(x, FALSE)" if descending else "SORT_ARRAY(x)", x=values)
     template = _DISCRETE if isinstance(call, exp.PercentileDisc) else _CONTINUOUS
-    percentiles = [_filled(template, x=values, p=s) for s in shares if s is not None]
+    percentiles = [filled(template, x=values, p=s) for s in shares if s is not None]
     if not isinstance(at, exp.Array):
         return percentiles[0]
-    there = exp.If(this=_filled("SIZE(x) > 0", x=values), true=exp.Array(expressions=percentiles))
+    there = exp.If(this=filled("SIZE(x) > 0", x=values), true=exp.Array(expressions=percentiles))
     return exp.Case(ifs=[there])
 
 
@@ -205,15 +226,3 @@ _CONTINUOUS = (
     f"ELSE (CEIL({_PLACE}) - {_PLACE}) * {_LOWER} + ({_PLACE} - FLOOR({_PLACE})) * {_UPPER} END END"
 )
 _DISCRETE = "CASE WHEN SIZE(x) > 0 THEN CAST(ELEMENT_AT(x, GREATEST(CAST(CEIL(SIZE(x) * p) AS INT), 1)) AS DOUBLE) END"
-
-
-def _filled(text: str, **parts: Expression) -> Expression:
-    """An expression with trees in the place of its names."""
-
-    def part(node: Expression) -> Expression:
-        value = parts.get(node.name) if isinstance(node, exp.Column) else None
-        if value is None:
-            return node
-        return value.copy() if isinstance(value, exp.Column | exp.Literal | exp.Func) else exp.Paren(this=value.copy())
-
-    return template(text).transform(part)

@@ -41,6 +41,8 @@ class Cte:
 
     tree: exp.CTE
     visible: NamedQueries
+    around: Scope | None = None
+    """What the text may use besides, where the WITH is that of a subquery: the query around it."""
 
 
 @dataclass(slots=True)
@@ -51,7 +53,7 @@ class Binder:
 
     def query(self, node: Expression, name: str, ctes: NamedQueries, outer: Outer | None = None) -> Bound:
         """A query expression, whose result goes by ``name``; ``outer`` is the query around a subquery."""
-        ctes = self.with_clause(node, ctes)
+        ctes = self.with_clause(node, ctes, outer)
         match node:
             case exp.Subquery() if not refused_clauses(node):
                 return self.query(node.this, name, ctes, outer)
@@ -69,7 +71,7 @@ class Binder:
                 construct = f"a {node.key.upper()} statement"
         raise self.ctx.unsupported(construct, node)
 
-    def with_clause(self, node: Expression, ctes: NamedQueries) -> NamedQueries:
+    def with_clause(self, node: Expression, ctes: NamedQueries, outer: Outer | None = None) -> NamedQueries:
         clause = node.args.get("with_")
         if clause is None:
             return ctes
@@ -77,7 +79,7 @@ class Binder:
             raise self.ctx.unsupported("WITH RECURSIVE", clause)
         for cte in clause.expressions:
             check_reserved(cte.alias, self.ctx.place(cte.args["alias"]))
-            ctes = {**ctes, cte.alias.lower(): Cte(cte, ctes)}
+            ctes = {**ctes, cte.alias.lower(): Cte(cte, ctes, None if outer is None else outer.around)}
         return ctes
 
     def _set_operation(self, node: exp.SetOperation, name: str, ctes: NamedQueries, outer: Outer | None) -> Bound:

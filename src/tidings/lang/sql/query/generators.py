@@ -8,6 +8,8 @@ All are one array per row, unnested, and expressions over its elements:
 ``posexplode(array)``  the numbers of its elements  ``pos`` is the number, ``col`` the element there
 ``inline(array)``     the array                    its fields are the columns
 ``stack(n, …)``       an array of rows             ``col0``, ``col1``, … are fields of the element
+``json_tuple(j, …)``  an array of one row          ``c0``, ``c1``, … are fields of the element
+``range(a, b, s)``    the numbers                  ``id`` is the element
 ====================  ===========================  ==============================================
 
 With OUTER an array that is empty or NULL counts as an array of one NULL.
@@ -80,25 +82,26 @@ def unnested(
             array, element = _entries(arguments[0], known[0])
             columns = _parts(unnested_element, element, known[0])
             if kind == "posexplode":
-                pos = cast(unnested_element, "int")
-                there: Expression = exp.Bracket(
-                    this=operand(array), expressions=[exp.Add(this=pos, expression=literal(1))], offset=1, safe=True
-                )
-                columns = [GeneratedColumn("pos", "int", pos), *_parts(there, element, known[0])]
-                last = exp.Sub(this=exp.ArraySize(this=array.copy()), expression=literal(1))
-                array, element = exp.GenerateSeries(start=literal(0), end=last), "int"
-                array = _if_any(arguments[0], known[0], array)
+                columns = _placed(unnested_element, array, element, known[0])
+                array, element = _places(arguments[0], known[0], array), "int"
         case "inline" if len(arguments) == 1 and known[0].startswith("array<struct<"):
             array, (element,) = arguments[0], types.elements(known[0])
             columns = _fields(unnested_element, element)
         case "stack":
             array, element = _stacked(ctx, plan, generator.call, arguments)
             columns = _fields(unnested_element, element)
+        case "json_tuple":
+            array, element = _json_fields(ctx, generator.call, arguments[0])
+            columns = _fields(unnested_element, element)
+        case "range":
+            array, element = _numbers(ctx, generator.call, arguments), "bigint"
+            array.set("default", exp.Array(expressions=[typed_null(element)]) if outer else None)
+            columns = [GeneratedColumn("id", element, unnested_element)]
         case "explode" | "posexplode" | "inline":
             raise InvalidExpression(ctx.place(generator.call), reason=f"{name}() of {known[0]}")
         case _:
             raise ctx.unsupported(f"{name}()", generator.call)
-    if outer and not isinstance(generator.call, exp.Stack):  # a stack is never empty
+    if outer and name not in ("stack", "json_tuple", "range"):  # these do not depend on an array
         empty = exp.Array(expressions=[typed_null(element)])
         array = _if_any(arguments[0], known[0], array, empty)
     if generator.names and len(generator.names) != len(columns):
@@ -115,6 +118,21 @@ def _entries(value: Expression, type: str) -> tuple[Expression, str]:
         return value, types.elements(type)[0]
     key, item = types.elements(type)
     return _call("map_entries", value), f"struct<key:{key},value:{item}>"
+
+
+def _placed(number: Expression, array: Expression, element: str, whole: str) -> list[GeneratedColumn]:
+    """The place of an element by its number, and the element there."""
+    pos = cast(number, "int")
+    there = exp.Bracket(
+        this=operand(array), expressions=[exp.Add(this=pos, expression=literal(1))], offset=1, safe=True
+    )
+    return [GeneratedColumn("pos", "int", pos), *_parts(there, element, whole)]
+
+
+def _places(value: Expression, type: str, array: Expression) -> Expression:
+    """The numbers of the elements of an array, where it has any."""
+    last = exp.Sub(this=exp.ArraySize(this=array.copy()), expression=literal(1))
+    return _if_any(value, type, exp.GenerateSeries(start=literal(0), end=last))
 
 
 def _parts(element: Expression, type: str, whole: str) -> list[GeneratedColumn]:
@@ -157,6 +175,46 @@ def _stacked(ctx: Context, plan: Relation, call: Expression, cells: Sequence[Exp
     structs = [exp.Struct(expressions=[cell(r, c) for c in range(width)]) for r in range(rows)]
     fields = ",".join(f"col{c}:{kind}" for c, kind in enumerate(kinds))
     return exp.Array(expressions=structs), f"struct<{fields}>"
+
+
+def _json_fields(ctx: Context, call: Expression, text: Expression) -> tuple[Expression, str]:
+    """``json_tuple(text, name, …)``: fields of an object by their names, as texts."""
+    names = call.expressions[1:]
+    if not names or not all(isinstance(n, exp.Literal) and n.is_string and "'" not in n.name for n in names):
+        reason = "json_tuple() has a text and the names of fields, as in json_tuple(j, 'a', 'b')"
+        raise InvalidExpression(ctx.place(call), reason=reason)
+    paths = [f"$.{n.name}" if n.name.isidentifier() else f"$['{n.name}']" for n in names]
+    fields = [
+        exp.PropertyEQ(
+            this=exp.to_identifier(f"c{n}"), expression=exp.func("get_json_object", text.copy(), path, dialect="spark")
+        )
+        for n, path in enumerate(map(exp.Literal.string, paths))
+    ]
+    kinds = ",".join(f"c{n}:string" for n in range(len(names)))
+    return exp.Array(expressions=[exp.Struct(expressions=fields)]), f"struct<{kinds}>"
+
+
+def _numbers(ctx: Context, call: Expression, arguments: Sequence[Expression]) -> exp.Case:
+    """``range(end)``, ``range(start, end)``, ``range(start, end, step)``: the end does not belong to it."""
+    if not 1 <= len(arguments) <= 4:
+        raise InvalidExpression(ctx.place(call), reason="range() has a start, an end and a step")
+    bounds = [cast(a, "bigint") for a in arguments]
+    start, end = (cast(literal(0), "bigint"), bounds[0]) if len(bounds) == 1 else bounds[:2]
+    step = _constant(arguments[2]) if len(arguments) > 2 else 1
+    if not step:
+        raise InvalidExpression(ctx.place(call), reason="the step of range() is a number other than 0")
+    some: Expression = (exp.LT if step > 0 else exp.GT)(this=start, expression=end)
+    last = (exp.Sub if step > 0 else exp.Add)(this=end.copy(), expression=literal(1))
+    series = exp.GenerateSeries(start=start.copy(), end=last, step=cast(literal(step), "bigint"))
+    return exp.Case(ifs=[exp.If(this=some, true=series)])
+
+
+def _constant(node: Expression) -> int | None:
+    """The whole number a node is."""
+    if isinstance(node, exp.Neg):
+        number = _constant(node.this)
+        return None if number is None else -number
+    return int(node.name) if isinstance(node, exp.Literal) and node.name.isdigit() else None
 
 
 def expanded(

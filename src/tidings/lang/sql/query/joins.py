@@ -9,6 +9,7 @@ from sqlglot import exp
 from tidings.ir.expression import Expression, aliases, conjuncts, typed_null
 from tidings.ir.relation import Column, Field, Item, Join, OuterJoin, Project, Relation, SemiJoin, Union
 from tidings.lang.sql.context import Context
+from tidings.lang.sql.query.both_sides import joined_by_pairs
 from tidings.lang.sql.query.clock import filtered_now, reads_clock
 from tidings.lang.sql.query.expression import bind_condition
 from tidings.lang.sql.query.scope import Scope
@@ -32,7 +33,7 @@ def join_sources(
     side, kind, method = (str(join.args.get(a) or "").upper() for a in ("side", "kind", "method"))
     if kind not in ("", "INNER", "CROSS", "OUTER", "SEMI", "ANTI") or method not in ("", "NATURAL"):
         raise ctx.unsupported(" ".join(w for w in (method, side, kind, "JOIN") if w), join)
-    shared = _shared_names(join, scope, other)
+    shared = shared_names(join, scope, other)
     conditions = _conditions(ctx, join, scope, other, shared, subqueries)
     merged = frozenset(n.lower() for n in shared)
     sides = frozenset(f.alias for f in (*plan.fields, *right.fields))
@@ -42,12 +43,13 @@ def join_sources(
     asking = [c for c in conditions if subqueries.among(c)]
     conditions = [*tied, *(c for c in conditions if c not in asking)]
     if side or kind in ("SEMI", "ANTI"):
-        plan, right, valued = _attached(ctx, join, plan, right, subqueries, asking)
+        if _spans_both(plan, right, side, asking, timed, subqueries):
+            pairs = _inner(ctx, Join((plan, right), tuple(conditions)), asking, timed, subqueries)
+            return joined_by_pairs(ctx, join, scope, other, (plan, right), pairs)
+        plan, right, valued = _attached(plan, right, subqueries, asking)
         conditions += valued
-        asking = []
-    if timed and (side or kind in ("SEMI", "ANTI")):
-        plan, right = _timed_side(ctx, join, plan, right, timed, side)
-        timed = []
+        plan, right = _timed_side(ctx, plan, right, timed, side)
+        asking, timed = [], []
     if kind in ("SEMI", "ANTI"):
         return SemiJoin(plan, right, tuple(conditions), kind == "ANTI")
     if side == "FULL":
@@ -57,15 +59,39 @@ def join_sources(
         return OuterJoin(plan, right, tuple(conditions))
     if side == "RIGHT":
         return OuterJoin(right, plan, tuple(conditions))
-    joined: Relation = Join((plan, right), tuple(conditions))
+    return _inner(ctx, Join((plan, right), tuple(conditions)), asking, timed, subqueries)
+
+
+def _inner(
+    ctx: Context, joined: Relation, asking: list[Expression], timed: list[Expression], subqueries: Subqueries
+) -> Relation:
+    """The rows of a join that meet its conditions with subqueries and on time."""
     for condition in asking:
         joined = subqueries.filtered(joined, condition)
     for condition in timed:
-        joined = filtered_now(ctx, joined, condition)
+        joined, value = subqueries.valued(joined, condition)
+        joined = filtered_now(ctx, joined, value)
     return joined
 
 
-def _shared_names(join: exp.Join, scope: Scope, other: Scope) -> list[str]:
+def _spans_both(
+    left: Relation,
+    right: Relation,
+    side: str,
+    asking: list[Expression],
+    timed: list[Expression],
+    subqueries: Subqueries,
+) -> bool:
+    """Whether a subquery, or a condition on time, speaks of more than the one side it could be put into."""
+    lefts, rights = ({f.alias for f in r.fields} for r in (left, right))
+    optional = lefts if side == "RIGHT" else rights
+    markers = [m for c in asking for m in subqueries.markers(c)]
+    return any(not aliases(m) <= lefts and not aliases(m) <= rights for m in markers) or any(
+        side == "FULL" or not aliases(c) <= optional or subqueries.among(c) for c in timed
+    )
+
+
+def shared_names(join: exp.Join, scope: Scope, other: Scope) -> list[str]:
     """The columns that USING or NATURAL sets equal."""
     if str(join.args.get("method") or "").upper() == "NATURAL":
         theirs = {n.lower() for n, _ in other.visible}
@@ -109,8 +135,6 @@ def _without_outer(
 
 
 def _attached(
-    ctx: Context,
-    join: exp.Join,
     left: Relation,
     right: Relation,
     subqueries: Subqueries,
@@ -124,10 +148,8 @@ def _attached(
             mentioned = aliases(marker)
             if mentioned <= {f.alias for f in right.fields}:
                 right, value = subqueries.valued(right, marker)
-            elif mentioned <= {f.alias for f in left.fields}:
-                left, value = subqueries.valued(left, marker)
             else:
-                raise ctx.unsupported("a subquery over both sides of an outer, semi or anti join", join)
+                left, value = subqueries.valued(left, marker)
             marker.replace(value)
         inner: Expression = whole.this
         valued.append(inner.pop())
@@ -135,14 +157,11 @@ def _attached(
 
 
 def _timed_side(
-    ctx: Context, join: exp.Join, left: Relation, right: Relation, timed: list[Expression], side: str
+    ctx: Context, left: Relation, right: Relation, timed: list[Expression], side: str
 ) -> tuple[Relation, Relation]:
-    """Both sides, the one that may be missing with the conditions on time that speak of it alone."""
+    """Both sides, the one that may be missing with the conditions on time, which speak of it alone."""
     optional = left if side == "RIGHT" else right
-    optional_aliases = {f.alias for f in optional.fields}
     for condition in timed:
-        if side == "FULL" or not aliases(condition) <= optional_aliases:
-            raise ctx.unsupported("a condition on time over both sides of an outer, semi or anti join", join)
         optional = filtered_now(ctx, optional, condition)
     return (optional, right) if side == "RIGHT" else (left, optional)
 

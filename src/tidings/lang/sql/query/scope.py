@@ -128,6 +128,14 @@ class Outer:
     domain: Scan | None = None
 
     @property
+    def around(self) -> Scope:
+        """The nearest query around that has names of its own, as the queries of a WITH do not."""
+        scope = self.scope
+        while not scope.sources and scope.outer is not None:
+            scope = scope.outer.scope
+        return scope
+
+    @property
     def mentioned(self) -> list[Expression]:
         """What the subquery uses, as it may be written in the query around."""
         return [exp.column(parts[-1], *reversed(parts[:-1]), quoted=True) for _, parts in self.used.values()]

@@ -17,10 +17,11 @@ from tidings.errors import DuplicateAlias
 from tidings.ir.expression import Expression, conjuncts, refs, show_name, typed_null
 from tidings.ir.relation import Filter, Item, Project, Relation
 from tidings.lang.sql.names import check_reserved, distinct_names
+from tidings.lang.sql.query.asof import asof_join, is_asof
 from tidings.lang.sql.query.bound import Bound, one_row
 from tidings.lang.sql.query.expression import bind_expression, for_analysis
 from tidings.lang.sql.query.generators import Generator, unnested
-from tidings.lang.sql.query.joins import join_sources
+from tidings.lang.sql.query.joins import join_sources, shared_names
 from tidings.lang.sql.query.lateral import derived, lateral
 from tidings.lang.sql.query.pivot import as_select
 from tidings.lang.sql.query.scope import Outer, Scope, ScopeRelation
@@ -75,9 +76,13 @@ def _joined(
         for source in other.scope.sources:
             if part.scope.source(source.name) is not None:
                 raise DuplicateAlias(binder.ctx.place(join.this), name=show_name(source.name))
+        if is_asof(join):
+            mirrors.append(_joined_as_of(binder, join, part, other))
+            continue
         both = Scope([*part.scope.sources, *other.scope.sources], [*part.scope.visible, *other.scope.visible], outer)
         subqueries, mirror = Subqueries(binder, both, ctes), join.copy()
         mirror.set("this", other.shown)
+        _settle_natural(mirror, part.scope, other.scope)
         if join.args.get("on") is not None:
             mirror.set("on", subqueries.marked(mirror.args["on"]))
         part.plan = join_sources(
@@ -87,6 +92,24 @@ def _joined(
             mirror.set("on", subqueries.shown(for_analysis(mirror.args["on"], both, {})))
         mirrors.append(mirror)
     return part, mirrors
+
+
+def _joined_as_of(binder: Binder, join: exp.Join, part: Part, other: Part) -> exp.Join:
+    """``ASOF JOIN``; the analyzer sees a plain join."""
+    if other.tied or other.scope.deferred or part.scope.deferred:
+        raise binder.ctx.unsupported("ASOF JOIN of a subquery that uses the query around it", join)
+    mirror = join.copy()
+    mirror.set("this", other.shown)
+    mirror.set("method", None)
+    part.plan = asof_join(binder.ctx, join, part.scope, part.plan, other.scope, other.plan)
+    return mirror
+
+
+def _settle_natural(join: exp.Join, scope: Scope, other: Scope) -> None:
+    """A NATURAL join of sources that share no column combines all rows, as in Spark."""
+    if str(join.args.get("method") or "").upper() == "NATURAL" and not shared_names(join, scope, other):
+        join.set("method", None)
+        join.set("on", exp.true())
 
 
 def _first(
@@ -108,12 +131,25 @@ def _part(binder: Binder, node: Expression, ctes: Mapping[str, Any], outer: Oute
         if before is None or not isinstance(node.this, exp.Subquery):
             raise binder.ctx.unsupported("LATERAL here", node)
         return Part.of(*lateral(binder, node, ctes, before.scope, before.plan))
+    if outer is not None and isinstance(node, exp.Table):
+        node, ctes = _with_query(node, ctes, outer)
     if outer is not None and isinstance(node, exp.Subquery) and not node.args.get("pivots"):
         source, tied = derived(binder, node, ctes, outer)
         part = Part.of(source)
         part.scope.deferred = tied
         return part
     return Part.of(_source(binder, node, ctes))
+
+
+def _with_query(node: exp.Table, ctes: Mapping[str, Any], outer: Outer) -> tuple[Expression, Mapping[str, Any]]:
+    """The query of a WITH of this subquery in the place of its name: it may use the query around as well."""
+    cte = ctes.get(node.name.lower()) if not node.db and isinstance(node.this, exp.Identifier) else None
+    if cte is None or cte.around is None or cte.around is not outer.around:
+        return node, ctes
+    alias = node.args.get("alias")
+    columns = (alias.args.get("columns") if alias is not None else None) or cte.tree.args["alias"].args.get("columns")
+    named = exp.TableAlias(this=exp.to_identifier(node.alias or node.name), columns=[c.copy() for c in columns or []])
+    return exp.Subquery(this=cte.tree.this, alias=named, pivots=node.args.get("pivots")), cte.visible
 
 
 def _is_group(inner: Expression) -> bool:
@@ -148,7 +184,12 @@ def _group(binder: Binder, node: exp.Subquery, ctes: Mapping[str, Any], outer: O
 def _function(node: Expression) -> Expression | None:
     """The function that makes rows, if that is what stands in FROM."""
     inner = node.this if isinstance(node, exp.Lateral | exp.Table) else None
-    return inner if isinstance(inner, exp.Expr) and functions.is_generator(inner) else None
+    return inner if isinstance(inner, exp.Expr) and _makes_rows(inner) else None
+
+
+def _makes_rows(call: Expression) -> bool:
+    """Whether a function may stand in FROM; ``range`` may stand nowhere else."""
+    return functions.is_generator(call) or functions.function_name(call) == "range"
 
 
 def _generated_in_join(binder: Binder, join: exp.Join, part: Part) -> exp.Join:
@@ -172,7 +213,7 @@ def _generated(binder: Binder, node: Expression, part: Part, *, outer: bool = Fa
         raise DuplicateAlias(ctx.place(node), name=show_name(name))
     columns = alias.args.get("columns") or [] if alias is not None else []
     generator = Generator(call, tuple(c.name for c in columns), outer)
-    if not functions.is_generator(call):
+    if not _makes_rows(call):
         raise ctx.unsupported("a table function", node)
     arguments = [bind_expression(ctx, a, part.scope, {}) for a in generator.arguments]
     if not {r for a in arguments for r in refs(a)} <= {f.ref for f in part.plan.fields}:

@@ -29,7 +29,7 @@ from tidings.lang.sql.rules.condition import is_plain
 from tidings.lang.sql.statements.rule import CreateRule
 
 CONSTANTS = "constants of rules"
-"""The relation with a row of constants per rule."""
+"""The relation with a row of constants per rule, in a template; in the plan of a shape it has the shape's name too."""
 
 RULE = "id of the rule"
 """The column of that relation with the number of the rule."""
@@ -59,11 +59,23 @@ class ConditionTemplate:
         return (Column(RULE, "bigint"), *self.constant_columns)
 
     def bind(self, name: str, text: str, namespace: Namespace, analyzer: Analyzer) -> Relation | None:
-        """The plan of the template; None if it cannot be bound with columns in the place of constants."""
+        """The plan of the template, whose constants are those of :func:`constants_of` its name.
+
+        None if it cannot be bound with columns in the place of constants.
+        """
+        tree, relation = self.tree.copy(), constants_of(name)
+        for table in tree.find_all(exp.Table):
+            if table.name == CONSTANTS:
+                table.set("this", exp.to_identifier(relation, quoted=True))
         try:
-            return bind(self.tree, text, ExtendedNamespace(namespace, {CONSTANTS: self.columns}), analyzer, name)
+            return bind(tree, text, ExtendedNamespace(namespace, {relation: self.columns}), analyzer, name)
         except TidingsError:
             return None
+
+
+def constants_of(name: str) -> str:
+    """The relation with the constants of the rules of one shape, by the name of the shape."""
+    return f"{CONSTANTS} of {name}"
 
 
 def take_constants(statement: CreateRule, namespace: Namespace) -> ConditionTemplate | None:

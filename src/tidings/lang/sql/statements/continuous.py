@@ -5,12 +5,13 @@ DROP CONTINUOUS QUERY [IF EXISTS] name
 REFRESH CONTINUOUS QUERY name
 
 The options say when it runs, ``every = INTERVAL …``, ``every = 'cron text'``, ``on = 'commit'`` or ``on = 'manual'``,
-and from when on answers count, ``since = 'beginning'``, ``'now'`` or an instant.  The catalog stores a query by the
-text of the statement.
+from when on answers count, ``since = 'beginning'``, ``'now'`` or an instant, and how what matches is found,
+``method = 'auto'``, ``'changes'`` or ``'rewriting'``.  The catalog stores a query by the text of the statement.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeAlias
@@ -28,6 +29,11 @@ MATCHED_AT = "matched_at"
 
 Beginning: TypeAlias = Literal["beginning", "now"] | int
 """From when on answers count: all that is retained, from the creation on, or from an instant on."""
+
+
+Method: TypeAlias = Literal["auto", "changes", "rewriting"]
+"""How what matches is found: by the changes of the query at every instant, by its rewriting where that is true, or by
+the cheaper of both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +64,21 @@ Schedule: TypeAlias = OnCommit | OnRequest | EveryInterval | EveryTick
 
 
 @dataclass(frozen=True, slots=True)
+class QueryOptions:
+    """What stands after ``WITH``."""
+
+    schedule: Schedule = OnCommit()
+    since: Beginning = "beginning"
+    method: Method = "auto"
+
+
+@dataclass(frozen=True, slots=True)
 class CreateContinuousQuery:
     """``CREATE CONTINUOUS QUERY name AS query``."""
 
     name: str
     query: Expression
-    schedule: Schedule
-    since: Beginning
+    options: QueryOptions
     text: str
     query_text: str
     definition: str
@@ -125,18 +139,17 @@ def _create(reader: TokenReader, replace: bool) -> CreateContinuousQuery:
     query = reader.parsed(part, "a query")
     if not isinstance(query, exp.Query):
         raise InvalidSyntax(Place(reader.text, *part), reason="a continuous query needs AS and a query")
-    schedule, since = _options(reader) if reader.accept("WITH") else (OnCommit(), "beginning")
+    options = _options(reader) if reader.accept("WITH") else QueryOptions()
     reader.require_end()
     text, definition = reader.text, reader.text[reader.tokens[0].start : reader.end]
     query_text = text[slice(*part)]
     return CreateContinuousQuery(
-        name, query, schedule, since, text, query_text, definition, at, replace=replace, if_absent=if_absent
+        name, query, options, text, query_text, definition, at, replace=replace, if_absent=if_absent
     )
 
 
-def _options(reader: TokenReader) -> tuple[Schedule, Beginning]:
-    schedule: Schedule | None = None
-    since: Beginning = "beginning"
+def _options(reader: TokenReader) -> QueryOptions:
+    options = QueryOptions()
     given: set[str] = set()
     reader.expect("(")
     while not reader.accept(")"):
@@ -148,17 +161,19 @@ def _options(reader: TokenReader) -> tuple[Schedule, Beginning]:
         given.add(name)
         reader.expect("=")
         match name:
-            case "every" | "on" if schedule is not None:
+            case "every" | "on" if {"every", "on"} <= given:
                 raise InvalidSyntax(at, reason="every and on exclude each other")
             case "every":
-                schedule = _every(reader)
+                options = dataclasses.replace(options, schedule=_every(reader))
             case "on":
-                schedule = _on(reader)
+                options = dataclasses.replace(options, schedule=_on(reader))
             case "since":
-                since = _since(reader)
+                options = dataclasses.replace(options, since=_since(reader))
+            case "method":
+                options = dataclasses.replace(options, method=_method(reader))
             case _:
-                raise InvalidSyntax(at, "known: every, on, since", reason=f"there is no option {name}")
-    return schedule or OnCommit(), since
+                raise InvalidSyntax(at, "known: every, on, since, method", reason=f"there is no option {name}")
+    return options
 
 
 def _every(reader: TokenReader) -> Schedule:
@@ -176,6 +191,14 @@ def _on(reader: TokenReader) -> Schedule:
     if value not in ("commit", "manual"):
         raise InvalidSyntax(at, "it is one of: commit, manual", reason=f"no on is {value}")
     return OnCommit() if value == "commit" else OnRequest()
+
+
+def _method(reader: TokenReader) -> Method:
+    at, value = reader.place(), reader.string("auto, changes or rewriting").lower()
+    methods: dict[str, Method] = {"auto": "auto", "changes": "changes", "rewriting": "rewriting"}
+    if value not in methods:
+        raise InvalidSyntax(at, f"it is one of: {', '.join(methods)}", reason=f"no method is {value}")
+    return methods[value]
 
 
 def _since(reader: TokenReader) -> Beginning:

@@ -321,11 +321,11 @@ def _name(reader: TokenReader) -> str | None:
 def _simple(reader: TokenReader) -> SimpleEvent:
     at = reader.place()
     if reader.accept("INSERT", "INTO"):
-        return TableEvent("insert", reader.name("a table"), place=at, name=_name(reader))
+        return TableEvent("insert", reader.relation("a table"), place=at, name=_name(reader))
     if reader.accept("DELETE", "FROM"):
-        return TableEvent("delete", reader.name("a table"), place=at, name=_name(reader))
+        return TableEvent("delete", reader.relation("a table"), place=at, name=_name(reader))
     if reader.accept("UPDATE", "OF"):
-        table, columns = reader.name("a table"), []
+        table, columns = reader.relation("a table"), []
         if reader.accept("("):
             columns.append(reader.name("a column"))
             while reader.accept(","):

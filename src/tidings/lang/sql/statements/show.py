@@ -72,7 +72,7 @@ def read_show_statement(reader: TokenReader) -> ShowStatement:
         reader.at += 1
         reader.accept("TABLE")
         place = reader.place()
-        statement = Describe(_qualified_name(reader), place)
+        statement = Describe(reader.relation("a table or view"), place)
     elif reader.accept("CREATE"):
         statement = _show_create(reader)
     else:
@@ -96,14 +96,5 @@ def _show_create(reader: TokenReader) -> ShowCreate:
     for kind in KINDS:
         if reader.accept(*kind.upper().split()):
             place = reader.place()
-            return ShowCreate(kind, reader.name(f"a {kind}"), place)
+            return ShowCreate(kind, reader.relation(f"a {kind}"), place)
     reader.refuse("TABLE, VIEW, RULE or CONTINUOUS QUERY is expected here")
-
-
-def _qualified_name(reader: TokenReader) -> str:
-    """The name of a relation, which may be that of a system table such as ``tidings.rules``."""
-    name = reader.name("a table or view")
-    while reader.word() == ".":
-        reader.at += 1
-        name = f"{name}.{reader.name('a name')}"
-    return name

@@ -23,6 +23,7 @@ from tidings.ir.expression import Expression
 from tidings.ir.relation import Column
 from tidings.lang.sql.names import check_names, check_reserved
 from tidings.lang.sql.parse import statements
+from tidings.lang.sql.schemas import without_default
 
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
@@ -122,6 +123,14 @@ class TokenReader:
         check_reserved(self.tokens[self.at].text, self.place())
         self.at += 1
         return str(self.tokens[self.at - 1].text)
+
+    def relation(self, what: str) -> str:
+        """The name of a relation, with its schema if that is said."""
+        name = self.name(what)
+        while self.word() == ".":
+            self.at += 1
+            name = f"{name}.{self.name('a name')}"
+        return without_default(name)
 
     def string(self, what: str) -> str:
         """A text in quotes."""

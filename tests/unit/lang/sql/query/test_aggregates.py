@@ -94,11 +94,19 @@ def test_any_some_and_every(call: str, aggregate: str) -> None:
     assert parts(call)[0] == [aggregate]
 
 
+def test_several_extremes_are_an_array_of_the_first_rows() -> None:
+    (aggregate,), item = parts("min_by(c, a, 2)")
+    assert aggregate.startswith("SORT_ARRAY(COLLECT_LIST(CASE WHEN NOT u.a IS NULL THEN STRUCT(")
+    assert "SLICE(" in str(item)
+
+
 def test_refused() -> None:
     with pytest.raises(InvalidExpression):
         bound("SELECT percentile(d, 50) AS x FROM u")
-    for call in ("max_by(c, a, 2)", "percentile(d, c)"):
-        with pytest.raises(UnsupportedConstruct):
-            bound(f"SELECT {call} AS x FROM u")
+    with pytest.raises(UnsupportedConstruct):
+        bound("SELECT percentile(d, c) AS x FROM u")
+    for several in ("0", "a", "100001"):
+        with pytest.raises(InvalidExpression):
+            bound(f"SELECT max_by(c, a, {several}) AS x FROM u")
     with pytest.raises(InvalidExpression):
         bound("SELECT percentile_cont(0.5) AS x FROM u")

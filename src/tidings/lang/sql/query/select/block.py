@@ -30,6 +30,7 @@ from tidings.lang.sql.query.select.grouping import (
 )
 from tidings.lang.sql.query.select.order import ordinal
 from tidings.lang.sql.query.subquery.subqueries import Subqueries
+from tidings.lang.sql.query.time_windows import sessions
 
 
 @dataclass(slots=True)
@@ -48,6 +49,8 @@ class SelectBlock:
     qualify: list[Expression] = field(init=False, default_factory=list)
     ties: list[Expression] = field(init=False, default_factory=list)
     """In a subquery: what stands for the columns it uses of the query around."""
+    session: Expression | None = field(init=False, default=None)
+    """The span of a row, where sessions are grouped by."""
 
     def __post_init__(self) -> None:
         order, qualify = self.node.args.get("order"), self.node.args.get("qualify")
@@ -145,6 +148,8 @@ class SelectBlock:
         grouping = self._grouping(clause)
         valued = self._attach_inside_keys(grouping.keys)
         mentioned = self._attach_inside_aggregates(mentioned)
+        if self.session in grouping.keys:
+            grouping, mentioned, valued = self._in_sessions(grouping, mentioned, valued)
         alias = self.ctx.alias("groups")
         keys, aggregates = stages.Stage(alias, "key"), stages.Stage(alias, "agg")
         for key in grouping.keys:
@@ -162,6 +167,23 @@ class SelectBlock:
         self.ties = [(ties if t in ties.computed else keys).name(t) for t in self.ties]
         self.subqueries.forget_columns()
         self._redistribute(over, len(conditions))
+
+    def _in_sessions(
+        self, grouping: Grouping, mentioned: list[Expression], valued: dict[Expression, Expression]
+    ) -> tuple[Grouping, list[Expression], dict[Expression, Expression]]:
+        """Put the rows of each group into sessions; what is grouped by and mentioned is over these rows."""
+        span = self.session
+        assert span is not None
+        if grouping.sets is not None:
+            raise self.ctx.unsupported("session_window() in several grouping sets", self.node)
+        others = [k for k in (*grouping.keys, *self.ties) if k != span]
+        computed = [valued.get(k, k) for k in others]
+        types = self.ctx.types(computed, self.plan.fields, self.node)
+        rows = sessions(self.ctx, self.plan, span, list(zip(computed, types, strict=True)))
+        self.plan, moved = rows.plan, rows.moved
+        self.ties = list(map(moved, self.ties))
+        keys = list(map(moved, grouping.keys))
+        return Grouping(keys), list(map(moved, mentioned)), {moved(k): moved(v) for k, v in valued.items()}
 
     def _computed(self, stage: stages.Stage, valued: Mapping[Expression, Expression]) -> list[Item]:
         """What a stage computes, with types; ``valued`` are expressions whose subqueries have columns by now."""
@@ -188,7 +210,8 @@ class SelectBlock:
         out = []
         for expression in mentioned:
             tree = exp.Paren(this=expression.copy())
-            for call in [n for n in tree.walk() if stages.is_aggregate_call(n) and self.subqueries.among(n)]:
+            calls = (n for n in tree.walk() if stages.is_aggregate_call(n) and grouping_type(n) is None)
+            for call in [n for n in calls if self.subqueries.among(n)]:
                 self.plan, value = self.subqueries.valued(self.plan, call)
                 call.replace(value)
             inner: Expression = tree.this

@@ -24,7 +24,9 @@ from tidings.lang.sql.query.select.clauses import refused_clauses, with_inline_w
 from tidings.lang.sql.query.select.grouping import plainly_grouped
 from tidings.lang.sql.query.select.order import count, first_rows
 from tidings.lang.sql.query.select.select_list import SelectList, select_list
+from tidings.lang.sql.query.stars import with_stars_written_out
 from tidings.lang.sql.query.subquery.subqueries import Subqueries
+from tidings.lang.sql.query.time_windows import with_time_windows
 
 if TYPE_CHECKING:
     from tidings.lang.sql.query.binder import Binder
@@ -37,10 +39,14 @@ def bind_select(binder: Binder, node: exp.Select, name: str, ctes: Mapping[str, 
         raise ctx.unsupported(*refused)
     around = None if outer is None else replace(outer, stands=dict(outer.stands))
     scope, plan, analysed = binder.from_clause(node, ctes, around)
+    node = with_stars_written_out(ctx, node, scope)
+    windows = with_time_windows(ctx, node, scope, plan, analysed)
+    node, plan = windows.node, windows.plan
     subqueries = Subqueries(binder, scope, ctes)
     node = in_canonical_order(ctx, subqueries.lifted(with_inline_windows(node)))
     columns = select_list(ctx, node, scope)
     block = SelectBlock(ctx, node, scope, columns.aliases, subqueries, plan, [e for _, e in columns.items])
+    block.session = windows.session
     block.where()
     block.check()
     mirrored = _mirrored(block, analysed).select(*map(subqueries.shown, map(plainly_grouped, columns.analysed)))

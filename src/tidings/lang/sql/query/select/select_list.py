@@ -36,9 +36,9 @@ def select_list(ctx: Context, node: exp.Select, scope: Scope) -> SelectList:
     aliases: dict[str, Expression] = {}
     for item in node.expressions:
         if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
-            for name, bound in _star(ctx, item, scope):
+            for name, bound in star_columns(ctx, item, scope):
                 items.append((name, bound))
-                analysed.append(_spelled(name, bound, scope).as_(name, quoted=True))
+                analysed.append(spelled(name, bound, scope).as_(name, quoted=True))
             continue
         call = generator(item)
         if call is not None:
@@ -62,7 +62,7 @@ def select_list(ctx: Context, node: exp.Select, scope: Scope) -> SelectList:
     return SelectList(items, analysed, aliases, generators)
 
 
-def _star(ctx: Context, item: Expression, scope: Scope) -> list[tuple[str, Expression]]:
+def star_columns(ctx: Context, item: Expression, scope: Scope) -> list[tuple[str, Expression]]:
     """The columns a star stands for, after its EXCEPT and REPLACE."""
     star = item if isinstance(item, exp.Star) else item.this
     if star.args.get("rename"):
@@ -79,7 +79,7 @@ def _star(ctx: Context, item: Expression, scope: Scope) -> list[tuple[str, Expre
     return [(n, instead.get(n.lower(), f)) for n, f in columns if n.lower() not in left_out]
 
 
-def _spelled(name: str, bound: Expression, scope: Scope) -> Expression:
+def spelled(name: str, bound: Expression, scope: Scope) -> Expression:
     """A column of a star in the names of the analyzer's stand-ins."""
     known = {f.ref: column(s.name, n) for s in scope.sources for n, f in s.columns}
     if not all(r in known for r in refs(bound)):
