@@ -66,6 +66,7 @@ __all__ = [
     "JavaMissing",
     "MissingPackage",
     "SessionNeeded",
+    "SparkNeeded",
     "UnknownEngine",
     "UnknownExecution",
     "UnknownStrategy",

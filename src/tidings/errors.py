@@ -93,10 +93,6 @@ class RecomputeRefused(TidingsError):
     hint_template = "ask without strict, over fewer transactions at a time, or give the operator a key"
 
 
-class UnknownFunction(TidingsError):
-    """There is no function named {name}"""
-
-
 class InvalidExpression(TidingsError):
     """The query is not valid: {reason}"""
 

@@ -67,9 +67,8 @@ def _candidates(name: str, rng: Random) -> Iterator[Iterator[str]]:
     if name in LAMBDAS:
         yield (f"{name}({c}, {f})" for c, f in _mixed(rng, columns, LAMBDAS[name]))
         return
-    form = OPERATORS.get(name)
-    if form is not None:
-        form = form.replace("%s", name)
+    if name in OPERATORS:
+        form = OPERATORS[name].replace("%s", name)
         parts = [columns, [*columns, *CONSTANTS], [*columns, *CONSTANTS]][: form.count("{")]
         yield (form.format(*arguments) for arguments in _mixed(rng, *parts))
         return

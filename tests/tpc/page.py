@@ -23,8 +23,8 @@ some of random rows, most aimed at rows the queries select. After each batch `db
 the difference of two recomputes by a plain DuckDB. Where a `LIMIT` leaves ties, the recompute breaks them as Tidings
 does, by the whole row. Floating point numbers are compared to four decimals.
 
-A division by zero fails, as on Spark. The plain DuckDB gives NULL for it; a batch in which a divisor becomes zero cannot
-be held against it, and is left out.
+A division by zero fails, as on Spark. The plain DuckDB gives NULL for it; a batch in which a divisor becomes zero
+cannot be held against it, and is left out.
 
 - **accepted**: the query can be a view.
 - **incremental**: its changes come from a delta program, without recomputing the query and comparing. The measurement

@@ -330,6 +330,7 @@ _RULES: dict[type[Expression], Callable[..., TypedExpression]] = {
     exp.Trim: texts.trim,
     exp.Pad: texts.pad,
     exp.SplitPart: texts.split_part,
+    exp.RegexpSplit: texts.split,
     **_rules((exp.Like, exp.ILike), texts.like),
     exp.RegexpLike: texts.regexp_like,
     exp.Concat: texts.concat,

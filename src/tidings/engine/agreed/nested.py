@@ -119,7 +119,7 @@ def field(translator: Translator, node: exp.Dot) -> TypedExpression:
     return TypedExpression(words(f"struct_extract({{0}}, {quoted_text(node.name)})", row), kind)
 
 
-def sort_array(translator: Translator, node: exp.SortArray | exp.ArraySort) -> TypedExpression:
+def sort_array(translator: Translator, node: exp.ArraySort) -> TypedExpression:
     """``sort_array(xs)``: NULLs first; ``sort_array(xs, FALSE)``: descending, NULLs last."""
     whole = translator.term(node.this)
     if node.args.get("expression") is not None or not whole.type.startswith("array<"):

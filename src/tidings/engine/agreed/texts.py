@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _LINE_ENDS = r"\n\r\x{85}\x{2028}\x{2029}"
 _PATTERN = re.compile(r"\^?([A-Za-z0-9 _,;:@#%&=<>~/-]|\[[A-Za-z0-9_ -]+\]|[.()|]|(?<=[^(|^*+?])[*+?](?![*+?]))*\$?")
+_LITERALLY = re.compile(r"[A-Za-z0-9 _,;:@#%&=<>~/!'\"-]+")
 _SIMPLE_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -64,6 +65,15 @@ def split_part(translator: Translator, node: exp.SplitPart) -> TypedExpression:
         raise NotAgreed(node)
     text = f"split_part({{0}}, {quoted_text(delimiter)}, {part})"
     return TypedExpression(words(text, translator.of(node.this, "string")), "string")
+
+
+def split(translator: Translator, node: exp.RegexpSplit) -> TypedExpression:
+    """The parts of a text between others; these are a regular expression that stands for itself."""
+    between = written_text(node, node.expression)
+    if node.args.get("limit") is not None or not _LITERALLY.fullmatch(between):
+        raise NotAgreed(node)
+    text = translator.of(node.this, "string")
+    return TypedExpression(words(f"string_split({{0}}, {quoted_text(between)})", text), "array<string>")
 
 
 def concat(translator: Translator, node: exp.Concat) -> TypedExpression:
