@@ -1,7 +1,7 @@
 """The fourth law: Spark's delta is the difference of Spark's own recomputes, and DuckDB computes the same one.
 
-The program is compiled once, with Spark's analyzer, and DuckDB runs it.  A database on DuckDB that binds and compiles the
-view itself says the same, with the same types, or that Spark is needed.
+The program is compiled once, with Spark's analyzer, and DuckDB runs it.  A database on DuckDB that binds and compiles
+the view itself says the same, with the same types, or that Spark is needed.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tidings.engine.agreed.arithmetic import typed
 from tidings.engine.agreed.numeric import common_type, decimal_type
-from tidings.engine.agreed.term import ELSEWHERE, NotAgreed, TypedExpression, converted, duckdb_type, words
+from tidings.engine.agreed.term import ELSEWHERE, NotAgreed, TypedExpression, converted, duckdb_type, raised, words
 from tidings.ir import types
 from tidings.ir.expression import Expression
 
@@ -17,6 +17,12 @@ _DECIMAL = "-?[0-9]{{1,38}}([.][0-9]{{1,18}})?"
 _FLOAT = "-?[0-9]{{1,40}}([.][0-9]{{1,40}})?([eE][-+]?[0-9]{{1,3}})?"
 _DATE = "[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}"
 _INSTANT = _DATE + "( [0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}([.][0-9]{{1,6}})?)?"
+_NO_NUMBER = (
+    "CASE WHEN regexp_full_match({0}, '[ -~]*') AND NOT regexp_full_match({0}, ' *[-+]?[0-9]+ *') THEN "
+    + raised("CAST_INVALID_INPUT", "A text cannot be cast to a number because it is malformed. Use `try_cast`.")
+    + f" ELSE {ELSEWHERE} END"
+)
+"""What becomes of a text that is not a plain whole number: an error, if Spark cannot read it either."""
 _PLAIN_YEARS = "year({0}) BETWEEN 1 AND 9999"
 _TRUE, _FALSE = "('t', 'true', 'y', 'yes', '1')", "('f', 'false', 'n', 'no', '0')"
 
@@ -113,11 +119,12 @@ def _from_text(node: Expression, term: TypedExpression, to: str) -> TypedExpress
     form = _form(to)
     if form is None:
         raise NotAgreed(node)
+    malformed = _NO_NUMBER if to in types.INTEGRAL else ELSEWHERE
     trimmed = "trim({0}, ' ')"
     inner = f"CAST({trimmed} AS TIMESTAMP)" if to == "timestamp" else trimmed
     text = (
         f"CASE WHEN regexp_full_match({trimmed}, '{form}') THEN CAST({inner} AS {duckdb_type(to)}) "
-        f"WHEN {{0}} IS NULL THEN NULL ELSE {ELSEWHERE} END"
+        f"WHEN {{0}} IS NULL THEN NULL ELSE {malformed} END"
     )
     return TypedExpression(words(text, term), to)
 

@@ -44,7 +44,7 @@ _CONVERTED: dict[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class FunctionLine:
     """One line of the table."""
 
     form: str
@@ -62,16 +62,16 @@ class Function:
     def kinds(self) -> list[str]:
         """The kinds of its arguments.
 
-        >>> Function("f(map<K,V>, K)", "V", "").kinds
+        >>> FunctionLine("f(map<K,V>, K)", "V", "").kinds
         ['map<K,V>', 'K']
         """
         return [k for k in self.form.partition("(")[2].removesuffix(")").split(", ") if k]
 
 
-Lines = dict[type[Expression], list[tuple[Expression, Function]]]
+Lines = dict[type[Expression], list[tuple[Expression, FunctionLine]]]
 
 
-def lines_by_node(functions: tuple[Function, ...]) -> Lines:
+def lines_by_node(functions: tuple[FunctionLine, ...]) -> Lines:
     """The lines of a table by the node that the parser makes of their calls."""
     lines: Lines = {}
     for function in functions:
@@ -114,7 +114,7 @@ def _matches(call: Expression, node: Expression, arguments: dict[str, Expression
 
 
 def _by_line(
-    translator: Translator, node: Expression, function: Function, arguments: list[Expression]
+    translator: Translator, node: Expression, function: FunctionLine, arguments: list[Expression]
 ) -> TypedExpression | None:
     known: dict[str, str] = {}
     terms = []

@@ -50,6 +50,16 @@ class NotAgreed(Exception):
         return show(self.node)
 
 
+_FORMS = (exp.AggFunc, exp.Cast, exp.Connector, exp.Case, exp.If, exp.Coalesce, exp.Array, exp.Struct)
+_FORMS += (exp.GenerateSeries, exp.Explode, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Ntile, exp.Lag, exp.Lead)
+_FORMS += (exp.FirstValue, exp.LastValue, exp.NthValue, exp.PercentRank, exp.CumeDist, exp.UnixMicros)
+
+
+def is_call(node: Expression) -> bool:
+    """Whether a node is a call of a function, not a form of the language such as a cast, an aggregate or a window."""
+    return isinstance(node, exp.Func) and not isinstance(node, _FORMS)
+
+
 @dataclass(frozen=True, slots=True)
 class TypedExpression:
     """What DuckDB evaluates, and the type of its values."""

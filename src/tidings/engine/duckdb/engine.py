@@ -12,7 +12,7 @@ from pyarrow.dataset import dataset
 from sqlglot import exp
 
 from tidings.engine.agreed.analysis import analysed
-from tidings.engine.agreed.term import NotAgreed, without_errors
+from tidings.engine.agreed.term import NotAgreed, is_call, without_errors
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Jobs
 from tidings.engine.base_lookup import BaseLookup, lookup_answers, lookup_query
@@ -22,7 +22,7 @@ from tidings.engine.memory import MemoryBudget
 from tidings.engine.plain_rows import plain_rows, separating_column
 from tidings.engine.scratch import Scratch
 from tidings.engine.source import Source
-from tidings.engine.spark_names import spark_name
+from tidings.engine.spark_typing import spark_name, spark_type, with_typed_nulls
 from tidings.engine.speeds import DUCKDB
 from tidings.engine.sql.dialect import Dialect, printed
 from tidings.errors import EngineFailed
@@ -55,14 +55,19 @@ class DuckDB:
         self.scratch: Scratch | None = Scratch()
 
     def analyze(self, query: exp.Query) -> tuple[Column, ...]:
+        kinds: list[str] | None = None
         try:
             translated, kinds = analysed(query)
         except NotAgreed as refused:
-            raise SparkAlone(refused.node) from None
+            if is_call(refused.node):
+                raise SparkAlone(refused.node) from None
+            translated = with_typed_nulls(query)
         try:
-            self._connection.inner.execute(f"DESCRIBE {without_errors(printed(translated, self.dialect))}")
+            described = self._connection.inner.execute(f"DESCRIBE {without_errors(printed(translated, self.dialect))}")
+            found = [spark_type(type) for _, type, *_ in described.fetchall()]
         except duckdb.Error as error:
             raise AnalysisFailed(sentence(error)) from None
+        kinds = found if kinds is None else kinds
         names = [spark_name(e) for e in query.selects]
         if len(names) != len(kinds):
             names = [f"col{n}" for n, _ in enumerate(kinds, 1)]

@@ -3,7 +3,7 @@
 Those that go through the elements with a function of the user's are in :mod:`tidings.engine.agreed.lambdas`.
 """
 
-from tidings.engine.agreed.signature import Function as F
+from tidings.engine.agreed.signature import FunctionLine as F
 
 _SIZE = "CAST(len({0}) AS INTEGER)"
 _ENTRIES = "CAST(cardinality({0}) AS INTEGER)"

@@ -3,7 +3,7 @@
 Functions such as ``exp`` and ``ln`` are Spark's alone: their last digits depend on the library that computes them.
 """
 
-from tidings.engine.agreed.signature import Function as F
+from tidings.engine.agreed.signature import FunctionLine as F
 from tidings.engine.agreed.term import raised
 
 _PI, _E = "CAST('3.141592653589793' AS DOUBLE)", "CAST('2.718281828459045' AS DOUBLE)"

@@ -1,6 +1,6 @@
 """Functions of texts and binary values."""
 
-from tidings.engine.agreed.signature import Function as F
+from tidings.engine.agreed.signature import FunctionLine as F
 from tidings.engine.agreed.term import ELSEWHERE
 
 ASCII = f"CASE WHEN strlen({{0}}) = length({{0}}) THEN %s WHEN {{0}} IS NULL THEN NULL ELSE {ELSEWHERE} END"

@@ -1,7 +1,7 @@
 """Functions of dates and timestamps, in a session that is in UTC."""
 
 from tidings.engine.agreed.casts import SECONDS
-from tidings.engine.agreed.signature import Function as F
+from tidings.engine.agreed.signature import FunctionLine as F
 from tidings.engine.agreed.term import ELSEWHERE
 
 _YEARS = f"CASE WHEN year({{0}}) BETWEEN 1 AND 9999 THEN %s WHEN {{0}} IS NULL THEN NULL ELSE {ELSEWHERE} END"
