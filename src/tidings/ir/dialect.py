@@ -32,15 +32,19 @@ def _keeping_arguments(name: str, build: Any) -> Any:
             node = build(args)
         except TypeError:
             node = build(args, dialect=dialect or SparkSQL())
-        if len(args) > 1 and not isinstance(node, exp.Anonymous):
-            kept = {id(part) for part in node.walk()}
-            if any(id(a) not in kept and not isinstance(a, exp.Literal) for a in args if isinstance(a, exp.Expr)):
+        if len(args) > 1 and not isinstance(node, exp.Anonymous) and name not in _WITH_UNITS:
+            kept = set(node.walk())
+            if any(a not in kept and not isinstance(a, exp.Literal) for a in args if isinstance(a, exp.Expr)):
                 return exp.Anonymous(this=name, expressions=args)
         return node
 
     return built
 
 
+_WITH_UNITS = frozenset(
+    "DATEDIFF DATE_DIFF TIMESTAMPDIFF DATEADD DATE_ADD TIMESTAMPADD DATE_TRUNC TRUNC NAMED_STRUCT STRUCT MAP".split()
+)
+"""Functions that take a unit, which is no column, or names."""
 _VERBATIM = frozenset({"TO_CHAR", "TO_VARCHAR", "PARSE_JSON", "TO_NUMBER"})
 """Functions whose nodes are printed for Spark as something else."""
 

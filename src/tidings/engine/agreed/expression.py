@@ -331,6 +331,7 @@ _RULES: dict[type[Expression], Callable[..., TypedExpression]] = {
     exp.Pad: texts.pad,
     exp.SplitPart: texts.split_part,
     exp.RegexpSplit: texts.split,
+    exp.RegexpReplace: texts.regexp_replace,
     **_rules((exp.Like, exp.ILike), texts.like),
     exp.RegexpLike: texts.regexp_like,
     exp.Concat: texts.concat,

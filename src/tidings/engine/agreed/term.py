@@ -50,9 +50,10 @@ class NotAgreed(Exception):
         return show(self.node)
 
 
-_FORMS = (exp.AggFunc, exp.Cast, exp.Connector, exp.Case, exp.If, exp.Coalesce, exp.Array, exp.Struct)
-_FORMS += (exp.GenerateSeries, exp.Explode, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Ntile, exp.Lag, exp.Lead)
-_FORMS += (exp.FirstValue, exp.LastValue, exp.NthValue, exp.PercentRank, exp.CumeDist, exp.UnixMicros)
+_ORDINARY = exp.Cast | exp.Connector | exp.Case | exp.If | exp.Coalesce | exp.Array | exp.Struct | exp.GenerateSeries
+_OF_WINDOWS = exp.RowNumber | exp.Rank | exp.DenseRank | exp.Ntile | exp.PercentRank | exp.CumeDist
+_NEIGHBOURS = exp.Lag | exp.Lead | exp.FirstValue | exp.LastValue | exp.NthValue
+_FORMS = exp.AggFunc | exp.Explode | exp.UnixMicros | exp.MakeInterval | _ORDINARY | _OF_WINDOWS | _NEIGHBOURS
 
 
 def is_call(node: Expression) -> bool:

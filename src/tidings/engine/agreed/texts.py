@@ -76,6 +76,16 @@ def split(translator: Translator, node: exp.RegexpSplit) -> TypedExpression:
     return TypedExpression(words(f"string_split({{0}}, {quoted_text(between)})", text), "array<string>")
 
 
+def regexp_replace(translator: Translator, node: exp.RegexpReplace) -> TypedExpression:
+    """A text with others in the place of some that are found; what is looked for stands for itself."""
+    found, other = written_text(node, node.expression), written_text(node, node.args.get("replacement"))
+    more = any(node.args.get(name) for name in ("position", "occurrence", "modifiers"))
+    if more or not _LITERALLY.fullmatch(found) or "$" in other or "\\" in other:
+        raise NotAgreed(node)
+    text = translator.of(node.this, "string")
+    return TypedExpression(words(f"replace({{0}}, {quoted_text(found)}, {quoted_text(other)})", text), "string")
+
+
 def concat(translator: Translator, node: exp.Concat) -> TypedExpression:
     if node.args.get("coalesce"):
         raise NotAgreed(node)

@@ -10,7 +10,7 @@ from sqlglot import exp
 from tidings.engine.agreed.casts import cast
 from tidings.engine.agreed.term import ELSEWHERE, NotAgreed, TypedExpression, converted, words
 from tidings.ir import types
-from tidings.ir.expression import Expression
+from tidings.ir.expression import Expression, template
 
 if TYPE_CHECKING:
     from tidings.engine.agreed.expression import Translator
@@ -20,16 +20,16 @@ _FIXED_SPANS = frozenset({"WEEK", "DAY", "HOUR", "MINUTE", "SECOND"})
 
 
 PARTS = {
-    "YEAR": exp.Year,
-    "QUARTER": exp.Quarter,
-    "MONTH": exp.Month,
-    "WEEK": exp.WeekOfYear,
-    "DAY": exp.Day,
-    "DAYOFWEEK": exp.DayOfWeek,
-    "DOW": exp.DayOfWeek,
-    "DOY": exp.DayOfYear,
-    "HOUR": exp.Hour,
-    "MINUTE": exp.Minute,
+    "YEAR": "year",
+    "QUARTER": "quarter",
+    "MONTH": "month",
+    "WEEK": "weekofyear",
+    "DAY": "day",
+    "DAYOFWEEK": "dayofweek",
+    "DOW": "dayofweek",
+    "DOY": "dayofyear",
+    "HOUR": "hour",
+    "MINUTE": "minute",
 }
 """What EXTRACT takes from a date, as the function that does the same."""
 
@@ -72,7 +72,8 @@ def extract(translator: Translator, node: exp.Extract) -> TypedExpression:
     part = PARTS.get(node.name.upper())
     if part is None:
         raise NotAgreed(node)
-    return translator.term(part(this=node.expression.copy()))
+    call = template(f"{part}(moment)")
+    return translator.term(call.transform(lambda n: node.expression.copy() if isinstance(n, exp.Column) else n))
 
 
 def cut_off(translator: Translator, node: exp.DateTrunc | exp.TimestampTrunc) -> TypedExpression:

@@ -59,7 +59,7 @@ class AnalysisFailed(Exception):
         self.fragment = fragment
 
 
-class SparkAlone(Exception):
+class SparkAlone(AnalysisFailed):
     """An expression that only Spark evaluates, where the analyzer is another."""
 
     def __init__(self, node: Expression) -> None:

@@ -34,7 +34,6 @@ NOT_AGREED = {
     "SELECT SUM(LN(c)) AS x FROM u": "LN(c)",
     "SELECT MAX(STRUCT(a, s)) AS x FROM t": "MAX(STRUCT(a AS a, s AS s))",
     "SELECT TRANSFORM(ARRAY(1, 2), x -> x + a) AS x FROM t": "TRANSFORM(ARRAY(1, 2), x -> x + a)",
-    "SELECT ARRAY_DISTINCT(ARRAY(a, 1)) AS x FROM t": "ARRAY_DISTINCT(ARRAY(a, 1))",
 }
 
 
