@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 
 from tidings import explain as explanation
 from tidings.clock import micros
+from tidings.deductive import Deductive
 from tidings.deliver.deliveries import Deliveries
-from tidings.exclusive import exclusive, reading
+from tidings.exclusive import exclusive, reading, running
 from tidings.front.assembly import Parts
 from tidings.front.background_runner import POLL
 from tidings.front.choices import Instant, Late
@@ -31,7 +32,7 @@ F = TypeVar("F", bound=Callable[..., object])
 _TAKE_TX = "give the procedure a parameter tx, which is the transaction it runs in, and use"
 
 
-class Database:
+class Database(Deductive):
     """Tables, views and their history; :func:`tidings.open` opens one."""
 
     def __init__(self, parts: Parts) -> None:
@@ -46,7 +47,7 @@ class Database:
 
     # definitions and statements
 
-    @exclusive
+    @running
     def sql(self, text: str) -> Result | None:
         """Run statements; the rows of the last one if it is a query."""
         self._require_no_procedure("sql", f"{_TAKE_TX} tx.sql(…)")
@@ -198,7 +199,7 @@ class Database:
         name, plan = self._parts.plans.relation_name(text), self._parts.plans.plan(text)
         return self._parts.answers.changes(name, plan, start, end, per_commit=per_commit, strict=strict)
 
-    @exclusive
+    @running
     def subscribe(
         self,
         text: str,
@@ -207,6 +208,7 @@ class Database:
         follow: bool = False,
         timeout: float | None = None,
         name: str | None = None,
+        stored: bool = True,
     ) -> Subscription:
         """The rows of a table, view or query, and then every change of them, batch by batch, one per instant.
 
@@ -216,8 +218,11 @@ class Database:
 
         With a ``name`` the catalog has the position.  A batch is acknowledged by its ``ack()``, or by asking for the
         next one; after a crash the subscription goes on behind the last one that was.
+
+        With ``stored=False`` the reader holds the rows itself: no snapshot is made, only what changes from now on is
+        told, and of a view that is not stored nothing but its definition is kept.
         """
-        position = None if since is None else _time(since)
+        position = _time(since) if since is not None else None if stored else self.time
         return self._parts.subscriptions.subscribe(text, position, follow=follow, timeout=timeout, name=name)
 
     @exclusive
@@ -225,7 +230,7 @@ class Database:
         """End a named subscription: its position is forgotten."""
         self._parts.subscriptions.unsubscribe(name)
 
-    @exclusive
+    @running
     def advance(self) -> int:
         """Bring stored views up to the present, all in one batch, and say which instant that is.
 
@@ -251,7 +256,7 @@ class Database:
         """End the thread that :meth:`start` started; an advance that is under way is waited for."""
         self._parts.background.stop()
 
-    @exclusive
+    @running
     def refresh(self, view: str) -> int:
         """Bring one stored view up to the present, and say which instant that is."""
         return self._parts.maintenance.refresh(view)

@@ -74,6 +74,15 @@ class TidingsError(Exception):
         return "\n".join(parts)
 
 
+class InternalError(TidingsError):
+    """Something went wrong inside Tidings: {error} at {where}: {reason}"""
+
+    hint_template = (
+        "this is a mistake of Tidings, and the database goes on working; please report it, with the statement, the "
+        "definitions of what it reads, this message and the traceback"
+    )
+
+
 def closest(name: str, known: Iterable[str]) -> str | None:
     """A hint that names the closest known name, or all of them where none is close.
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from tidings.continuous_errors import InvalidContinuousQuery as InvalidContinuousQuery
 from tidings.continuous_errors import UnknownContinuousQuery as UnknownContinuousQuery
 from tidings.engine_errors import *  # noqa: F403
+from tidings.error_base import InternalError as InternalError
 from tidings.error_base import Place as Place
 from tidings.error_base import TidingsError as TidingsError
 from tidings.error_base import closest as closest
+from tidings.error_datalog import *  # noqa: F403
 from tidings.functional_errors import *  # noqa: F403
 
 
@@ -36,7 +38,7 @@ class AmbiguousColumn(TidingsError):
 
 
 class DuplicateAlias(TidingsError):
-    """The name {name} stands for two relations in one FROM clause"""
+    """The name {name} stands for two relations in one FROM or WITH clause"""
 
     hint_template = "give one of them another alias"
 
@@ -78,9 +80,7 @@ class UnsupportedType(TidingsError):
 class UnsupportedStatement(TidingsError):
     """The statement {statement} is not known to Tidings"""
 
-    hint_template = (
-        "known statements: CREATE, ALTER, DROP TABLE, CREATE and DROP VIEW, INSERT, UPDATE, DELETE, MERGE, queries"
-    )
+    hint_template = "known: CREATE, ALTER, DROP TABLE, CREATE and DROP VIEW, INSERT, UPDATE, DELETE, MERGE, queries"
 
 
 class NonDeterministic(TidingsError):
@@ -272,7 +272,7 @@ class BreaksViews(TidingsError):
 
 
 class ColumnInUse(TidingsError):
-    """{column} of {table} cannot be dropped: it is used by {users}"""
+    """{column} of {table} cannot be dropped or renamed: it is used by {users}"""
 
     hint_template = "drop or change what uses it first"
 

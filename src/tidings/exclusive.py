@@ -8,6 +8,7 @@ from threading import RLock
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from tidings.errors import ReaderBehind
+from tidings.internal_errors import internal_errors
 
 
 class Guarded(Protocol):
@@ -39,15 +40,26 @@ def exclusive(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S,
     return guarded
 
 
+def running(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+    """Like :func:`exclusive`, for methods that run a text, their first argument, or plans made of texts."""
+
+    @wraps(method)
+    def guarded(self: S, /, *args: P.args, **named: P.kwargs) -> R:
+        with internal_errors(_text(args)), self._mutex:
+            return method(self, *args, **named)
+
+    return guarded
+
+
 def reading(method: Callable[Concatenate[T, P], R]) -> Callable[Concatenate[T, P], R]:
-    """Like :func:`exclusive`, and take in what the writer has committed first.
+    """Like :func:`running`, and take in what the writer has committed first.
 
     If the writer removes what is being read, the method runs once more over the new state.
     """
 
     @wraps(method)
     def guarded(self: T, /, *args: P.args, **named: P.kwargs) -> R:
-        with self._mutex:
+        with internal_errors(_text(args)), self._mutex:
             self.reload()
             try:
                 return method(self, *args, **named)
@@ -56,3 +68,7 @@ def reading(method: Callable[Concatenate[T, P], R]) -> Callable[Concatenate[T, P
                 return method(self, *args, **named)
 
     return guarded
+
+
+def _text(args: tuple[object, ...]) -> str | None:
+    return args[0] if args and isinstance(args[0], str) else None

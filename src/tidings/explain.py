@@ -21,6 +21,7 @@ from tidings.ir.relation import (
     Consolidate,
     During,
     Filter,
+    Fixpoint,
     Join,
     OuterJoin,
     Project,
@@ -52,15 +53,21 @@ def explain(
     ]
     if strategy:
         parts.append(("Strategy", strategy))
-    parts += [explain_change(name, plan, table, definitions, dialect) for table in sorted(tables)]
+    forms: dict[str, Relation] = {}
+    parts += [explain_change(name, plan, table, definitions, dialect, forms) for table in sorted(tables)]
     return sections(parts)
 
 
 def explain_change(
-    name: str, plan: Relation, table: str, definitions: Mapping[str, Relation], dialect: Dialect
+    name: str,
+    plan: Relation,
+    table: str,
+    definitions: Mapping[str, Relation],
+    dialect: Dialect,
+    normal_forms: dict[str, Relation] | None = None,
 ) -> tuple[str, str]:
     """What is run for a query when one relation that it depends on changes, and a title."""
-    program = compile_program(name, plan, frozenset({table}), definitions)
+    program = compile_program(name, plan, frozenset({table}), definitions, normal_forms=normal_forms)
     return "When time passes" if table == CLOCK else f"When {table} changes", _differentials(program, dialect)
 
 
@@ -131,6 +138,8 @@ def algebra(plan: Relation) -> str:
             return f"{_inner(plan.left)} {'∩' if plan.kind is SetKind.INTERSECT else '-'} {_inner(plan.right)}"
         case Repeat() | Consolidate():
             return algebra(plan.input)
+        case Fixpoint():
+            return f"μ({', '.join(map(algebra, plan.inputs))})"
         case _:
             assert_never(plan)
 

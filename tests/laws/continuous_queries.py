@@ -25,6 +25,10 @@ CREATE TABLE p (k INT, v INT, due TIMESTAMP, ts TIMESTAMP) WITH (append_only, ti
 CREATE TABLE q (k INT, v INT, due TIMESTAMP, came BIGINT) WITH (append_only, time = came)
 """
 
+FACT = "CONSTRAINT later (k) AFTER p (k) NOT ENFORCED"
+TABLES_WITH_FACT = TABLES.replace("came BIGINT)", f"came BIGINT, {FACT})")
+"""The same, and it is known that rows of q come after those of p that have the same k."""
+
 _OPERATORS = ("<", "<=", ">", ">=", "=", "<>")
 
 
@@ -46,6 +50,16 @@ def history(random: Random) -> History:
         came = random.randint(1, LAST)
         tables[name].append({**row, "ts": moment(came)} if name == "p" else {**row, "came": came})
     return tables
+
+
+def as_known(rows: History) -> History:
+    """A history for which the fact is true."""
+
+    def is_later(row: dict[str, Any]) -> bool:
+        same = (r["ts"] for r in rows["p"] if r["k"] == row["k"] and row["k"] is not None)
+        return all(came <= moment(row["came"]) for came in same)
+
+    return {"p": rows["p"], "q": [row for row in rows["q"] if is_later(row)]}
 
 
 def _small(random: Random) -> int | None:

@@ -18,6 +18,7 @@ STORED = [
     Resolvent("holds", ("box",), "thing", many=True),
     Resolvent("fits", ("thing", "box"), "integer"),
     Resolvent("label", ("box",), "charstring"),
+    Resolvent("ready", ("thing",), "boolean"),
 ]
 
 
@@ -110,7 +111,8 @@ class Generator:
         kinds = [*plain, "fits", "op", "op", "derived", "agg"] if depth else plain
         match self.random.choice(kinds):
             case "const":
-                return ("const", self.random.randint(-2, 5))
+                numbers = [name for name, own in scope.items() if own == "integer"]
+                return ("var", numbers[0]) if numbers else ("const", self.random.randint(-2, 5))
             case "size" | "price" as name:
                 return ("call", name, (self.object("thing", scope),))
             case "fits":
@@ -125,7 +127,7 @@ class Generator:
                 function = self.random.choice(known)
                 return ("call", function.name, (self.object(function.types[0], scope),))
             case _:
-                kind = self.random.choice(["count", "sum", "min", "max"])
+                kind = self.random.choice(["count", "sum", "min", "max", "avg"])
                 return ("agg", kind, self._subquery(scope, depth))
 
     def _subquery(self, scope: dict[str, str], depth: int) -> Query:
@@ -139,7 +141,7 @@ class Generator:
             return ("cmp", "<", self.number(scope, 0), self.number(scope, 0))
 
     def _condition(self, scope: dict[str, str], depth: int) -> Expr:
-        kinds = ["cmp", "cmp", "same", "and", "or", "not", "some"] if depth else ["cmp", "same"]
+        kinds = ["cmp", "cmp", "same", "ready", "and", "or", "not", "some"] if depth else ["cmp", "same", "ready"]
         match self.random.choice(kinds):
             case "cmp":
                 sign = self.random.choice(["=", "<>", "<", "<=", ">", ">="])
@@ -148,6 +150,9 @@ class Generator:
                 type = self.random.choice(["thing", "thing", "box"])
                 sign = self.random.choice(["=", "=", "<>"])
                 return ("cmp", sign, self.object(type, scope), self.object(type, scope))
+            case "ready":
+                wanted = self.random.random() < 0.7
+                return ("cmp", "=", ("call", "ready", (self.object("thing", scope),)), ("const", wanted))
             case "and" | "or" as word:
                 return (word, (self.condition(scope, depth - 1), self.condition(scope, depth - 1)))
             case "not":

@@ -136,6 +136,8 @@ class Interpreter:
 
     def resolvent(self, name: str, arguments: tuple[Any, ...]) -> Resolvent | None:
         """The definition for the most specific type of the first argument."""
+        if self.root(name).types[0] not in self.parents:
+            return self.root(name)
         for type in self.above(self.state.objects.get(arguments[0])):
             for resolvent in self.resolvents[name]:
                 if resolvent.types[0] == type:
@@ -250,13 +252,19 @@ class Interpreter:
         """The values of a rule's variables for which it is active and its condition holds."""
         now, self.state = self.state, state
         try:
-            types = [type for type, _ in (*rule.parameters, *rule.declared)]
-            rows = product(*(self.extent(type) for type in types))
-            holding = {r for r in rows if self.ways(rule.condition, dict(zip(rule.variables, r, strict=True)))}
+            declared = list(product(*(self.extent(type) for type, _ in rule.declared)))
+            rows = [(*arguments, *row) for arguments in self.active.get(rule.name, ()) for row in declared]
+            return {row for row in rows if self._exist(rule, row) and self._holds(rule, row)}
         finally:
             self.state = now
-        width = len(rule.parameters)
-        return {row for row in holding if row[:width] in self.active.get(rule.name, set())}
+
+    def _exist(self, rule: Rule, row: tuple[int, ...]) -> bool:
+        """Whether the objects that a rule is active for are there."""
+        pairs = zip(rule.parameters, row, strict=False)
+        return all(type not in self.parents or value in self.extent(type) for (type, _), value in pairs)
+
+    def _holds(self, rule: Rule, row: tuple[int, ...]) -> bool:
+        return bool(self.ways(rule.condition, dict(zip(rule.variables, row, strict=True))))
 
     def commit(self) -> None:
         begun = {

@@ -20,7 +20,8 @@ from tests.laws.plain_amosql import Interpreter, Resolvent, Rule, text
 from tests.laws.seeds import chunks
 from tidings.errors import TidingsError
 
-LOGS = {"log1": ("thing",), "log2": ("thing", "box")}
+LOGS = {"log1": ("thing",), "log2": ("thing", "box"), "log3": ("integer", "thing")}
+TEXTS = ["a", "it's", 'say "x"', "back\\slash", "ö\n", "%_`$"]
 
 
 class Program:
@@ -68,8 +69,11 @@ class Program:
             self.rule()
 
     def rule(self) -> None:
-        if self.random.random() < 0.4:
+        kind = self.random.random()
+        if kind < 0.3:
             rule = self.make.rule("log2", (("thing", "a"),), (("box", "b"),))
+        elif kind < 0.6:
+            rule = self.make.rule("log3", (("integer", "n"),), (("thing", "a"),))
         else:
             rule = self.make.rule("log1", (), (("thing", "a"),))
         self.run(rule.text)
@@ -82,7 +86,10 @@ class Program:
         active = self.model.active.setdefault(rule.name, set())
         arguments: tuple[int, ...] = ()
         written = ""
-        if rule.parameters:
+        if rule.parameters[:1] == (("integer", "n"),):
+            arguments = (self.random.randint(0, 3),)
+            written = str(arguments[0])
+        elif rule.parameters:
             things = {n: o for n, o in self.model.state.names.items() if self.kind(o) != "box"}
             written, number = self.random.choice(sorted(things.items()))
             arguments, written = (number,), f":{written}"
@@ -142,8 +149,11 @@ class Program:
             name, value = self.named(resolvent.result)
             written = f":{name}"
         elif resolvent.result == "charstring":
-            value = self.random.choice(["a", "it's", "ö"])  # type: ignore[assignment]
+            value = self.random.choice(TEXTS)  # type: ignore[assignment]
             written = "'" + str(value).replace("'", "''") + "'"
+        elif resolvent.result == "boolean":
+            value = self.random.random() < 0.5
+            written = str(value).lower()
         else:
             value = self.random.randint(-1, 5)
             written = str(value)
@@ -155,9 +165,14 @@ class Program:
         """Give all objects for which a condition holds another size."""
         scope = {"v": "thing"}
         condition, plus = self.make.condition(scope, 1), self.random.randint(0, 2)
-        self.run(f"for each thing v where {text(condition)} do set size(v) = size(v) + {plus};")
+        test = self.make.condition(scope, 1)
+        loop = f"for each thing v where {text(condition)} do"
+        self.run(f"{loop} if {text(test)} then set size(v) = size(v) + {plus} else set size(v) = {plus};")
         chosen = [o for o in self.model.extent("thing") if self.model.ways(condition, {"v": o})]
-        new = {o: [v + plus for v in self.model.call("size", (o,))] for o in chosen}
+        new = {}
+        for number in chosen:
+            holds = self.model.ways(test, {"v": number})
+            new[number] = [v + plus for v in self.model.call("size", (number,))] if holds else [plus]
         for number, values in new.items():
             for value in values:
                 self.model.update("set", "size", (number,), value)
@@ -224,7 +239,7 @@ class Program:
         self.check()
 
 
-@pytest.mark.parametrize("seeds", chunks(120, quick=20, size=20))
+@pytest.mark.parametrize("seeds", chunks(90, quick=10, size=10))
 def test_programs_do_what_the_model_does(seeds: range) -> None:
     for seed in seeds:
         program = Program(seed, engine="duckdb")
@@ -236,7 +251,7 @@ def test_programs_do_what_the_model_does(seeds: range) -> None:
             program.db.close()
 
 
-@pytest.mark.parametrize("seeds", chunks(20, quick=4, size=4))
+@pytest.mark.parametrize("seeds", chunks(12, quick=2, size=2))
 def test_definitions_survive_a_restart(seeds: range, tmp_path: Path) -> None:
     """Types, functions, rules, activations and rows are there again; interface variables are not."""
     for seed in seeds:

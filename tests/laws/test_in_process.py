@@ -32,10 +32,12 @@ def trusting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(in_process, "agreed_plan", lambda plan: plan)
 
 
+QUERIES = {(small_steps, "INTERPRETED_LIMIT"): -1}
 FINISHES = {
-    "lists": {},
-    "tables": {(small_steps, "LISTED_LIMIT"): -1},
-    "large tables": {(small_steps, "LISTED_LIMIT"): -1, (small_steps, "UNORDERED_LIMIT"): -1},
+    "interpreted": {(small_steps, "INTERPRETED_LIMIT"): 100_000},
+    "lists": QUERIES,
+    "tables": QUERIES | {(small_steps, "LISTED_LIMIT"): -1},
+    "large tables": QUERIES | {(small_steps, "LISTED_LIMIT"): -1, (small_steps, "UNORDERED_LIMIT"): -1},
     "planned each time": {(small_steps, "SMALL_LIMIT"): -1},
 }
 """Ways to finish a step, and the limits at which each is the only one."""

@@ -9,7 +9,17 @@ from typing import Any
 import pytest
 
 import tidings
-from tests.laws.continuous_queries import END, TABLES, History, QueryWriter, RandomQuery, history, rows_of
+from tests.laws.continuous_queries import (
+    END,
+    TABLES,
+    TABLES_WITH_FACT,
+    History,
+    QueryWriter,
+    RandomQuery,
+    as_known,
+    history,
+    rows_of,
+)
 from tests.laws.seeds import chunks
 from tidings.lang.sql import statement as sql
 from tidings.read.rewritings import Rewritings, bounding_text, incremental_text
@@ -18,9 +28,9 @@ from tidings.rewrite.monotone.rewriting import Rewriting
 Rows = set[tuple[Any, ...]]
 
 
-def opened(rows: History, engine: Any = "duckdb", tables: str = TABLES) -> tidings.Database:
+def opened(rows: History, tables: str = TABLES, **settings: Any) -> tidings.Database:
     clock = tidings.ManualClock(0)
-    db = tidings.open(engine=engine, clock=clock)
+    db = tidings.open(clock=clock, **{"engine": "duckdb"} | settings)
     db.sql(tables)
     clock.set(END)
     db.load({name: table for name, table in rows.items() if table})
@@ -59,10 +69,29 @@ def check(db: tidings.Database, query: RandomQuery, rows: History, random: Rando
         assert all(answers[i] == ever[i] for i in ever), query.text
 
 
-@pytest.mark.parametrize("seeds", chunks(400, quick=50, size=50))
+@pytest.mark.parametrize("seeds", chunks(96, quick=12, size=12))
 def test_rewriting_is_the_union_over_all_instants(seeds: range) -> None:
     for seed in seeds:
         random = Random(seed)
         rows = history(random)
         with opened(rows) as db:
+            check(db, QueryWriter(random).query(), rows, random)
+
+
+@pytest.mark.parametrize("seeds", chunks(24, quick=6, size=6))
+def test_known_facts_change_the_text_and_not_the_answers(seeds: range) -> None:
+    for seed in seeds:
+        random = Random(seed)
+        rows = as_known(history(random))
+        with opened(rows, tables=TABLES_WITH_FACT) as db:
+            check(db, QueryWriter(random).query(), rows, random)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("seeds", chunks(4, quick=2, size=2))
+def test_rewriting_on_spark(seeds: range, spark: Any) -> None:
+    for seed in seeds:
+        random = Random(seed + 1_000)
+        rows = history(random)
+        with opened(rows, engine="spark", spark=spark) as db:
             check(db, QueryWriter(random).query(), rows, random)

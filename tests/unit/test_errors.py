@@ -123,6 +123,9 @@ CASES: list[tuple[type[TidingsError], Act, dict[str, object], tuple[int, int, st
     (errors.UnknownExecution, lambda db: opened(execution="fast"), {"name": "fast"}, None, True),
 ]
 ELSEWHERE = {
+    errors.InvalidContinuousQuery: "tests/unit/continuous/test_statements.py",
+    errors.UnknownContinuousQuery: "tests/unit/continuous/test_statements.py",
+    errors.InternalError: "tests/unit/test_internal_errors.py",
     errors.UnknownSilence: "tests/unit/rules/test_silence.py",
     errors.InexactDelta: "tests/unit/algebra/test_facts.py",
     errors.NotATable: "tests/unit/write/test_statements.py",
@@ -171,6 +174,12 @@ ELSEWHERE = {
     errors.CascadeTooLong: "tests/unit/rules/test_agenda.py",
     errors.InvalidContinuousQuery: "tests/unit/continuous/test_statements.py",
     errors.UnknownContinuousQuery: "tests/unit/continuous/test_statements.py",
+    errors.FixpointTooLong: "tests/unit/lang/datalog/test_programs.py",
+    errors.InvalidDatalog: "tests/unit/lang/datalog/test_programs.py",
+    errors.NotStratified: "tests/unit/lang/datalog/test_programs.py",
+    errors.TypeConflict: "tests/unit/lang/datalog/test_programs.py",
+    errors.UnsafeVariable: "tests/unit/lang/datalog/test_programs.py",
+    errors.WrongArity: "tests/unit/lang/datalog/test_programs.py",
     **{getattr(errors, name): "tests/unit/lang/amosql/test_refusals.py" for name in functional_errors.__all__},
 }
 

@@ -23,18 +23,20 @@ class EqualityClass:
 
 def equality_classes(conditions: Iterable[Expression], column_types: dict[Ref, str]) -> list[EqualityClass]:
     """The classes of a list of conditions that all hold."""
-    classes: list[tuple[list[Expression], bool]] = []
-    for condition in conditions:
+    classes: dict[int, tuple[list[Expression], bool]] = {}
+    place_of: dict[Expression, int] = {}
+    for place, condition in enumerate(conditions):
         sides = equality(condition)
         if sides is None or not _keys(sides[0], sides[1], column_types):
             continue
         left, right, null_safe = sides
-        touching = [c for c in classes if left in c[0] or right in c[0]]
-        members = [m for c in touching for m in c[0]]
-        members += [s for s in (left, right) if s not in members]
-        classes = [c for c in classes if c not in touching]
-        classes.append((members, null_safe or any(c[1] for c in touching)))
-    return [EqualityClass(tuple(members), null_safe) for members, null_safe in classes]
+        touching = sorted({place_of[s] for s in (left, right) if s in place_of})
+        joined = [classes.pop(n) for n in touching]
+        members = [m for c in joined for m in c[0]]
+        members += [s for s in dict.fromkeys((left, right)) if s not in place_of]
+        classes[place] = members, null_safe or any(c[1] for c in joined)
+        place_of.update(dict.fromkeys(members, place))
+    return [EqualityClass(tuple(members), null_safe) for members, null_safe in classes.values()]
 
 
 def _keys(left: Expression, right: Expression, column_types: dict[Ref, str]) -> bool:

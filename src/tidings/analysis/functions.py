@@ -95,5 +95,6 @@ def depends_on_order(node: Expression) -> bool:
 
 def depends_on_ties(node: Expression) -> bool:
     """Whether a window function tells rows apart that its order does not."""
-    name = function_name(node.this if isinstance(node, exp.IgnoreNulls | exp.RespectNulls) else node)
-    return name in _TELLS_TIES_APART
+    while isinstance(node, exp.IgnoreNulls | exp.RespectNulls):
+        node = node.this
+    return function_name(node) in _TELLS_TIES_APART

@@ -18,6 +18,7 @@ from tidings.ir.relation import (
     Aggregate,
     During,
     Filter,
+    Fixpoint,
     Join,
     OuterJoin,
     Project,
@@ -81,6 +82,10 @@ def _keys(plan: Relation, primary: Mapping[str, Collection[str]], definitions: M
                 return _set_keys(node, keys(node.left))
             case Unnest() | Union() | Repeat():
                 return []
+            case Fixpoint():
+                kept = next(m.extreme for m in node.members if m.name == node.output)
+                columns = node.columns if kept is None else node.columns[:-1]
+                return [] if kept == "all" else [Key((node.alias, c.name) for c in columns)]
             case _:
                 raise AssertionError("the plan of a query has no such node")
 

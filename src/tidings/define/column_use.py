@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from tidings.define.after_constraints import facts_about
 from tidings.errors import TidingsError
 from tidings.ir.expression import Expression, Ref, refs
 from tidings.ir.relation import (
@@ -14,6 +15,7 @@ from tidings.ir.relation import (
     Consolidate,
     During,
     Filter,
+    Fixpoint,
     Join,
     OuterJoin,
     Project,
@@ -74,7 +76,7 @@ def _referred(node: Relation) -> set[Ref]:
             expressions = (node.times,)
         case Restrict():
             expressions = (node.expression,)
-        case Union() | SetOperation():
+        case Union() | SetOperation() | Fixpoint():
             return {field.ref for child in children(node) for field in child.fields}
         case _:
             assert_never(node)
@@ -86,6 +88,7 @@ def users(storage: Storage, table: Table, column: str) -> list[str]:
     constraints, relations = table.constraints, storage.relations
     found = ["the primary key"] if column in constraints.key else []
     found += ["time = column"] if column == constraints.time_column else []
+    found += [f"CONSTRAINT {fact.name}" for fact in facts_about(relations, table, column)]
     found += [f"CHECK ({check})" for check in constraints.checks if columns_in(check, [column])]
     readers = [view for view in relations.readers(table.name) if column in columns_read(view.plan, table.name)]
     found += [f"view {view.name}" for view in readers]

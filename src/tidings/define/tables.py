@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tidings.constraints.evaluate import Evaluator
+from tidings.define.after_constraints import checked_facts, of_renamed_table, require_unmentioned, require_unnamed
 from tidings.define.binder import AnyView, ViewBinder
 from tidings.define.column_use import users
 from tidings.errors import (
@@ -69,6 +70,7 @@ class Tables:
             defaults=tuple((name, expression_text(v)) for name, v in create.defaults),
             append_only=create.append_only,
             time_column=create.time_column,
+            after=checked_facts(self.relations, create),
         )
         define(self.storage, Table(create.name, create.columns, constraints=constraints))
 
@@ -79,6 +81,8 @@ class Tables:
         relation = self.relations.find(name)
         if relation is None or isinstance(relation, Table) != (kind == "TABLE"):
             raise UnknownRelation(name=name)
+        if isinstance(relation, Table):
+            require_unnamed(self.relations, relation, "dropped")
         readers = self.relations.readers(relation.name)
         if readers and not cascade:
             self.relations.droppable(name, kind)
@@ -104,9 +108,11 @@ class Tables:
             case statement.DropColumns():
                 name, (columns, constraints) = table.name, self._without_dropped(table, alteration)
             case statement.RenameColumn():
-                name, (columns, constraints) = table.name, _renamed(table, alteration)
+                name, (columns, constraints) = table.name, _renamed(self.relations, table, alteration)
             case statement.RenameTable():
                 name, columns, constraints = alteration.new, table.columns, table.constraints
+                require_unnamed(self.relations, table, "renamed")
+                constraints = of_renamed_table(constraints, table.name, name)
                 if self.relations.find(name) not in (None, table):
                     raise DuplicateRelation(alteration.place, name=name)
         altered = Table(name, columns, constraints=constraints, id=table.id, role=table.role)
@@ -173,7 +179,9 @@ def columns_to_drop(table: Table, alteration: statement.DropColumns) -> list[str
     return list(dict.fromkeys(names[c.lower()] for c, _ in alteration.columns if c.lower() in names))
 
 
-def _renamed(table: Table, alteration: statement.RenameColumn) -> tuple[tuple[Column, ...], Constraints]:
+def _renamed(
+    relations: Relations, table: Table, alteration: statement.RenameColumn
+) -> tuple[tuple[Column, ...], Constraints]:
     """The columns and constraints of a table with one column under another name."""
     names = {c.name.lower(): c.name for c in table.columns}
     old = names.get(alteration.old.lower())
@@ -181,6 +189,7 @@ def _renamed(table: Table, alteration: statement.RenameColumn) -> tuple[tuple[Co
         raise UnknownColumn(alteration.place, closest(alteration.old, names.values()), name=alteration.old)
     if alteration.new.lower() in names and alteration.new.lower() != old.lower():
         raise DuplicateColumn(alteration.place, "choose another name", name=alteration.new)
+    require_unmentioned(relations, table, old, alteration.place)
     columns = tuple(Column(alteration.new, c.type) if c.name == old else c for c in table.columns)
     constraints = table.constraints.renamed(old, alteration.new)
     return columns, replace(

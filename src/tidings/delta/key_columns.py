@@ -12,6 +12,7 @@ from tidings.ir.relation import (
     Consolidate,
     During,
     Filter,
+    Fixpoint,
     Join,
     OuterJoin,
     Project,
@@ -81,7 +82,7 @@ def _trace(node: Relation, column: Ref, versions: Set[Version]) -> tuple[KeyColu
             grouped = next((i for i in node.keys if i.name == column[1]), None)
             inner = None if grouped is None else ref(grouped.expression)
             return None if inner is None else _trace(node.input, inner, versions)
-        case SetOperation() | Values():
+        case SetOperation() | Values() | Fixpoint():
             return None
         case _:
             assert_never(node)

@@ -143,10 +143,11 @@ def _alternatives(plan: Relation) -> dict[int, list[Restrict]]:
     keys = {id(node.keys) for node in nodes if isinstance(node, Restrict)}
     allowed: dict[int, list[Restrict]] = {}
     for node in nodes:
-        for child in children(node) if id(node) not in keys else ():
-            if isinstance(child, Restrict):
-                here = alternatives(node, child) if isinstance(node, Join) else []
-                allowed[id(child)] = here if id(child) not in allowed else [r for r in allowed[id(child)] if r in here]
+        restricted = [c for c in children(node) if isinstance(c, Restrict)] if id(node) not in keys else []
+        others = alternatives(node) if restricted and isinstance(node, Join) else {}
+        for child in restricted:
+            here = others.get(id(child), [])
+            allowed[id(child)] = here if id(child) not in allowed else [r for r in allowed[id(child)] if r in here]
     return allowed
 
 

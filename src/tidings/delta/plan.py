@@ -34,6 +34,7 @@ from tidings.ir.relation import (
     Aggregate,
     Column,
     Consolidate,
+    Fixpoint,
     Item,
     Project,
     Relation,
@@ -102,6 +103,7 @@ def compile_program(
     stored: frozenset[str] = frozenset(),
     merged: frozenset[str] = frozenset(),
     precomputed: frozenset[str] = frozenset(),
+    normal_forms: dict[str, Relation] | None = None,
 ) -> Program:
     """The program for a query over tables and views.
 
@@ -109,10 +111,13 @@ def compile_program(
     accumulators, are made from these rows and the changes alone.  The deltas of views in ``precomputed`` are known
     already, like those of tables; those that changed are in ``changed``.  Without a changed influent a program has
     no steps: the delta is empty.
+
+    ``normal_forms`` are those that calls for other changes of the same query have left there.
     """
     columns = tuple(Column(f.name, f.type) for f in query.fields)
     share |= stored | precomputed | shared_views(query, definitions)
-    compiler = _Compiler(changed, dict(definitions), share, stored, merged, precomputed)
+    forms = {} if normal_forms is None else normal_forms
+    compiler = _Compiler(changed, dict(definitions), share, stored, merged, precomputed, forms)
     compiler.add(view, query)
     steps = fused(tuple(compiler.steps.values()), stored)
     leaves = {name: plan for name, plan in definitions.items() if name not in precomputed}
@@ -129,6 +134,7 @@ class _Compiler:
     stored: frozenset[str]
     merged: frozenset[str]
     precomputed: frozenset[str]
+    normal_forms: dict[str, Relation]
     steps: dict[str, Step] = field(init=False, default_factory=dict)
     _running: set[str] = field(init=False, default_factory=set)
     """Groupings into accumulators that are merged though they are not stored."""
@@ -137,7 +143,9 @@ class _Compiler:
 
     def add(self, name: str, node: Relation) -> None:
         """The step of a view or query, and before it the steps of the parts it is cut into."""
-        plan, parts = split_parts(name, normalise(node, self.definitions, keep=self.share))
+        if name not in self.normal_forms:
+            self.normal_forms[name] = normalise(node, self.definitions, keep=self.share)
+        plan, parts = split_parts(name, self.normal_forms[name])
         for part, definition in parts.items():
             self.definitions[part] = self._running_part(part, definition)
         self._add_part(name, plan if name in self.stored else self._running_part(name, plan))
@@ -166,7 +174,10 @@ class _Compiler:
 
     def _moves(self, relation: str) -> bool:
         """Whether a relation changes; the step of a part is added before the answer."""
-        if relation not in self.definitions or relation in self.precomputed:
+        definition = self.definitions.get(relation)
+        if isinstance(definition, Fixpoint) and definition.name == relation:
+            return bool(influents(definition, self.definitions) & self.changed)
+        if definition is None or relation in self.precomputed:
             return relation in self.changed
         if relation not in self.steps and relation not in self._unchanged:
             if relation in self.share:

@@ -26,6 +26,7 @@ from tidings.ir.relation import (
     Consolidate,
     During,
     Filter,
+    Fixpoint,
     Item,
     Join,
     OuterJoin,
@@ -77,65 +78,74 @@ def is_active(plan: Relation) -> bool:
             return is_active(plan.input)
         case OuterJoin() | SemiJoin() | SetOperation():
             return is_active(plan.left)
-        case Values():
+        case Values() | Fixpoint():
             return False
         case _:
             assert_never(plan)
 
 
 def _restrict_join(join: Join, active: int) -> Join:
-    """Restrict input after input, each by the keys of one that is active or restricted already."""
+    """Restrict input after input, each by the keys of one that is active or restricted already.
+
+    Inputs are taken in the order in which they were reached; what they cannot restrict at once they never can.
+    """
     types = {f.ref: f.type for f in join.fields}
     classes = equality_classes(join.conditions, types)
-    inputs = list(join.inputs)
-    reached = [active]
-    while (step := _next_step(inputs, reached, classes)) is not None:
-        target, expression, source, key, null_safe = step
-        keys = _keys(inputs[source], key, types)
-        inputs[target] = push(Restrict(inputs[target], expression, keys, null_safe))
-        reached.append(target)
-    return Join(tuple(inputs), join.conditions)
-
-
-def alternatives(join: Join, restricted: Restrict) -> list[Restrict]:
-    """An input of a join restricted by other columns: those it too has in common with the input that has the keys."""
-    source = next((i for i in join.inputs if isinstance(restricted.keys, Project) and i is restricted.keys.input), None)
-    if source is None:
-        return []
-    types = {f.ref: f.type for f in join.fields}
-    restrictions = []
-    for group in equality_classes(join.conditions, types):
-        key, expression = _member(group, source), _member(group, restricted)
-        if key is not None and expression is not None and expression != restricted.expression:
-            keys = _keys(source, key, types)
-            restrictions.append(Restrict(restricted.input, expression, keys, group.null_safe))
-    return restrictions
-
-
-def _next_step(
-    inputs: list[Relation], reached: list[int], classes: list[EqualityClass]
-) -> tuple[int, Expression, int, Expression, bool] | None:
-    """An input not yet reached that shares a class with one that is; inputs reached earlier come first."""
-    free = [n for n, i in enumerate(inputs) if n not in reached and not isinstance(i, Values) and not _is_restricted(i)]
+    members = _members(join, classes)
+    inputs, reached = list(join.inputs), [active]
+    free = [n for n, i in enumerate(inputs) if n != active and not isinstance(i, Values) and not _is_restricted(i)]
     for source in reached:
         if not free or next(islice(walk(inputs[source]), LARGEST_KEYS, None), None) is not None:
             continue
-        for target in free:
-            for group in classes:
-                key = _member(group, inputs[source])
-                expression = _member(group, inputs[target])
-                if key is not None and expression is not None:
-                    return target, expression, source, key, group.null_safe
-    return None
+        for target in list(free):
+            group = next((g for g in members[source] if g in members[target]), None)
+            if group is None:
+                continue
+            keys = _keys(inputs[source], members[source][group], types)
+            restriction = Restrict(inputs[target], members[target][group], keys, classes[group].null_safe)
+            inputs[target] = push(restriction)
+            free.remove(target)
+            reached.append(target)
+    return Join(tuple(inputs), join.conditions)
+
+
+def _members(join: Join, classes: list[EqualityClass]) -> list[dict[int, Expression]]:
+    """For every input of a join, the first expression over it in each class that has one, by the class's place."""
+    owners = {alias: n for n, i in enumerate(join.inputs) for alias in {f.alias for f in i.fields}}
+    members: list[dict[int, Expression]] = [{} for _ in join.inputs]
+    for place, group in enumerate(classes):
+        for member in group.members:
+            mentioned = {owners[alias] for alias in aliases(member)}
+            if len(mentioned) == 1:
+                members[mentioned.pop()].setdefault(place, member)
+    return members
+
+
+def alternatives(join: Join) -> dict[int, list[Restrict]]:
+    """The inputs of a join restricted by other columns, by the identity of the restriction each has.
+
+    Those are columns that an input too has in common with the one that has the keys.
+    """
+    types = {f.ref: f.type for f in join.fields}
+    classes = equality_classes(join.conditions, types)
+    members = _members(join, classes)
+    places = {id(i): n for n, i in enumerate(join.inputs)}
+    found: dict[int, list[Restrict]] = {}
+    for place, restricted in enumerate(join.inputs):
+        if not isinstance(restricted, Restrict) or not isinstance(restricted.keys, Project):
+            continue
+        source = places.get(id(restricted.keys.input))
+        shared = [g for g in members[place] if source is not None and g in members[source]]
+        for group in (g for g in shared if members[place][g] != restricted.expression):
+            assert source is not None
+            keys = _keys(join.inputs[source], members[source][group], types)
+            other = Restrict(restricted.input, members[place][group], keys, classes[group].null_safe)
+            found.setdefault(id(restricted), []).append(other)
+    return found
 
 
 def _is_restricted(plan: Relation) -> bool:
     return any(isinstance(n, Restrict) for n in walk(plan))
-
-
-def _member(group: EqualityClass, relation: Relation) -> Expression | None:
-    relation_aliases = {f.alias for f in relation.fields}
-    return next((m for m in group.members if aliases(m) <= relation_aliases), None)
 
 
 def _keys(source: Relation, key: Expression, types: dict[Ref, str]) -> Project:
@@ -179,7 +189,7 @@ def push(node: Restrict) -> Relation:
         case Restrict():
             pushed = push(Restrict(inner.input, node.expression, node.keys, node.null_safe))
             return node if isinstance(pushed, Restrict) else push(replace(inner, input=pushed))
-        case Values() | Consolidate():
+        case Values() | Consolidate() | Fixpoint():
             return inner
         case Scan():
             return node

@@ -12,7 +12,7 @@ and all their operators would be there twice.
 from __future__ import annotations
 
 from tidings.delta.differentiate.lift import keyed_operator
-from tidings.ir.relation import Column, During, Project, Relation, Scan
+from tidings.ir.relation import Column, During, Fixpoint, Project, Relation, Scan
 from tidings.ir.rename import rename
 from tidings.ir.traverse import children, with_children
 
@@ -32,6 +32,9 @@ def split_parts(name: str, plan: Relation) -> tuple[Relation, dict[str, Relation
 
     def go(node: Relation, root: bool) -> Relation:
         operator = keyed_operator(node)
+        if isinstance(node, Fixpoint):
+            parts.setdefault(node.name, node)
+            return Scan(node.name, node.alias, node.columns)
         if isinstance(node, During):
             timed = with_children(node, (go(node.input, False),))
             return timed if root else part(timed)

@@ -42,7 +42,8 @@ def versioned(rows: pa.Table, time: Numbers = 0, weights: Numbers = 1) -> pa.Tab
 
 def as_changes(columns: Sequence[Column], rows: pa.Table, weights: Numbers = 1, time: Numbers = 0) -> pa.Table:
     """Rows of a relation as changes in exactly the types of its columns, as they would stand in its log."""
-    return versioned(rows, time, weights).cast(arrow_schema(columns, versioned=True))
+    changes, schema = versioned(rows, time, weights), arrow_schema(columns, versioned=True)
+    return changes if changes.schema.equals(schema) else changes.cast(schema)
 
 
 def no_changes(columns: Sequence[Column]) -> pa.Table:

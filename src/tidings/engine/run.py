@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -23,6 +23,7 @@ from tidings.engine.agreed.plan import in_words
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Backend
 from tidings.engine.changes import no_changes
+from tidings.engine.fixpoint import MAX_ROUNDS, PlanOverFixpoints, has_fixpoint, over_fixpoints
 from tidings.engine.location import Location
 from tidings.engine.source import Rows, Source, Sources
 from tidings.engine.sql.combined import combined, separated
@@ -55,15 +56,21 @@ class Runner:
     """Owns the texts of steps."""
     is_said: bool = False
     """Whether the plans it is given are in the words of the engine already."""
+    max_rounds: int = MAX_ROUNDS
+    """A recursion that is not finished after so many rounds is refused."""
+    rules_in_memory: bool = True
+    """Whether small recursions are evaluated in this process."""
     _statements: dict[tuple[Identity[Step], frozenset[str], frozenset[str]], PreparedStatement] = field(init=False)
     _steps: dict[Identity[Relation], Step] = field(init=False)
     """Plans of rows, as steps."""
     _columns: dict[Identity[Step], Needed] = field(init=False)
     """The columns that a step reads of each delta."""
+    _fixpoints: dict[Identity[Relation], tuple[PlanOverFixpoints, Step] | None] = field(init=False)
+    """Plans over recursions, with those taken out; None for plans without."""
 
     def __post_init__(self) -> None:
         section = self.compiled.section
-        self._statements, self._steps, self._columns = section(), section(), section()
+        self._statements, self._steps, self._columns, self._fixpoints = section(), section(), section(), section()
 
     def run(self, program: Program, sources: Sources, since: int, until: int) -> pa.Table:
         """The delta a program computes for a batch: columns, ``__t`` and ``__w``, consolidated."""
@@ -151,13 +158,13 @@ class Runner:
 
     def is_small(self, step: Step, sources: Sources) -> bool:
         """Whether a step is small work over states as they are: all it reads of them is by a list of keys."""
-        deltas = self._needed([step])
+        deltas = self._needed_by(step)
         few = frozenset(r for r in deltas if _size(sources(r, Version.DELTA).changes) <= LIST_LIMIT)
         return few == frozenset(deltas) and self.statement(step, few).small
 
     def is_still(self, program: Program, step: Step, sources: Sources, computed: Mapping[str, Source]) -> bool:
         """Whether the delta of a step is empty: no relation it reads has changed, and it does not read the clock."""
-        deltas = self._needed([step])
+        deltas = self._needed_by(step)
         if not program.changed or CLOCK in program.changed or not deltas:
             return False
         return not any(_size((computed.get(r) or sources(r, Version.DELTA)).changes) for r in deltas)
@@ -172,6 +179,7 @@ class Runner:
         needed: Needed,
     ) -> tuple[str, dict[str, Rows], bool]:
         """Make a step's inputs readable, unless they are; its text, its deltas and whether it is small work."""
+        step, sources = self._after_fixpoints(step, sources, batch)
         deltas: dict[str, Rows] = {}
         for scan in step.scans:
             version = scan.relation, scan.version
@@ -203,24 +211,49 @@ class Runner:
         """Which columns of each delta some steps read; found out once for each."""
         needed: dict[str, set[str]] = {}
         for step in steps:
-            key = Identity(step)
-            if key not in self._columns:
-                self._columns[key] = _needed(step)
-            for relation, names in self._columns[key].items():
+            for relation, names in self._needed_by(step).items():
                 needed.setdefault(relation, set()).update(names)
         return needed
 
+    def _needed_by(self, step: Step) -> Needed:
+        """The same of one step."""
+        key = Identity(step)
+        if key not in self._columns:
+            self._columns[key] = _needed(step)
+        return self._columns[key]
+
     def rows(self, plan: Relation, sources: Sources, since: int, until: int, *, in_memory: bool = False) -> pa.Table:
         """The rows of any plan over versions of relations, as they are; is all it reads in memory?"""
+        return self._fetched(self._step_of(plan), sources, (_instant(since), _instant(until)), in_memory=in_memory)
+
+    def _step_of(self, plan: Relation) -> Step:
+        """A plan of rows as a step, made once."""
         key = Identity(plan)
         if key not in self._steps:
             columns = tuple(Column(f.name, f.type) for f in plan.fields)
             self._steps[key] = Step("rows", 0, columns, (), plan)
-        step = self._steps[key]
-        batch = _instant(since), _instant(until)
+        return self._steps[key]
+
+    def _fetched(self, step: Step, sources: Sources, batch: tuple[str, str], *, in_memory: bool = False) -> pa.Table:
         text, _, small = self._prepare(step, sources, {}, {}, batch, self._needed([step]))
         rows = self.backend.fetch(text, step.columns, small=small or in_memory)
         return conform(rows, arrow_schema(step.columns))
+
+    def _after_fixpoints(self, step: Step, sources: Sources, batch: tuple[str, str]) -> tuple[Step, Sources]:
+        """A step without recursions, and where it finds the rows of these, which are evaluated."""
+        key = Identity(step.plan)
+        if key not in self._fixpoints:
+            over = over_fixpoints(step.plan) if has_fixpoint(step.plan) else None
+            self._fixpoints[key] = None if over is None else (over, replace(step, plan=over.plan))
+        prepared = self._fixpoints[key]
+        if prepared is None:
+            return step, sources
+        over, rest = prepared
+
+        def run(plan: Relation, inner: Sources) -> pa.Table:
+            return self._fetched(self._step_of(plan), inner, batch)
+
+        return rest, over.sources(run, sources, self.max_rounds, in_memory=self.rules_in_memory)
 
     def statement(self, step: Step, listed: frozenset[str], ranged: frozenset[str] = frozenset()) -> PreparedStatement:
         """The SQL of a step, printed once per choice of listed keys."""
@@ -234,6 +267,8 @@ class Runner:
 
     def query(self, plan: Relation, sources: Sources, at: int = 0) -> pa.Table:
         """The rows of a plan over current relations, at an instant."""
+        if has_fixpoint(plan):
+            return self.rows(plan, sources, 0, at)
         for relation in {n.relation for n in walk(plan) if isinstance(n, Scan)}:
             self.backend.plain(source_name(relation, Version.CURRENT), sources(relation, Version.CURRENT))
         columns = tuple(Column(f.name, f.type) for f in plan.fields)

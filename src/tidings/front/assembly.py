@@ -247,7 +247,9 @@ def _folding(storage: Storage, settings: Settings) -> Folding:
 
 def _scheduler(storage: Storage, settings: Settings, timeline: Timeline, compiled: CompiledPlans) -> Scheduler:
     """What plans and runs waves: on the engine, and in this process if that is wanted."""
-    on_engine = EngineRunner(storage, Runner(storage.backend, compiled), compiled, settings.memory)
+    in_memory = settings.in_process or not storage.backend.looks_up_first
+    runner = Runner(storage.backend, compiled, rules_in_memory=in_memory)
+    on_engine = EngineRunner(storage, runner, compiled, settings.memory)
     in_process = None
     if settings.in_process:
         second = in_process_duckdb(settings.memory.engine(2 if storage.backend.name == "duckdb" else 1))

@@ -9,6 +9,7 @@ from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.tokenizer_core import Token, TokenType
 
+from tidings.ir.older_dates import OLDER_COMPARISONS, OLDER_FUNCTIONS, interval, unit_behind
 from tidings.ir.pipe_syntax import piped
 
 
@@ -49,6 +50,12 @@ _VERBATIM = frozenset({"TO_CHAR", "TO_VARCHAR", "PARSE_JSON", "TO_NUMBER"})
 """Functions whose nodes are printed for Spark as something else."""
 
 
+class ComesAfter(exp.Expression):
+    """``(columns) AFTER table (columns) [NOT ENFORCED]``, a constraint: rows come after those that they name."""
+
+    arg_types = {"expressions": True, "this": True, "named": True, "trusted": False}  # noqa: RUF012
+
+
 def _as_name(token: Token) -> Token:
     """A key word as the name of something."""
     return Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end, token.comments)
@@ -75,19 +82,52 @@ class SparkSQL(Spark):
     """Spark SQL as Spark 4 reads it.
 
     A doubled quotation mark stands for one, as in ``'it''s'``; the names of types are functions; ``window(…)`` may be
-    grouped by; queries may be piped.  Tables may be declared ``WITH (append_only)``.
+    grouped by; queries may be piped.  Tables may be declared ``WITH (append_only)`` and with :class:`ComesAfter`
+    constraints.  Dates may be written as older systems do.
+
+    >>> import sqlglot
+    >>> sqlglot.parse_one("SELECT getdate() - 2 weeks ≤ dateadd(day, 3, x)", read=SparkSQL).sql(SparkSQL)
+    "SELECT CURRENT_TIMESTAMP() - INTERVAL '2' WEEKS <= (CAST(x AS TIMESTAMP) + INTERVAL '3' DAY)"
     """
 
     class Tokenizer(Spark.Tokenizer):
         STRING_ESCAPES = ["'", '"', "\\"]  # noqa: RUF012 - the form sqlglot wants
+        SINGLE_TOKENS = {**Spark.Tokenizer.SINGLE_TOKENS, **OLDER_COMPARISONS}  # noqa: RUF012
 
     class Parser(Spark.Parser):  # type: ignore[misc, valid-type]
         PROPERTY_PARSERS = {**Spark.Parser.PROPERTY_PARSERS, "APPEND_ONLY": _flag}  # noqa: RUF012
         FUNCTIONS = {  # noqa: RUF012
             **{name: _keeping_arguments(name, build) for name, build in Spark.Parser.FUNCTIONS.items()},
             **_CASTS,
+            **OLDER_FUNCTIONS,
         }
         SUPPORTS_TABLE_QUERY = True
+
+        def _parse_constraint(self) -> exp.Expr | None:
+            """``CONSTRAINT name (columns) AFTER table (columns)``, or another one."""
+            start = self._index
+            if self._match(TokenType.CONSTRAINT):
+                name = self._parse_id_var()
+                is_wrapped = self._match(TokenType.L_PAREN, advance=False)
+                columns = self._parse_wrapped_id_vars() if is_wrapped else []
+                if columns and self._match_text_seq("AFTER"):
+                    table, named = exp.Table(this=self._parse_id_var()), self._parse_wrapped_id_vars()
+                    trusted = bool(self._match_text_seq("NOT", "ENFORCED"))
+                    after = ComesAfter(expressions=columns, this=table, named=named, trusted=trusted)
+                    return exp.Constraint(this=name, expressions=[after])
+                self._retreat(start)
+            constraint: exp.Expr | None = super()._parse_constraint()
+            return constraint
+
+        def _parse_factor(self, parse_mod: bool = True) -> exp.Expr | None:
+            """A number and a unit of time behind a sign are an interval."""
+            is_added = self._prev is not None and self._prev.token_type in (TokenType.PLUS, TokenType.DASH)
+            operand: exp.Expr | None = super()._parse_factor(parse_mod)
+            unit = unit_behind(self, operand) if is_added else None
+            if operand is None or unit is None:
+                return operand
+            self._advance()
+            return interval(operand, unit)
 
         def _parse_group(self, skip_group_by_token: bool = False) -> exp.Group | None:
             """GROUP BY; ``window(`` begins a key there, and not the clause that names windows."""

@@ -125,8 +125,11 @@ def operand(expression: Expression) -> Expression:
 
     >>> show(exp.EQ(this=operand(read("a.x IS NULL")), expression=operand(read("a.y"))))
     '(a.x IS NULL) = a.y'
+    >>> show(exp.Not(this=operand(read("a.x AND a.y"))))  # a function to sqlglot
+    'NOT (a.x AND a.y)'
     """
-    return _copy(expression) if isinstance(expression, _ATOMS) else exp.Paren(this=expression.copy())
+    is_atom = isinstance(expression, _ATOMS) and not isinstance(expression, exp.Connector | exp.RegexpLike)
+    return _copy(expression) if is_atom else exp.Paren(this=expression.copy())
 
 
 def _copy(expression: Expression) -> Expression:

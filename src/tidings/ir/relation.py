@@ -15,7 +15,7 @@ refused earlier, in ``lang``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from itertools import chain
 from typing import TypeAlias
@@ -27,7 +27,14 @@ from tidings.ir.column import Item as Item
 from tidings.ir.column import Version as Version
 from tidings.ir.column import version_columns as version_columns
 from tidings.ir.expression import TIME, WEIGHT, Expression
+from tidings.ir.rule import DatalogRule
+from tidings.ir.rule import Member as Member
 from tidings.ir.validate import require, require_distinct_names, require_known, require_two_sides
+
+
+def _set_fields(node: object, fields: tuple[Field, ...]) -> None:
+    """Keep the fields of a new node: plans are compiled by asking for them again and again."""
+    object.__setattr__(node, "fields", fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +45,12 @@ class Scan:
     alias: str
     columns: tuple[Column, ...]
     version: Version = Version.CURRENT
+    fields: tuple[Field, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         require_distinct_names(self.columns)
-
-    @property
-    def fields(self) -> tuple[Field, ...]:
         columns = self.columns + version_columns(self.version)
-        return tuple(Field(self.alias, c.name, c.type) for c in columns)
+        _set_fields(self, tuple(Field(self.alias, c.name, c.type) for c in columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +95,12 @@ class Project:
     input: Relation
     alias: str
     items: tuple[Item, ...]
+    fields: tuple[Field, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         require_distinct_names(self.items)
         require_known((i.expression for i in self.items), self.input.fields)
-
-    @property
-    def fields(self) -> tuple[Field, ...]:
-        return tuple(Field(self.alias, i.name, i.type) for i in self.items)
+        _set_fields(self, tuple(Field(self.alias, i.name, i.type) for i in self.items))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,16 +109,14 @@ class Join:
 
     inputs: tuple[Relation, ...]
     conditions: tuple[Expression, ...]
+    fields: tuple[Field, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         require(len(self.inputs) >= 2, "a join of fewer than two inputs")
+        _set_fields(self, tuple(chain.from_iterable(i.fields for i in self.inputs)))
         owned = [{f.alias for f in i.fields} for i in self.inputs]
         require(sum(map(len, owned)) == len(set().union(*owned)), "an alias in two inputs of a join")
         require_known(self.conditions, self.fields)
-
-    @property
-    def fields(self) -> tuple[Field, ...]:
-        return tuple(chain.from_iterable(i.fields for i in self.inputs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,6 +337,43 @@ class Consolidate:
         return tuple(Field(self.alias, f.name, f.type) for f in self.input.fields)
 
 
+@dataclass(frozen=True, slots=True)
+class Fixpoint:
+    """The least rows of recursive predicates for which all rules hold; one of them is what it gives.
+
+    Rules name the inputs by ``names``, in their order.  ``group`` is a name for members, rules and inputs together.
+    """
+
+    inputs: tuple[Relation, ...]
+    names: tuple[str, ...]
+    members: tuple[Member, ...]
+    rules: tuple[DatalogRule, ...]
+    output: str
+    group: str
+    alias: str
+
+    def __post_init__(self) -> None:
+        widths = {m.name: len(m.columns) for m in self.members}
+        widths |= {n: len(i.fields) for n, i in zip(self.names, self.inputs, strict=True)}
+        require(self.output in {m.name for m in self.members}, "a fixpoint that gives none of its members")
+        require(len(widths) == len(self.members) + len(self.names), "predicates of the same name")
+        for rule in self.rules:
+            atoms = (rule.head, *(i.atom for i in rule.body))
+            require(all(widths.get(a.predicate) == len(a.terms) for a in atoms), "an atom of another width")
+
+    @property
+    def name(self) -> str:
+        return f"{self.group}.{self.output}"
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return next(m.columns for m in self.members if m.name == self.output)
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return tuple(Field(self.alias, c.name, c.type) for c in self.columns)
+
+
 Relation: TypeAlias = (
     Scan
     | Values
@@ -353,6 +391,7 @@ Relation: TypeAlias = (
     | Repeat
     | Restrict
     | Consolidate
+    | Fixpoint
 )
 
 Keyed: TypeAlias = Aggregate | Window | OuterJoin | SemiJoin | SetOperation

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import assert_never
 
 from tidings.ir.expression import Expression, column, refs, substitute
@@ -11,6 +12,7 @@ from tidings.ir.relation import (
     Consolidate,
     During,
     Filter,
+    Fixpoint,
     Item,
     Join,
     OuterJoin,
@@ -71,6 +73,8 @@ def rename(node: Relation, alias: Callable[[str], str]) -> Relation:
                 return Restrict(go(n.input), e(n.expression), go(n.keys), n.null_safe)
             case Consolidate():
                 return Consolidate(go(n.input), alias(n.alias))
+            case Fixpoint():
+                return replace(n, inputs=tuple(map(go, n.inputs)), alias=alias(n.alias))
             case _:
                 assert_never(n)
 

@@ -18,6 +18,7 @@ makes it from text, :mod:`tidings.rewrite.monotone` computes with it, :mod:`tidi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tidings.ir.column import Column
 from tidings.ir.expression import Expression
@@ -34,15 +35,17 @@ class Instant:
         return Instant(self.expression, self.shift + microseconds)
 
 
-@dataclass(frozen=True, slots=True)
-class After:
-    """A declared fact: no row comes before the row of another table that it names."""
+class After(NamedTuple):
+    """A declared fact: no row comes before the row of a table, perhaps the same one, that it names."""
 
+    name: str
     columns: tuple[str, ...]
     relation: str
     """The table of the rows that are named."""
     named: tuple[str, ...]
     """The columns of that table which have the same values."""
+    enforced: bool = True
+    """Whether that is checked; it is taken on trust else."""
 
 
 @dataclass(frozen=True, slots=True)

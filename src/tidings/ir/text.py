@@ -27,6 +27,7 @@ from tidings.ir.relation import (
     Consolidate,
     During,
     Filter,
+    Fixpoint,
     Item,
     Join,
     OuterJoin,
@@ -44,6 +45,7 @@ from tidings.ir.relation import (
     Version,
     Window,
 )
+from tidings.ir.rule import Member, read_rule, rule_expression
 from tidings.ir.traverse import children
 
 
@@ -96,8 +98,16 @@ def head(node: Relation) -> str:
             return f"restrict{' null_safe' if node.null_safe else ''} [{e.show(node.expression)}]"
         case Consolidate():
             return f"consolidate {e.show_name(node.alias)}"
+        case Fixpoint():
+            members, rules = map(_member, node.members), (e.show(rule_expression(r)) for r in node.rules)
+            names = _list(map(e.show_name, node.names))
+            return f"fixpoint {_names(node.alias, node.group, node.output)} {_list(members)} {names} {_list(rules)}"
         case _:
             assert_never(node)
+
+
+def _member(member: Member) -> str:
+    return f"{e.show_name(member.name)} {member.extreme or 'set'} ({', '.join(map(_column, member.columns))})"
 
 
 def _names(*names: str) -> str:
@@ -193,6 +203,15 @@ def _build(line: _Line, inputs: tuple[Relation, ...]) -> Relation:
             return During(inputs[0], e.read(line.lists[0][0]), tuple(map(e.read, line.lists[1])))
         case "outer_join" | "semi_join" | "anti_join" | "except" | "intersect":
             return _build_two_sided(line, inputs[0], inputs[1])
+        case "repeat" | "restrict" | "consolidate" | "fixpoint":
+            return _build_special(line, inputs)
+        case _:
+            raise ValueError(f"no node is called {kind}")
+
+
+def _build_special(line: _Line, inputs: tuple[Relation, ...]) -> Relation:
+    kind, names = line.words[0], line.words[1:]
+    match kind:
         case "repeat":
             return Repeat(inputs[0], e.read(line.lists[0][0]))
         case "restrict":
@@ -200,7 +219,16 @@ def _build(line: _Line, inputs: tuple[Relation, ...]) -> Relation:
         case "consolidate":
             return Consolidate(inputs[0], names[0])
         case _:
-            raise ValueError(f"no node is called {kind}")
+            members, predicates, rules = line.lists
+            return Fixpoint(
+                inputs,
+                tuple(_tokens(p)[0].text for p in predicates),
+                tuple(map(_read_member, members)),
+                tuple(read_rule(e.read(r)) for r in rules),
+                names[2],
+                names[1],
+                names[0],
+            )
 
 
 def _build_two_sided(line: _Line, left: Relation, right: Relation) -> Relation:
@@ -222,6 +250,12 @@ def _read_columns(parts: Iterable[str]) -> tuple[Column, ...]:
 def _read_column(text: str) -> tuple[str, str]:
     first = _tokens(text)[0]
     return first.text, text[first.end + 1 :].strip().strip('"')
+
+
+def _read_member(text: str) -> Member:
+    name, extreme = (t.text for t in _tokens(text)[:2])
+    columns = text[text.index("(") + 1 : text.rindex(")")]
+    return Member(name, _read_columns(_parts(columns)), None if extreme.lower() == "set" else extreme.lower())
 
 
 def _read_item(text: str) -> Item:

@@ -11,6 +11,7 @@ from tidings.ir.relation import (
     Consolidate,
     During,
     Filter,
+    Fixpoint,
     Join,
     OuterJoin,
     Project,
@@ -38,7 +39,7 @@ def children(node: Relation) -> tuple[Relation, ...]:
             return (node.left, node.right)
         case Restrict():
             return (node.input, node.keys)
-        case Join() | Union():
+        case Join() | Union() | Fixpoint():
             return node.inputs
         case _:
             assert_never(node)
@@ -57,7 +58,7 @@ def with_children(node: Relation, new: tuple[Relation, ...]) -> Relation:
             return replace(node, left=new[0], right=new[1])
         case Restrict():
             return replace(node, input=new[0], keys=new[1])
-        case Join() | Union():
+        case Join() | Union() | Fixpoint():
             return replace(node, inputs=new)
         case _:
             assert_never(node)

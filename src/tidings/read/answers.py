@@ -91,4 +91,6 @@ class Answers:
             definitions = relations.definitions()
         wave = self.scheduler.plan(request)
         engine = self.scheduler.executor.choice(wave)
-        return ExplainedStrategy(plan, definitions, f"{wave.choice}\non {engine.execution}: {engine.why}")
+        how = [f"{wave.choice}\non {engine.execution}: {engine.why}"]
+        how += self.scheduler.recursion.explained([plan, *(request.groupings or {}).values()], since)
+        return ExplainedStrategy(plan, definitions, "\n".join(how))

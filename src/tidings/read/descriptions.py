@@ -101,6 +101,7 @@ class Descriptions:
             defaults=dict(constraints.defaults),
             append_only=constraints.append_only,
             time_column=constraints.time_column,
+            after=constraints.after,
         )
 
     def create_view(self, name: str) -> str:

@@ -20,11 +20,13 @@ from typing import assert_never
 import pyarrow as pa
 
 from tidings.analysis.influents import influents
+from tidings.delta.recompute import recompute_program
 from tidings.engine.source import Source
 from tidings.ir.relation import Column, Relation, Scan, Version
 from tidings.ir.traverse import walk
 from tidings.rewrite.pipeline import normalise
 from tidings.waves.engines import ProgramRun
+from tidings.waves.recursion.deltas import recursions
 from tidings.waves.scheduler import Scheduler
 from tidings.waves.shared import in_common
 
@@ -122,11 +124,20 @@ def _program_run(
     given = {view: delta for view, delta in precomputed.items() if view in definitions}
     below = influents(plan, {view: query for view, query in definitions.items() if view not in given})
     changed = below.intersection(changes) | {view for view, delta in given.items() if view in below and delta.num_rows}
-    program = scheduler.planner.differential(name, plan, changed, definitions, frozenset(given))
+    nodes = recursions([plan], definitions, frozenset(given)).values()
+    anew = (at + 1,) if any(m.extreme for node in nodes for m in node.members) else ()
+    program = (
+        recompute_program(name, plan, below.intersection(changes), definitions)
+        if anew
+        else scheduler.planner.differential(name, plan, changed, definitions, frozenset(given))
+    )
+    recursive: dict[str, Source] = {}
 
     @cache
     def source(relation: str, version: Version) -> Source:
-        if relation in given:
+        if relation in recursive:
+            return recursive[relation]
+        if relation in given and not anew:
             return Source(_view_columns(definitions[relation]), None, given[relation])
         if relations.find(relation) is None:
             entries = changes[relation] if relation in changes else before[relation]
@@ -147,18 +158,22 @@ def _program_run(
             case _:
                 assert_never(version)
 
+    if nodes and not anew:
+
+        def changes_of(label: str, inner: Relation) -> pa.Table:
+            return delta(scheduler, label, inner, at, before, changes)
+
+        def old_rows(relation: str, _version: Version) -> Source:
+            return source(relation, Version.OLD)
+
+        recursive |= scheduler.recursion.in_slice(nodes, definitions, changes_of, old_rows, at)
     size = sum((given[r] if r in given else changes[r]).num_rows for r in changed)
-    return ProgramRun(program, lambda _since, _until: source, at, at + 1, changes=size)
+    return ProgramRun(program, lambda _since, _until: source, at, at + 1, changes=size, recompute_at=anew)
 
 
 def definitions_at(scheduler: Scheduler, plan: Relation, at: int, touched: Collection[str]) -> dict[str, Relation]:
     """The views below a plan whose rows are not stored at an instant, and those that depend on touched tables."""
-    planner = scheduler.planner
-    definitions = planner.definitions([plan], at, at)
-    if touched:
-        below = scheduler.relations.definitions(names=planner.below(plan))
-        definitions |= {name: query for name, query in below.items() if planner.below(query).intersection(touched)}
-    return definitions
+    return scheduler.planner.definitions_inside(plan, at, frozenset(touched))
 
 
 def _columns(plan: Relation, relation: str) -> tuple[Column, ...]:

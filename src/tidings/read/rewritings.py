@@ -40,7 +40,9 @@ class TableFacts:
             return f"{relation.name} is not append-only"
         if constraints.time_column is None:
             return f"{relation.name} does not say when its rows came"
-        return GrowingTable(relation.name, relation.columns, constraints.time_column, constraints.key)
+        return GrowingTable(
+            relation.name, relation.columns, constraints.time_column, constraints.key, constraints.after
+        )
 
     def view_query(self, name: str) -> tuple[str, tuple[str, ...]]:
         relation = self.relations.find(name)

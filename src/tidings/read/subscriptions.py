@@ -29,6 +29,7 @@ from tidings.clock import instant
 from tidings.engine.backend import Backend
 from tidings.engine.changes import versioned
 from tidings.errors import EngineFailed, HistoryGone, MustRefetch, SubscriptionExists, UnknownRelation
+from tidings.internal_errors import internal_errors
 from tidings.ir.expression import TIME
 from tidings.ir.relation import Relation
 from tidings.read.answers import Answers
@@ -159,7 +160,7 @@ class Subscription:
         return self
 
     def __next__(self) -> ChangeBatch:
-        with self.news:
+        with internal_errors(self.feed.text), self.news:
             if self._last is not None:
                 self._last.ack()
                 self._last = None

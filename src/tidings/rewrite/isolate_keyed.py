@@ -17,6 +17,7 @@ from tidings.ir.relation import (
     Aggregate,
     During,
     Filter,
+    Fixpoint,
     Item,
     Join,
     OuterJoin,
@@ -76,7 +77,7 @@ def _isolate(node: Relation) -> tuple[Relation, Names]:
             conditions = _all(node.conditions, by_left | by_right)
             joined: OuterJoin | SemiJoin = replace(node, left=left, right=right, conditions=conditions)
             return _wrapped(node, joined, by_left | by_right)
-        case Union() | SetOperation():
+        case Union() | SetOperation() | Fixpoint():
             inputs = (_in_order(i, *_single(i)) for i in children(node))
             return with_children(node, tuple(inputs)), {}
         case _:
@@ -86,7 +87,7 @@ def _isolate(node: Relation) -> tuple[Relation, Names]:
 def _single(node: Relation) -> tuple[Relation, Names]:
     """The node isolated and under one alias."""
     inner, by = _isolate(node)
-    if isinstance(inner, Scan | Values | Project | Union | Aggregate | SetOperation | During):
+    if isinstance(inner, Scan | Values | Project | Union | Aggregate | SetOperation | During | Fixpoint):
         return inner, by
     return _wrapped(node, inner, by)
 

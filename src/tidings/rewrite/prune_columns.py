@@ -17,6 +17,7 @@ from tidings.ir.relation import (
     Consolidate,
     During,
     Filter,
+    Fixpoint,
     Item,
     Join,
     OuterJoin,
@@ -84,6 +85,8 @@ def _prune(node: Relation, needed: frozenset[Ref]) -> Relation:
             return with_children(node, (_prune(node.left, below), _prune(node.right, below)))
         case SetOperation():
             return with_children(node, tuple(map(prune_columns, children(node))))
+        case Fixpoint():
+            return with_children(node, tuple(_positions(i, list(range(len(i.fields)))) for i in node.inputs))
         case Repeat() | Restrict() | Consolidate():
             return node
         case _:

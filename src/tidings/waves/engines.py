@@ -15,6 +15,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from tidings.delta.plan import Program
+from tidings.engine.fixpoint import has_fixpoint
 from tidings.engine.run import Runner
 from tidings.engine.source import Source, Sources
 from tidings.errors import EngineFailed
@@ -137,7 +138,9 @@ class Engines:
         return [results[n] if n in results else self.run(run) for n, run in enumerate(runs)]
 
     def _may_share_job(self, run: ProgramRun) -> bool:
-        return self.shares_jobs and bool(run.program.steps) and self.on_engine.obstacle(run.changes) is None
+        alone = run.recompute_at or any(has_fixpoint(step.plan) for step in run.program.steps)
+        may = self.shares_jobs and bool(run.program.steps) and not alone
+        return may and self.on_engine.obstacle(run.changes) is None
 
     def _run_together(self, runs: list[ProgramRun]) -> list[ProgramResult]:
         """Run programs over one batch in common jobs; if that fails, each by itself, to know which one does."""

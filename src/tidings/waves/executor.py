@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from time import perf_counter
 
 import pyarrow as pa
@@ -46,6 +46,7 @@ class Executor:
         """Where the engine finds the rows of a batch."""
         deltas = precomputed or {}
 
+        @cache
         def source(relation: str, version: Version) -> Source:
             if version is Version.DELTA and relation in deltas:
                 return deltas[relation]
@@ -63,14 +64,14 @@ class Executor:
 
         A wave that turns out far more expensive than its estimate is stopped and run the other way, once.
         """
-        estimate, other = wave.choice.estimate, wave.choice.other
+        estimate, other = wave.choice.estimate, wave.choice.other_estimate
         if estimate is None:
             sources = self.sources(wave.since, wave.until, wave.precomputed)
             return wave.by_query(self.runner.deltas(wave.program, sources, wave.since, wave.until))
-        if wave.other is None or other is None or other.estimate is None:
+        if wave.other is None or other is None:
             return self._run(wave, outputs)
         begun = perf_counter()
-        seconds = longest(estimate.seconds, other.estimate.seconds)
+        seconds = longest(estimate.seconds, other.seconds)
         with self.engines.stoppable() as stops, self._watchdog.limited(seconds, stops) as limit:
             try:
                 return self._run(wave, outputs, limit)
@@ -136,7 +137,7 @@ class Executor:
 
     def _run_in_one_job(self, waves: list[tuple[Wave, frozenset[str]]]) -> list[dict[str, pa.Table]]:
         first = waves[0][0]
-        precomputed = next((wave.precomputed for wave, _ in waves if wave.precomputed), None)
+        precomputed = {name: delta for wave, _ in waves for name, delta in wave.precomputed.items()}
         sources = self.sources(first.since, first.until, precomputed)
         begun = perf_counter()
         with self.runner.backend.counted() as jobs:

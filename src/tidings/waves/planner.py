@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from time import perf_counter
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,11 +20,12 @@ from tidings.delta.cost import Sizes
 from tidings.delta.plan import Program, compile_program
 from tidings.delta.recompute import recompute_program
 from tidings.engine.source import Source
-from tidings.ir.relation import Aggregate, Filter, Join, Project, Relation, Scan, Union, Unnest, Values
+from tidings.ir.relation import Aggregate, Filter, Fixpoint, Join, Project, Relation, Scan, Union, Unnest, Values
 from tidings.ir.traverse import walk
 from tidings.rewrite.accumulate import grows_only
 from tidings.rewrite.pipeline import normalise
 from tidings.store.relation.relations import Relations
+from tidings.store.relation.view import StoredView
 from tidings.store.storage import Storage
 from tidings.waves.engines import Engines
 from tidings.waves.estimates import Estimator
@@ -52,6 +55,17 @@ class _BatchChanges:
     """The instants at which something changed, each once."""
 
 
+class _QueryInputs(NamedTuple):
+    """What a query reads in a batch."""
+
+    definitions: dict[str, Relation]
+    """The views whose rows are not stored for the whole batch, and the groupings of the query itself."""
+    influents: frozenset[str]
+    """The tables and stored views that it depends on."""
+    below: frozenset[str]
+    """The same, with views that have a precomputed delta in the place of what these depend on."""
+
+
 @dataclass(slots=True)
 class Planner:
     """Plans the waves of one database."""
@@ -65,12 +79,20 @@ class Planner:
     """For each query and each kind of batch, the differential and the recompute."""
     _differentials: dict[tuple[object, ...], Program] = field(init=False)
     """Differentials that are asked for by what changed alone."""
+    _inside: dict[tuple[Identity[Relation], frozenset[str]], dict[str, Relation]] = field(init=False)
+    """The views that plans expand inside transactions, by what was touched, where no stored view is below them."""
     _below: dict[Identity[Relation], frozenset[str]] = field(init=False)
     """What plans read, directly or through views."""
+
+    _over_stored: dict[Identity[Relation], bool] = field(init=False)
+    """Whether plans read stored views, directly or through others."""
+    _inputs: dict[tuple[object, ...], _QueryInputs] = field(init=False)
+    """What queries read that have no stored view below them."""
 
     def __post_init__(self) -> None:
         section = self.compiled.section
         self._programs, self._differentials, self._below = section(), section(), section()
+        self._inputs, self._inside, self._over_stored = section(), section(), section()
 
     @property
     def relations(self) -> Relations:
@@ -98,8 +120,12 @@ class Planner:
                 choice, program, request.since, request.until, ends, changes, seconds, request.precomputed, other
             )
 
-        other = None if request.strict or self.only is not None else choice.other
-        return wave(choice, None if other is None else lambda: wave(other))
+        def other() -> Wave:
+            assert choice.other is not None
+            return wave(choice.other)
+
+        has_other = choice.other_estimate is not None and not request.strict and self.only is None
+        return wave(choice, other if has_other else None)
 
     def _choice(
         self, request: WaveRequest, batch: _BatchChanges, differential: Program, recompute: Program, changes: int
@@ -110,7 +136,7 @@ class Planner:
         times = 1 if request.net else max(1, len(batch.instants))
         estimates = self.estimator.estimates(
             differential,
-            None if CLOCK in batch.inputs else recompute,
+            None if CLOCK in batch.inputs or request.recursive else recompute,
             self._sizes(request, batch),
             changes=changes,
             times=times,
@@ -137,6 +163,22 @@ class Planner:
             self._differentials[key] = compile_program(name, plan, changed, definitions, precomputed=precomputed)
         return self._differentials[key]
 
+    def definitions_inside(self, plan: Relation, at: int, touched: frozenset[str]) -> dict[str, Relation]:
+        """The views below a plan whose rows are not stored at an instant, and those that depend on touched tables.
+
+        Found out once where no stored view is below it.
+        """
+        key = (Identity(plan), touched)
+        if key in self._inside:
+            return self._inside[key]
+        definitions = self.definitions([plan], at, at)
+        if touched:
+            below = self.relations.definitions(names=self.below(plan))
+            definitions |= {name: query for name, query in below.items() if self.below(query).intersection(touched)}
+        if not self.reads_stored(plan):
+            self._inside[key] = definitions
+        return definitions
+
     def below(self, plan: Relation) -> frozenset[str]:
         """The tables and views that a plan reads, directly or through others; found out once."""
         key = Identity(plan)
@@ -159,13 +201,38 @@ class Planner:
     def _batch_changes(self, request: WaveRequest) -> _BatchChanges:
         since, until, precomputed = request.since, request.until, request.precomputed
         groupings = request.groupings or {}
-        definitions = self.definitions((request.plan, *groupings.values()), since, until) | dict(groupings)
-        tables = self.changed(influents(request.plan, definitions), since, until)
-        below = influents(request.plan, {n: d for n, d in definitions.items() if n not in precomputed})
+        definitions, influent, below = self._query_inputs(request, groupings)
+        tables = self.changed(influent, since, until)
         inputs = (tables & below) | frozenset(r for r in below if r in precomputed and _size(precomputed[r]))
         merged = frozenset(n for n, node in groupings.items() if self._merges(node, definitions, since, until))
         instants = _distinct([self.relations.rows(r).history.instants(since, until) for r in tables - {CLOCK}])
         return _BatchChanges(definitions, tables, inputs, merged, instants)
+
+    def _query_inputs(self, request: WaveRequest, groupings: Mapping[str, Aggregate]) -> _QueryInputs:
+        """What a query reads in a batch; found out once where no stored view is below it."""
+        plans, precomputed = (request.plan, *groupings.values()), frozenset(request.precomputed)
+        key = (Identity(request.plan), tuple(groupings), precomputed)
+        if key in self._inputs:
+            return self._inputs[key]
+        definitions = self.definitions(plans, request.since, request.until) | dict(groupings)
+        over_precomputed = {n: d for n, d in definitions.items() if n not in precomputed}
+        inputs = _QueryInputs(
+            definitions, influents(request.plan, definitions), influents(request.plan, over_precomputed)
+        )
+        if not self.reads_stored(*plans):
+            self._inputs[key] = inputs
+        return inputs
+
+    def reads_stored(self, *plans: Relation) -> bool:
+        """Whether a stored view is below some plans: what these read depends on how far it has come."""
+        return any(map(self._reads_stored, plans))
+
+    def _reads_stored(self, plan: Relation) -> bool:
+        key = Identity(plan)
+        if key not in self._over_stored:
+            below = map(self.relations.find, self.below(plan))
+            self._over_stored[key] = any(isinstance(relation, StoredView) for relation in below)
+        return self._over_stored[key]
 
     def _compiled_programs(self, request: WaveRequest, batch: _BatchChanges) -> tuple[Program, Program]:
         name, plan, definitions = request.name, request.plan, batch.definitions
@@ -202,8 +269,8 @@ class Planner:
             return self.storage.fanout(self.relations.rows(relation), column)
 
         return Sizes(
-            lambda relation: self.relations.rows(relation).history.size(request.since),
-            lambda relation: self._changed_rows(request, relation),
+            cache(lambda relation: self.relations.rows(relation).history.size(request.since)),
+            cache(lambda relation: self._changed_rows(request, relation)),
             len(batch.instants),
             fanout,
             lambda relation: "" if relation in request.precomputed else self.relations.rows(relation).sort_column,
@@ -214,6 +281,8 @@ class Planner:
         if not grows_only(grouping):
             return True
         below = normalise(grouping.input, definitions)
+        if any(isinstance(n, Fixpoint) for n in walk(below)):
+            return False
         tables = influents(below, definitions)
         growing = all(isinstance(n, _GROWING) for n in walk(below)) and CLOCK not in tables
         return growing and all(self.relations.rows(t).history.only_grows(since, until) for t in tables)

@@ -21,6 +21,7 @@ from tidings.store.timeline import Timeline
 from tidings.waves.engines import Engines
 from tidings.waves.executor import Executor
 from tidings.waves.planner import Planner
+from tidings.waves.recursion.deltas import Recursion
 from tidings.waves.upkeep import Upkeep
 from tidings.waves.wave import Wave, WaveRequest
 
@@ -32,11 +33,13 @@ class Scheduler:
     planner: Planner
     timeline: Timeline
     executor: Executor = field(init=False)
+    recursion: Recursion = field(init=False)
     upkeep: Upkeep = field(init=False)
 
     def __post_init__(self) -> None:
         self.executor = Executor(self.relations, self.engines, self.planner.estimator.experience)
-        self.upkeep = Upkeep(self.planner, self.executor, self.timeline)
+        self.recursion = Recursion(self.planner, self.executor)
+        self.upkeep = Upkeep(self.planner, self.executor, self.recursion, self.timeline)
 
     @property
     def engines(self) -> Engines:
@@ -66,7 +69,7 @@ class Scheduler:
     def plan(self, request: WaveRequest) -> Wave:
         """Choose how to process a batch; the stored views that the query reads are brought up to its end."""
         self.catch_up(request.plan, request.until, request.groupings)
-        return self.planner.plan(request)
+        return self.planner.plan(self.recursion.prepared(request))
 
     def catch_up(self, plan: Relation, until: int, groupings: Mapping[str, Relation] | None = None) -> None:
         """Bring the stored views that a plan reads up to an instant; ``groupings`` are definitions it uses too."""

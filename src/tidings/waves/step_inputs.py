@@ -52,9 +52,10 @@ class StepInputs:
 
     def add(self, lookup: Lookup, keys: pa.Array, rows: pa.Table) -> Source:
         """Let the base rows of a lookup be read under its name, with what the log adds to them."""
-        base = as_changes(lookup.columns, rows.select([c.name for c in lookup.columns]))
-        log = having_keys(self.log(lookup).select(base.column_names), lookup, keys)
-        source = Source(lookup.columns, None, pa.concat_tables([base, log]))
+        changes, log = as_changes(lookup.columns, rows.select([c.name for c in lookup.columns])), self.log(lookup)
+        if log.num_rows:
+            changes = pa.concat_tables([changes, having_keys(log.select(changes.column_names), lookup, keys)])
+        source = Source(lookup.columns, None, changes)
         self.looked_up[lookup.name] = source
         return source
 

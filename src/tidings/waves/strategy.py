@@ -73,6 +73,13 @@ class Choice:
         return Choice(Strategy.RECOMPUTE, f"about {self.recompute}", self.differential, self.recompute)
 
     @property
+    def other_estimate(self) -> Estimate | None:
+        """The estimate for the other way; None if there is none."""
+        if self.strategy is Strategy.NOTHING or self.recompute is None:
+            return None
+        return self.differential if self.strategy is Strategy.RECOMPUTE else self.recompute
+
+    @property
     def rows(self) -> int:
         """About how many rows of states it reads."""
         return 0 if self.estimate is None else self.estimate.rows

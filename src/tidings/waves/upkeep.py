@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tidings.analysis.influents import influents
-from tidings.errors import EngineFailed, HistoryGone, RecomputeRefused, TidingsError
+from tidings.errors import EngineFailed, HistoryGone, InternalError, RecomputeRefused, TidingsError
+from tidings.internal_errors import internal_errors
 from tidings.ir.relation import Relation
 from tidings.store import stored_views
 from tidings.store.relation.relations import Relations
@@ -24,6 +25,7 @@ from tidings.waves import shared
 from tidings.waves.executor import Executor
 from tidings.waves.fill import fill
 from tidings.waves.planner import Planner
+from tidings.waves.recursion.deltas import Recursion
 from tidings.waves.view_deltas import ViewDeltas
 
 
@@ -33,6 +35,7 @@ class Upkeep:
 
     planner: Planner
     executor: Executor
+    recursion: Recursion
     timeline: Timeline
     view_deltas: ViewDeltas = field(init=False)
     _failed: dict[str, tuple[int, TidingsError]] = field(init=False, default_factory=dict)
@@ -41,7 +44,7 @@ class Upkeep:
     """How many calls are under way: one view may need another to be brought up to date first."""
 
     def __post_init__(self) -> None:
-        self.view_deltas = ViewDeltas(self.planner, self.executor)
+        self.view_deltas = ViewDeltas(self.planner, self.executor, self.recursion)
 
     @property
     def storage(self) -> Storage:
@@ -81,8 +84,7 @@ class Upkeep:
         self._catch_up([plan], until, groupings or {})
 
     def _catch_up(self, plans: list[Relation], until: int, groupings: Mapping[str, Relation]) -> None:
-        below = frozenset().union(*map(self.planner.below, (*plans, *groupings.values())))
-        if not any(isinstance(self.relations.find(name), StoredView) for name in below):
+        if not self.planner.reads_stored(*plans, *groupings.values()):
             return
         definitions = self.planner.definitions((*plans, *groupings.values()), until) | dict(groupings)
         names = frozenset().union(*(influents(plan, definitions) for plan in plans))
@@ -112,8 +114,9 @@ class Upkeep:
         failures: list[TidingsError] = []
         for view in (v for v in views if v.name not in done):
             try:
-                self._advance_view(view, until)
-            except (EngineFailed, HistoryGone, RecomputeRefused) as failure:
+                with internal_errors():
+                    self._advance_view(view, until)
+            except (EngineFailed, HistoryGone, InternalError, RecomputeRefused) as failure:
                 failures.append(failure)
                 self._failed[view.name] = until, failure
                 stored_views.fail(self.storage, view, failure.message)
@@ -125,9 +128,10 @@ class Upkeep:
         if len(ready) < 2:
             return frozenset()
         try:
-            self._catch_up([view.plan for view in ready], until, {})
-            deltas = self.view_deltas.of_views(ready, until)
-        except (EngineFailed, HistoryGone, RecomputeRefused):
+            with internal_errors():
+                self._catch_up([view.plan for view in ready], until, {})
+                deltas = self.view_deltas.of_views(ready, until)
+        except (EngineFailed, HistoryGone, InternalError, RecomputeRefused):
             return frozenset()  # then one by one, so that it shows which of them fails
         for view in (v for v in ready if v.name in deltas):
             stored_views.advance(self.storage, view, deltas[view.name], until)

@@ -23,6 +23,7 @@ from tidings.store.relation.view import StoredView
 from tidings.waves import shared
 from tidings.waves.executor import Executor
 from tidings.waves.planner import Planner
+from tidings.waves.recursion.deltas import Recursion
 from tidings.waves.strategy import Strategy
 from tidings.waves.wave import PrecomputedDeltas, Wave, WaveRequest
 
@@ -36,6 +37,7 @@ class ViewDeltas:
 
     planner: Planner
     executor: Executor
+    recursion: Recursion
     _queries: dict[tuple[object, ...], shared.SharedQuery] = field(init=False)
     """The queries of stored views over views whose deltas are precomputed."""
     _shapes: dict[tuple[tuple[str, Identity[Relation]], ...], list[shared.OneShape]] = field(init=False)
@@ -82,7 +84,7 @@ class ViewDeltas:
         waves: list[Wave] = []
         for group in self._of_one_shape([(view, query) for view, query in queries if not query.groupings]):
             request = WaveRequest(group.name, group.plan, since, until, precomputed=precomputed)
-            wave = self.planner.plan(request)
+            wave = self.planner.plan(self.recursion.prepared(request))
             if wave.choice.strategy is not Strategy.RECOMPUTE and wave.changes <= LIST_LIMIT:
                 waves.append(replace(wave, other=None, of_one_shape=group.views))
         return waves
@@ -97,24 +99,24 @@ class ViewDeltas:
     def _plan(
         self, view: StoredView, query: shared.SharedQuery, since: int, until: int, precomputed: PrecomputedDeltas
     ) -> Wave:
-        return self.planner.plan(
-            WaveRequest(
-                view.name,
-                query.over,
-                since,
-                until,
-                groupings=query.groupings,
-                precomputed=precomputed,
-                strict=view.strict,
-            )
+        request = WaveRequest(
+            view.name,
+            query.over,
+            since,
+            until,
+            groupings=query.groupings,
+            precomputed=precomputed,
+            strict=view.strict,
         )
+        return self.planner.plan(self.recursion.prepared(request))
 
     def _shared_deltas(self, views: list[StoredView], since: int, until: int) -> dict[str, Source]:
         """The deltas of the views that several stored views read, each computed once."""
         definitions = self._relations.definitions(since, until)
         deltas: dict[str, Source] = {}
         for name in shared.in_common([v.plan for v in views], definitions):
-            wave = self.planner.plan(WaveRequest(name, definitions[name], since, until, precomputed=dict(deltas)))
+            request = WaveRequest(name, definitions[name], since, until, precomputed=dict(deltas))
+            wave = self.planner.plan(self.recursion.prepared(request))
             deltas[name] = Source(wave.program.columns, None, self.executor.run(wave)[name])
         return deltas
 

@@ -33,6 +33,8 @@ class WaveRequest:
     """The groupings of a stored view, whose own rows are stored as well; None for any other query."""
     precomputed: PrecomputedDeltas = field(default_factory=dict)
     """Deltas of views below, computed already for the same batch."""
+    recursive: bool = False
+    """Whether deltas of recursions are among them; then a recompute would evaluate these for nothing."""
     strict: bool = False
     """Whether a recompute would be refused; then what only makes one faster is not counted in its favour."""
 

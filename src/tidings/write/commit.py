@@ -1,7 +1,7 @@
 """The commit: everything that happens when changes become durable, in this order.
 
-1. The net changes are checked against the constraints of their tables.
-2. The commit takes the next instant of the timeline.
+1. The commit takes the next instant of the timeline, and so do rows that do not say when they came.
+2. The net changes are checked against the constraints of their tables.
 3. One catalog transaction is opened.  In it
 
    a. the changes are logged,
@@ -25,13 +25,17 @@ from threading import RLock
 
 import pyarrow as pa
 
+from tidings.constraints.after import Arrival, check_after
 from tidings.constraints.enforce import Enforcer, NetChange
+from tidings.engine.changes import without_version
 from tidings.exclusive import exclusive
+from tidings.ir.expression import TIME
 from tidings.store.fold import Folding
 from tidings.store.relation.table import Table
 from tidings.store.storage import Storage
 from tidings.store.timeline import Timeline
 from tidings.waves.scheduler import Scheduler
+from tidings.write.arrivals import arrived
 from tidings.write.hooks import CommitHook
 
 
@@ -52,9 +56,11 @@ class Commits:
 
         Signals are removed at the next instant, at which nothing else is committed.
         """
+        time = self.timeline.next()
+        changes = [arrived(change, time) for change in changes]
         for change in changes:
             self.enforcer.check(change)
-        time = self.timeline.next()
+        self._check_after([Arrival(c.table, c.rows, [time] * len(c.weights)) for c in changes])
         if not changes and hook is None:
             self.timeline.reach(time)
             return time
@@ -62,6 +68,16 @@ class Commits:
         has_signals = any(change.table.role == "event" for change in changes)
         self.record(entries, time + 1 if has_signals else time, None if hook is None else partial(hook, time))
         return time
+
+    def check_histories(self, histories: Sequence[tuple[Table, pa.Table]]) -> None:
+        """Refuse histories with rows that break a constraint."""
+        for table, entry in histories:
+            self.enforcer.check_history(table, entry)
+        self._check_after([Arrival(t, without_version(e), e.column(TIME).to_pylist()) for t, e in histories])
+
+    def _check_after(self, arrivals: Sequence[Arrival]) -> None:
+        if any(arrival.table.constraints.after for arrival in arrivals):
+            check_after(self.enforcer.finder, self.storage.relations, arrivals)
 
     def record(
         self, entries: Sequence[tuple[Table, pa.Table]], until: int, hook: Callable[[], None] | None = None

@@ -109,8 +109,7 @@ class Loader:
         settled = timeline.settled()
         rows = [(storage.relations.table(name), rows) for name, rows in data.items()]
         histories = entries(rows, after=settled, present=timeline.next(), late=late)
-        for table, entry in histories:
-            self.commits.enforcer.check_history(table, entry)
+        self.commits.check_histories(histories)
         if not histories:
             return
         until = max(span(entry)[1] for _, entry in histories)

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from tidings.errors import EmptySignal, UnsupportedStatement
-from tidings.exclusive import exclusive
+from tidings.exclusive import exclusive, running
 from tidings.lang.sql import statement as sql
 from tidings.result import Result
 from tidings.store.relation.rows import read_rows
@@ -85,7 +85,7 @@ class Transaction:
 
     # changes and questions in SQL
 
-    @exclusive
+    @running
     def sql(self, text: str) -> Result | None:
         """Run statements that change rows, and queries, which see the changes; the rows of the last one if any."""
         workspace, result = self._workspace, None
@@ -105,7 +105,7 @@ class Transaction:
                     raise UnsupportedStatement(None, hint, statement=f"{type(statement).__name__} in a transaction")
         return result
 
-    @exclusive
+    @running
     def query(self, text: str) -> Result:
         """The rows of a query, or of a table or view by its name, with what this transaction has done."""
         self._workspace.require_open()
@@ -113,7 +113,7 @@ class Transaction:
 
     # the end
 
-    @exclusive
+    @running
     def commit(self) -> int:
         """Make the changes count, all at one instant; returns it."""
         return self._workspace.commit()

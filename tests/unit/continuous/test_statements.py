@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
 import pytest
 
+import tidings
 from tests.unit.continuous.conftest import UNANSWERED, answers, ids
 from tidings import Database
 from tidings.errors import (
@@ -139,3 +144,17 @@ def test_a_common_table_expression_is_no_option(db: Database) -> None:
     db.sql("CREATE CONTINUOUS QUERY q AS WITH w AS (SELECT id FROM votes) SELECT id FROM w WITH (on = 'manual')")
     db.sql("INSERT INTO votes VALUES (1, 'ann'); REFRESH CONTINUOUS QUERY q")
     assert ids(db, "q") == [1]
+
+
+def test_a_database_from_before_continuous_queries_gets_them(tmp_path: Path) -> None:
+    with tidings.open(tmp_path / "db", engine="duckdb") as db:
+        db.sql("CREATE TABLE votes (id INT, voter STRING); INSERT INTO votes VALUES (1, 'ann')")
+    (catalog,) = (tmp_path / "db").glob("*.sqlite*")
+    with closing(sqlite3.connect(catalog)) as connection:
+        connection.execute("DROP TABLE continuous_query")
+        connection.execute("UPDATE meta SET value = '3' WHERE key = 'version'")
+        connection.commit()
+    with tidings.open(tmp_path / "db", engine="duckdb") as db:
+        db.sql(VOTERS)
+        db.advance()
+        assert ids(db, "voters") == ["ann"]

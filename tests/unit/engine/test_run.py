@@ -8,11 +8,13 @@ import pytest
 
 import tidings
 from tidings.engine.duckdb import DuckDB, PreparedQueries
+from tidings.waves.in_process import small_steps
 
 
 @pytest.fixture
 def texts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The queries that DuckDB is asked."""
+    """The queries that DuckDB is asked, where it is asked for every step."""
+    monkeypatch.setattr(small_steps, "INTERPRETED_LIMIT", -1)
     asked: list[str] = []
     fetch, fetch_prepared = DuckDB.fetch, PreparedQueries.fetch
 

@@ -78,3 +78,15 @@ def test_a_precomputed_delta_stands_for_what_the_view_reads(db: Database, planne
     assert (wave.choice.strategy, wave.changes) == (Strategy.DIFFERENTIAL, 1)
     assert wave.program.changed == {"low"}
     assert scheduler_of(db).executor.run(wave)["items"].column("item").to_pylist() == [1]
+
+
+def test_what_a_transaction_expands_is_found_out_once(db: Database, planner: Planner) -> None:
+    """Unless a stored view is below: whether its rows are there depends on the instant."""
+    db.sql("CREATE MATERIALIZED VIEW stored AS SELECT item FROM quantity")
+    touched, none = frozenset({"quantity"}), frozenset[str]()
+    over_view, over_stored = plan_of(db, "SELECT item FROM low"), plan_of(db, "SELECT item FROM stored")
+    assert set(planner.definitions_inside(over_view, db.time, touched)) == {"low"}
+    assert planner.definitions_inside(over_view, 5, touched) is planner.definitions_inside(over_view, 6, touched)
+    assert set(planner.definitions_inside(over_stored, db.time, none)) == set()
+    assert set(planner.definitions_inside(over_stored, db.time, touched)) == {"stored"}
+    assert set(planner.definitions_inside(over_stored, db.time + 5, none)) == {"stored"}

@@ -13,6 +13,7 @@ from tidings.ir.relation import (
     Consolidate,
     During,
     Filter,
+    Fixpoint,
     Join,
     OuterJoin,
     Project,
@@ -82,6 +83,8 @@ def differentiate(node: Relation, changed: frozenset[str]) -> list[Differential]
             raise ValueError("a keyed operator is a step of its own")
         case Repeat() | Restrict() | Consolidate():
             raise ValueError("a delta plan cannot be differentiated again")
+        case Fixpoint():
+            raise ValueError("a fixpoint is a step of its own")
         case _:
             assert_never(node)
 
@@ -107,7 +110,7 @@ def state(node: Relation, changed: frozenset[str], version: Version) -> Versione
             return union.state(node, [state(i, changed, version) for i in node.inputs])
         case Join():
             return join.apply(node, [state(i, changed, version) for i in node.inputs])
-        case Aggregate() | Window() | OuterJoin() | SemiJoin() | SetOperation():
+        case Aggregate() | Window() | OuterJoin() | SemiJoin() | SetOperation() | Fixpoint():
             plain_inputs = (plain(i, state(i, changed, version)) for i in children(node))
             return Versioned(with_children(node, tuple(plain_inputs)), None, None)
         case Repeat() | Restrict() | Consolidate():

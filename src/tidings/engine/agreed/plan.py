@@ -22,6 +22,7 @@ from tidings.ir.relation import (
     Consolidate,
     During,
     Filter,
+    Fixpoint,
     Item,
     Join,
     OuterJoin,
@@ -99,6 +100,8 @@ def _agreed(node: Relation) -> Relation:
             return replace(node, condition=_condition(translator, node.condition))
         case Unnest():
             return replace(node, array=translator.term(node.array).sql)
+        case Fixpoint():
+            raise NotAgreed(exp.var("a recursive query"))
         case _:
             assert_never(node)
 

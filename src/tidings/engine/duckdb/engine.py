@@ -169,6 +169,8 @@ class DuckDB:
         self._registered[name] = source
 
     def plain(self, name: str, source: Source) -> None:
+        if self._registered.get(name) is source:
+            return
         came, went = plain_rows(source.changes, has_base=source.base is not None)
         self._connection.copy(f"{name}__came", came)
         columns = _names(source.columns).removesuffix(", ") or "1"
@@ -179,6 +181,7 @@ class DuckDB:
             self._connection.copy(f"{name}__went", went)
             rows = self._without(name, rows, columns, separating_column(went, source.columns))
         self._connection.view(name, rows)
+        self._registered[name] = source
 
     def _without(self, name: str, rows: str, columns: str, part: Column | None) -> str:
         """Rows without those that went; the few that one of these may equal are gone through first."""

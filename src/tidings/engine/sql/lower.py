@@ -56,6 +56,7 @@ from tidings.ir.relation import (
     Consolidate,
     During,
     Filter,
+    Fixpoint,
     Item,
     Join,
     OuterJoin,
@@ -130,6 +131,9 @@ def _shared(plan: Relation) -> dict[int, str]:
     return {id(node): f"__shared_{number}" for number, node in enumerate(several, 1)}
 
 
+_FIXPOINT = "a fixpoint is evaluated in rounds, before the statement that reads it"
+
+
 @dataclass(slots=True)
 class _Lowering:
     """Prints the nodes of one plan: as closed queries, or as open blocks for the SELECT above to close."""
@@ -181,6 +185,8 @@ class _Lowering:
                 return self._select(self._block(node), [SelectItem(f.expression, f.name) for f in node.fields])
             case Window() | Unnest():
                 raise ValueError("a window or unnested array stands below a projection")
+            case Fixpoint():
+                raise ValueError(_FIXPOINT)
             case _:
                 assert_never(node)
 
@@ -256,6 +262,8 @@ class _Lowering:
                 return Block([self._derived(node)])
             case Window() | Unnest():
                 raise ValueError("a window or unnested array stands below a projection")
+            case Fixpoint():
+                raise ValueError(_FIXPOINT)
             case _:
                 assert_never(node)
 

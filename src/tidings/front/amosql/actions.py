@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, assert_never
 
-from tidings.errors import InvalidSyntax, SeveralValues
+from tidings.errors import InvalidCall, InvalidSyntax, SeveralValues
 from tidings.front.amosql.answer import Answerer
 from tidings.front.amosql.foreign import ForeignFunctions
 from tidings.front.amosql.rows import Bindings
@@ -23,6 +23,9 @@ from tidings.lang.amosql.sql_update import Values, delete_text, delete_where_tex
 from tidings.lang.amosql.translate import ClauseTranslator
 from tidings.write.transaction import Transaction
 
+DEPTH = 50
+"""How many calls of procedures may be inside of each other."""
+
 
 @dataclass(slots=True)
 class ActionRunner:
@@ -33,6 +36,8 @@ class ActionRunner:
     foreign: ForeignFunctions
     interface: dict[str, ConstantTerm] = field(default_factory=dict)
     """The interface variables of the session; none in procedures of rules."""
+    depth: int = 0
+    """How many procedures called each other to get here."""
     deleted: set[int] = field(init=False, default_factory=set)
     """The objects that were deleted."""
 
@@ -76,7 +81,10 @@ class ActionRunner:
             for row in sorted(set(rows)):
                 self.foreign.call(body.name, row, result)
             return
-        procedure = ActionRunner(self.schema, self.transaction, self.foreign)
+        if self.depth == DEPTH:
+            reason = f"procedures that call each other go {DEPTH} deep, and it is in the next call"
+            raise InvalidCall(name=function.name, reason=reason)
+        procedure = ActionRunner(self.schema, self.transaction, self.foreign, depth=self.depth + 1)
         procedure.run(body, Bindings.of((Variable(p.name, p.type) for p in function.parameters), rows))
         self.deleted |= procedure.deleted
 

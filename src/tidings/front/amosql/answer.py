@@ -171,7 +171,11 @@ def _is_known(term: Term, values: Mapping[str, Any]) -> bool:
 
 
 def _value(term: Term, values: Mapping[str, Any]) -> Any:
-    return values[term.name] if isinstance(term, Variable) else term.value
+    if not isinstance(term, Variable):
+        return term.value
+    if term.name not in values:
+        raise UnboundVariable(name=term.name)
+    return values[term.name]
 
 
 def _equal(term: Term, value: Any, values: dict[str, Any]) -> bool:

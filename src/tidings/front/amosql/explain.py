@@ -9,7 +9,7 @@ from tidings.explain import sections
 from tidings.front.amosql.differentials import differentials
 from tidings.front.amosql.network import Network, network
 from tidings.lang.amosql.expand import expanded
-from tidings.lang.amosql.objectlog import HornClause, numbered, show_clause
+from tidings.lang.amosql.objectlog import HornClause, Variable, numbered, show_clause
 from tidings.lang.amosql.schema import Function, RuleDefinition, Schema
 
 
@@ -104,5 +104,5 @@ def _differentials(nodes: Network, kept: frozenset[str]) -> list[tuple[str, str]
 
 
 def _aggregate_line(kind: str, clause: HornClause) -> str:
-    group = ", ".join(term.name for term in clause.head[:-1] if hasattr(term, "name"))
+    group = ", ".join(term.name for term in clause.head[:-1] if isinstance(term, Variable))
     return f"-- the {kind} is computed anew for each group ({group}) that one of these touches"

@@ -29,7 +29,7 @@ class ForeignFunctions:
     def call(self, name: str, arguments: tuple[Any, ...], result: str | None) -> Any:
         """The value of a function, of the type that it is declared to have; None if it has none."""
         if name.lower() not in self._by_name:
-            raise UnknownForeign(None, closest(name, self._by_name) or None, name=name)
+            raise UnknownForeign(None, closest(name, self._by_name), name=name)
         try:
             value: Any = self._by_name[name.lower()](*arguments)
         except TidingsError:

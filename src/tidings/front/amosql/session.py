@@ -12,7 +12,7 @@ from typing import Any, assert_never
 
 import pyarrow as pa
 
-from tidings.errors import InvalidCall, InvalidSyntax, SeveralValues, TypeMismatch
+from tidings.errors import InvalidCall, InvalidSyntax, Place, SeveralValues, TypeMismatch, UnboundVariable
 from tidings.front.amosql.actions import ActionRunner
 from tidings.front.amosql.answer import Answerer
 from tidings.front.amosql.definitions import Definitions
@@ -29,6 +29,7 @@ from tidings.lang.amosql.translate import ClauseTranslator
 from tidings.lang.sql import statement as sql
 from tidings.result import Result
 from tidings.write.transaction import Transaction
+from tidings.write.workspace import Workspace
 
 _ARROW = {"integer": pa.int64(), "real": pa.float64(), "charstring": pa.string(), "boolean": pa.bool_()}
 
@@ -41,7 +42,8 @@ class AmosqlSession:
     foreign: ForeignFunctions = field(default_factory=ForeignFunctions)
     definitions: Definitions = field(init=False)
     variables: dict[str, ConstantTerm] = field(init=False, default_factory=dict)
-    _transaction: Transaction | None = field(init=False, default=None)
+    _workspace: Workspace | None = field(init=False, default=None)
+    """The transaction that waits for a commit."""
     _variables_before: dict[str, ConstantTerm] = field(init=False, default_factory=dict)
     """The interface variables as they were when the transaction began."""
     _numbers: count[int] | None = field(init=False, default=None)
@@ -57,7 +59,7 @@ class AmosqlSession:
     @property
     def is_in_transaction(self) -> bool:
         """Whether there are updates that wait for a commit."""
-        return self._transaction is not None
+        return self._workspace is not None and self._workspace.ended_by is None
 
     def run(self, text: str) -> Result | None:
         """Run statements; the rows of the last one if it is a query."""
@@ -108,28 +110,31 @@ class AmosqlSession:
     # the transaction
 
     def _begun(self) -> Transaction:
-        if self._transaction is None:
-            self._transaction = Transaction(self.statements.transactions.begin())
+        if not self.is_in_transaction:
+            self.rollback()  # of one that a rule has refused
+            self._workspace = self.statements.transactions.begin()
             self._variables_before = dict(self.variables)
-        return self._transaction
+        assert self._workspace is not None
+        return Transaction(self._workspace)
 
     def commit(self) -> None:
         """Make the updates count, and fire rules; if they are refused, all is as before."""
-        transaction, self._transaction = self._transaction, None
-        if transaction is None:
+        workspace, self._workspace = self._workspace, None
+        if workspace is None:
             return
         try:
-            transaction.commit()
+            workspace.commit()
         except BaseException:
             self.variables = self._variables_before
             raise
 
     def rollback(self) -> None:
         """Forget the updates, and the variables that came with them."""
-        transaction, self._transaction = self._transaction, None
-        if transaction is not None:
+        workspace, self._workspace = self._workspace, None
+        if workspace is not None:
             self.variables = self._variables_before
-            transaction.rollback()
+            if workspace.ended_by is None:
+                workspace.rollback()
 
     def _act(self, action: syntax.Action) -> None:
         self.statements.maintenance.storage.require_writer()
@@ -204,8 +209,16 @@ class AmosqlSession:
 
     def _answer(self, query: syntax.SelectQuery) -> tuple[HornClause, list[Values]]:
         clause = ClauseTranslator(self.schema, self.variables).query(query)
-        transaction = self._transaction or Transaction(self.statements.transactions.begin())
-        return clause, Answerer(transaction, self.foreign).rows(clause, Bindings())
+        return clause, self._rows(clause, query.place)
+
+    def _rows(self, clause: HornClause, place: Place) -> list[Values]:
+        """The rows of a clause with what waits for the commit."""
+        waiting = self._workspace if self.is_in_transaction else None
+        transaction = Transaction(waiting or self.statements.transactions.begin())
+        try:
+            return Answerer(transaction, self.foreign).rows(clause, Bindings())
+        except UnboundVariable as unbound:
+            raise UnboundVariable(place, unbound.hint, **unbound.parameters) from None
 
     # rules
 
@@ -235,8 +248,7 @@ class AmosqlSession:
         if not terms:
             return []
         clause = translator.clause("arguments", terms, body, 0)
-        transaction = self._transaction or Transaction(self.statements.transactions.begin())
-        rows = set(Answerer(transaction, self.foreign).rows(clause, Bindings()))
+        rows = set(self._rows(clause, statement.place))
         if len(rows) != 1:
             raise SeveralValues(statement.place, count=len(rows))
         (row,) = rows

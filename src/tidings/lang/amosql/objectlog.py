@@ -256,7 +256,8 @@ def show(literal: Literal) -> str:
         case Not():
             return f"¬({_conjunction(literal.body)})"
         case Alternatives():
-            return f"({' ∨ '.join(map(_conjunction, literal.branches))})"
+            is_one = len(literal.branches) == 1
+            return f"{'∃' if is_one else ''}({' ∨ '.join(map(_conjunction, literal.branches))})"
         case Aggregated():
             what = f"{'distinct ' if literal.distinct else ''}{show_term(literal.value)}"
             return f"{show_term(literal.result)} = {literal.kind}({what} | {_conjunction(literal.body)})"
@@ -269,7 +270,7 @@ def show(literal: Literal) -> str:
 def show_atom(atom: Atom, before: str = "", after: str = "") -> str:
     """A literal that reads a relation, perhaps with a sign before or after its name."""
     relation = atom.relation
-    subscript = f"_{','.join(relation.types)}" if relation.function else ""
+    subscript = f"_{','.join(relation.types)}" if relation.function and relation.types else ""
     return f"{before}{relation.name}{after}{subscript}({_terms(atom.terms)})"
 
 

@@ -226,10 +226,10 @@ class _Reader(Transformer[Token, Any]):
         return syntax.UpdateFunction(kind.lower(), call, value, declarations or (), where, self._place(meta))
 
     def remove_all(self, meta: Meta, children: list[Any]) -> syntax.UpdateFunction:
-        kind, call = children
+        kind, call, declarations, where = children
         if kind.lower() != "remove":
             raise InvalidSyntax(self._place(meta), reason=f"{kind.lower()} needs = and a value")
-        return syntax.UpdateFunction("remove", call, None, (), None, self._place(meta))
+        return syntax.UpdateFunction("remove", call, None, declarations or (), where, self._place(meta))
 
     def assign(self, meta: Meta, children: list[Any]) -> syntax.Assign:
         kind, variable, value = children

@@ -80,6 +80,11 @@ def highest_text() -> str:
     return exp.select(highest).from_(exp.Table(this=_name(OBJECT))).sql(DIALECT)
 
 
+def clear_text(relation: str) -> str:
+    """Remove all rows of a relation."""
+    return exp.delete(exp.Table(this=_name(relation))).sql(DIALECT)
+
+
 def copy_text(source: str, target: str) -> str:
     """Put all rows of a relation into another."""
     query = exp.select("*").from_(exp.Table(this=_name(source)))

@@ -11,7 +11,15 @@ from sqlglot import exp
 
 from tidings.analysis.functions import function_name
 from tidings.analysis.spark_functions import SPARK_FUNCTIONS, is_spark_function
-from tidings.errors import InvalidExpression, Place, SparkNeeded, UnknownFunction, UnsupportedConstruct
+from tidings.errors import (
+    InvalidExpression,
+    Place,
+    SparkNeeded,
+    UnknownFunction,
+    UnsupportedConstruct,
+    UnsupportedType,
+)
+from tidings.ir import types
 from tidings.ir.expression import Expression, column, show, substitute, typed_null
 from tidings.ir.relation import Column, Field
 from tidings.lang.sql.parse import place
@@ -93,7 +101,12 @@ class Context:
     def analyze(self, query: exp.Query, node: Expression) -> tuple[Column, ...]:
         """The analyzer's word on a query; ``node`` is what it stands for in the text."""
         try:
-            return self.analyzer.analyze(query)
+            columns = self.analyzer.analyze(query)
+            for column in columns:
+                types.parse(column.type)  # an engine may have types that nothing here can hold
+            return columns
+        except UnsupportedType as unsupported:
+            raise UnsupportedType(self.place(node), type=unsupported.parameters["type"]) from None
         except SparkAlone as alone:
             at, name = self.place(alone.node) or self.place(node), function_name(alone.node)
             if isinstance(alone.node, exp.Anonymous) and name is not None and not is_spark_function(name):
@@ -131,8 +144,8 @@ _HINT = "docs/sql.md lists what a view may be built from"
 _HINTS = {
     "CHANGES": "ask for it by db.query(…), or read it in the condition of a rule",
     "a subquery or condition on time over both sides of such a join": "join by ON, without columns that are maps",
+    "an aggregate of the query around, inside a subquery": "compute it in a subquery in FROM first",
     "several time windows in one SELECT": "group by one in a subquery in FROM, and by the other over it",
     "session_window() in several grouping sets": "group by the session alone, and by more over it",
-    "count() of all columns": "use count(*), or name the columns",
     "LIMIT without ORDER BY": "which rows a LIMIT keeps depends on their order: say it with ORDER BY",
 }

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from tidings.ir.column import Column
 from tidings.ir.expression import show_name
+from tidings.ir.standard_form import After
 
 
 def create_table_text(
@@ -22,6 +23,7 @@ def create_table_text(
     defaults: Mapping[str, str] | None = None,
     append_only: bool = False,
     time_column: str | None = None,
+    after: Sequence[After] = (),
 ) -> str:
     """A CREATE TABLE statement, one line per column and constraint.
 
@@ -43,11 +45,23 @@ def create_table_text(
     if key:
         lines.append(f"PRIMARY KEY ({', '.join(map(show_name, key))})")
     lines += [f"CHECK ({condition})" for condition in checks]
+    lines += map(after_text, after)
     options = ["append_only"] if append_only else []
     options += [f"time = {show_name(time_column)}"] if time_column is not None else []
     ending = f" WITH ({', '.join(options)})" if options else ""
     body = ",\n    ".join(lines)
     return f"CREATE TABLE {show_name(name)} (\n    {body}\n){ending}"
+
+
+def after_text(fact: After) -> str:
+    """A constraint that rows come after those that they name.
+
+    >>> after_text(After("later", ("re",), "msgs", ("id",), enforced=False))
+    'CONSTRAINT later (re) AFTER msgs (id) NOT ENFORCED'
+    """
+    columns, named = (", ".join(map(show_name, names)) for names in (fact.columns, fact.named))
+    ending = "" if fact.enforced else " NOT ENFORCED"
+    return f"CONSTRAINT {show_name(fact.name)} ({columns}) AFTER {show_name(fact.relation)} ({named}){ending}"
 
 
 def create_view_text(name: str, query: str, columns: Sequence[str], *, refresh: str | None = None) -> str:

@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import TokenType
 
-from tidings.errors import InvalidSyntax, Place
+from tidings.errors import InvalidSyntax, Place, UnsupportedConstruct
 from tidings.ir.dialect import DIALECT, WrittenSparkSQL
 from tidings.ir.expression import Expression
 from tidings.lang.sql.schemas import with_whole_names
@@ -29,7 +29,7 @@ def statements(text: str) -> list[Expression]:
         start = _unclosed(text)
         raise InvalidSyntax(Place(text, start, start + 1), reason="a quotation or comment is not closed") from None
     read = (t for t in trees if t is not None and not isinstance(t, exp.Semicolon))
-    return [with_whole_names(_with_whole_intervals(t)) for t in read]
+    return [with_whole_names(_with_plain_names(text, _with_whole_intervals(t))) for t in read]
 
 
 def _with_whole_intervals(tree: Expression) -> Expression:
@@ -44,6 +44,26 @@ def _with_whole_intervals(tree: Expression) -> Expression:
         right = isinstance(around, exp.Binary) and node.arg_key == "expression"
         if isinstance(node.expression, exp.Interval) and _is_interval(node.this) and (product or right):
             node.replace(exp.Paren(this=node.copy()))
+    return tree
+
+
+def _with_plain_names(text: str, tree: Expression) -> Expression:
+    """``IDENTIFIER('a.b')`` is the name ``a.b``.
+
+    >>> _with_plain_names("", sqlglot.parse_one("SELECT IDENTIFIER('`a b`.c') FROM IDENTIFIER('t') AS u")).sql(DIALECT)
+    'SELECT `a b`.c FROM t AS u'
+    """
+    for call in [n for n in tree.find_all(exp.Anonymous) if str(n.this).lower() == "identifier"]:
+        name = call.expressions[0] if len(call.expressions) == 1 else None
+        if not isinstance(name, exp.Literal) or not name.is_string or not str(name.this):
+            raise UnsupportedConstruct(place(text, call), construct="IDENTIFIER of anything but a text")
+        parts = [t.text for t in sqlglot.tokenize(str(name.this), read=DIALECT) if t.token_type is not TokenType.DOT]
+        identifiers = [exp.to_identifier(p) for p in parts]
+        if isinstance(call.parent, exp.Table) and call.arg_key == "this":
+            for arg, part in zip(("this", "db", "catalog"), reversed(identifiers), strict=False):
+                call.parent.set(arg, part)
+        else:
+            call.replace(exp.column(*reversed(identifiers)))
     return tree
 
 
@@ -101,8 +121,10 @@ def place(text: str, node: Expression) -> Place | None:
     marks = [n.meta for n in node.walk() if "start" in n.meta]
     if marks:
         return Place(text, min(m["start"] for m in marks), max(m["end"] for m in marks) + 1)
-    start = text.lower().find(node.sql(DIALECT).lower())
-    return Place(text, start, start + len(node.sql(DIALECT))) if start >= 0 else None
+    with quiet("sqlglot"):
+        written = node.sql(DIALECT)
+    start = text.lower().find(written.lower())
+    return Place(text, start, start + len(written)) if start >= 0 else None
 
 
 def _offset(text: str, line: int, column: int) -> int:

@@ -7,7 +7,7 @@ Definitions and changes come out as small records; queries stay trees until they
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import sqlglot
@@ -19,6 +19,7 @@ from tidings.errors import InvalidSyntax, Place, UnsupportedStatement
 from tidings.ir.dialect import DIALECT
 from tidings.ir.expression import Expression
 from tidings.lang.sql.bind import check_names
+from tidings.lang.sql.embedded import HiddenPrograms, hidden
 from tidings.lang.sql.names import relation_name
 from tidings.lang.sql.parse import after_as, place, slices, statements
 from tidings.lang.sql.statements.continuous import (
@@ -198,6 +199,19 @@ Statement: TypeAlias = (
 
 def read(text: str) -> list[Statement]:
     """The statements of a text, in order."""
+    programs = hidden(text)
+    return _read(text) if programs is None else [_restored(s, programs) for s in _read(programs.text)]
+
+
+def _restored(statement: Statement, programs: HiddenPrograms) -> Statement:
+    """A statement with the programs of other languages that were hidden from the parser."""
+    if not isinstance(statement, CreateView | Query):
+        return statement
+    programs.mark(statement.query)
+    return replace(statement, text=programs.original, query_text=programs.restored(statement.query_text))
+
+
+def _read(text: str) -> list[Statement]:
     parts = _parts(text) if _MAY_BE_OWN.search(text) else []
     if not any(_is_own(TokenReader(text, tokens)) for tokens in parts):
         return _plain(text)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from tidings.ir.standard_form import After
+
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
@@ -16,6 +18,8 @@ class Constraints:
     defaults: tuple[tuple[str, str], ...] = ()
     append_only: bool = False
     time_column: str | None = None
+    after: tuple[After, ...] = ()
+    """Rows come after those that they name, of this table or of others."""
     added: tuple[tuple[str, str], ...] = ()
     """What rows have in columns that were added after them (:mod:`tidings.store.relation.schema_evolution`)."""
     dropped: tuple[int, ...] = ()
@@ -26,8 +30,8 @@ class Constraints:
 
     @staticmethod
     def from_json(facts: dict[str, Any]) -> Constraints:
-        known: dict[str, Any] = {k: tuple(map(_tuple, v)) if isinstance(v, list) else v for k, v in facts.items()}
-        return Constraints(**known)
+        known: dict[str, Any] = {k: _tuple(v) for k, v in facts.items()}
+        return Constraints(**known | {"after": tuple(After(*fact) for fact in known.get("after", ()))})
 
     def renamed(self, old: str, new: str) -> Constraints:
         """The same of a table one of whose columns has another name; no condition may mention it."""
@@ -56,7 +60,7 @@ class Constraints:
 
 
 def _tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+    return tuple(map(_tuple, value)) if isinstance(value, list) else value
 
 
 NONE = Constraints()

@@ -31,6 +31,9 @@ from tidings.store.filesystem import storage_failures
 SCATTERED = 1000
 """Up to this many places in a row group are listed one by one."""
 
+FEW = 32
+"""Up to this many values are gone through in Python, which takes less time than Arrow's kernels take to begin."""
+
 MANY = 2_000
 """More values than this are sought in all row groups of a large file at once."""
 
@@ -116,9 +119,12 @@ class Sought:
 
     @classmethod
     def of(cls, values: pa.Array) -> Sought:
+        null = values.null_count > 0
+        if len(values) == 1 and not null:
+            return cls(values.to_pylist(), values, null)
         present = pc.unique(values.drop_null())
         array = present.take(pc.sort_indices(present))
-        return cls(array.to_pylist(), array, values.null_count > 0)
+        return cls(array.to_pylist(), array, null)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +142,8 @@ class RowGroups:
 
     path: Location
     decoded: DecodedCache
+    names: list[str] = field(init=False)
+    """The columns of the file."""
     _file: pq.ParquetFile = field(init=False)
     _known: dict[str, _Directory] = field(default_factory=dict)
 
@@ -144,16 +152,12 @@ class RowGroups:
             self._file = pq.ParquetFile(
                 self.path.path, filesystem=self.path.filesystem, pre_buffer=not self.path.is_local
             )
+        self.names = list(self._file.schema_arrow.names)
 
     @property
     def groups(self) -> int:
         """The number of row groups."""
         return int(self._file.metadata.num_row_groups)
-
-    @property
-    def names(self) -> list[str]:
-        """The columns of the file."""
-        return list(self._file.schema_arrow.names)
 
     @property
     def _is_large(self) -> bool:
@@ -334,9 +338,10 @@ def _places(column: _Column, sought: pa.Array, null: bool) -> pa.Array:
         except pa.ArrowNotImplementedError:  # of decimals
             pass
         else:
-            counts = pc.subtract(lasts, firsts)
-            if (pc.max(counts).as_py() or 0) <= 1:
-                return firsts.filter(pc.equal(counts, 1))
+            if len(sought) > FEW:
+                counts = pc.subtract(lasts, firsts)
+                if (pc.max(counts).as_py() or 0) <= 1:
+                    return firsts.filter(pc.equal(counts, 1))
             pairs = zip(firsts.to_pylist(), lasts.to_pylist(), strict=True)
             ranges = [range(first, last) for first, last in pairs if first < last]
             if sum(map(len, ranges)) <= SCATTERED:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from tidings.analysis.influents import CLOCK, reads
+from tidings.delta.key_columns import KeyColumn
 from tidings.delta.lookups import Lookup
 from tidings.engine.arrow import arrow_schema
 from tidings.engine.base_lookup import BaseLookup
@@ -47,6 +48,8 @@ class StepLookups:
     rows_read: int = field(init=False, default=0)
     _pending: list[_PendingLookup] = field(init=False, default_factory=list)
     """Lookups that the database's engine is to make."""
+    _known_keys: dict[tuple[tuple[KeyColumn, ...], str], pa.Array] = field(init=False, default_factory=dict)
+    """Keys that stand in some columns, by the type in which they are wanted; most lookups of a step share them."""
 
     def fetch(self, lookups: tuple[Lookup, ...]) -> None:
         """Fetch the rows of all lookups into the inputs of the step.
@@ -97,8 +100,13 @@ class StepLookups:
 
     def _keys(self, lookup: Lookup) -> pa.Array:
         """The keys of a lookup, each once and in the type of the column."""
-        if lookup.plan is None or lookup.column is None:
+        if lookup.column is None:
             return key_values(lookup, self.inputs)
+        if lookup.plan is None:
+            known = lookup.keys, lookup.column.type
+            if known not in self._known_keys:
+                self._known_keys[known] = key_values(lookup, self.inputs)
+            return self._known_keys[known]
         inputs = self.inputs
         rows = self.small_steps.rows(lookup.plan, inputs.source, inputs.since, inputs.until)
         if rows is None:

@@ -72,7 +72,7 @@ class RelevanceCheck:
 
     def _answer(self, plan: Relation, inputs: StepInputs) -> list[bool]:
         try:
-            rows = self.small_steps.rows(plan, inputs.source, inputs.since, inputs.until)
+            row = self.small_steps.row(plan, inputs.source, inputs.since, inputs.until)
         except EngineFailed:
             return []  # the step itself may not come to what failed
-        return [] if rows is None else [column[0].as_py() is True for column in rows.columns]
+        return [] if row is None else [value is True for value in row]

@@ -62,6 +62,8 @@ class _PreparedStep(NamedTuple):
     """What the engines may not agree on in it."""
     relevance: Relevance | None
     """Which changes matter to it, if that can be told."""
+    read_whole: tuple[str, ...] = ()
+    """What is looked up without a key."""
 
 
 def _agreed(step: Step) -> Step | Disagreement:
@@ -76,7 +78,8 @@ def _prepared(step: Step, fanouts: Fanouts) -> _PreparedStep:
     if isinstance(agreed, Disagreement):
         return _PreparedStep(step, (), agreed.what, None)
     over_lookups = looked_up(agreed, fanouts)
-    return _PreparedStep(over_lookups.step, over_lookups.lookups, None, relevance(agreed.plan))
+    read_whole = tuple(lookup.relation for lookup in over_lookups.lookups if lookup.column is None)
+    return _PreparedStep(over_lookups.step, over_lookups.lookups, None, relevance(agreed.plan), read_whole)
 
 
 @dataclass(slots=True)
@@ -122,10 +125,10 @@ class InProcessRunner:
         steps = self._prepare(program)
         if steps and all(step.disagreement is not None for step in steps):
             return f"the engines may not agree on {steps[-1].disagreement}"
-        for lookup in (lookup for step in steps for lookup in step.lookups):
-            table = table_of(self.storage, lookup.relation)
-            if table is not None and lookup.column is None and table.base_size > self._whole_limit(table):
-                return f"{lookup.relation} is read whole"
+        for relation in (relation for step in steps for relation in step.read_whole):
+            table = table_of(self.storage, relation)
+            if table is not None and table.base_size > self._whole_limit(table):
+                return f"{relation} is read whole"
         return None
 
     def recompute_obstacle(self, program: Program) -> str | None:

@@ -1,7 +1,9 @@
 """Runs steps over a few rows by prepared queries: planned once per step, and not once per wave.
 
-The inputs of a small step are the deltas of a batch and the rows that were looked up for it.  There are three ways to
-give them to its query (:class:`tidings.engine.duckdb.prepared_queries.PreparedQueries`):
+The inputs of a small step are the deltas of a batch and the rows that were looked up for it.  A step over a handful of
+rows is run in Python, if it is made of what the interpreter knows (:mod:`tidings.engine.interpreter`): that takes a
+fraction of the time of a query.  For others there are three ways to give the rows to the query
+(:class:`tidings.engine.duckdb.prepared_queries.PreparedQueries`):
 
 1. A handful of rows are given as parameters, one list per column.  Joins are filters over cross products then.
 2. More rows are put into tables that stay; an input that several steps of a batch read is put there once.
@@ -24,6 +26,9 @@ from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Backend
 from tidings.engine.backends import prepared_queries
 from tidings.engine.changes import summed
+from tidings.engine.interpreter import InterpretedInput, InterpretedPlan, LeftToEngine, NotInterpreted, interpreted
+from tidings.engine.interpreter.rows import has_rows, rows_of, table_of
+from tidings.engine.interpreter.values import Row
 from tidings.engine.source import Sources
 from tidings.engine.sql.listed_inputs import is_listable, list_of, over_lists, parameter
 from tidings.engine.sql.lower import lower, source_name
@@ -38,6 +43,9 @@ SMALL_LIMIT = 300_000
 
 UNORDERED_LIMIT = 5_000
 """Up to so many rows are joined in the order in which the step is written."""
+
+INTERPRETED_LIMIT = 256
+"""Up to so many rows of inputs are gone through in Python."""
 
 LISTED_LIMIT, CROSS_LIMIT = 16, 4_000
 """So many rows of inputs are given as lists, if their cross product has no more than so many."""
@@ -64,6 +72,8 @@ class _SmallStep(NamedTuple):
     """None if not all values can be listed."""
     is_delta: bool
     """Whether its rows are changes, whose weights are still to be added up."""
+    interpreted: InterpretedPlan | None
+    """None if something in it is left to the engine."""
 
 
 @dataclass(slots=True)
@@ -105,26 +115,39 @@ class SmallSteps:
 
     def rows(self, plan: Relation, sources: Sources, since: int, until: int) -> pa.Table | None:
         """The rows of any plan over deltas and rows that were looked up; None if it is not small."""
+        return self._rows(self._query(plan), sources, since, until)
+
+    def row(self, plan: Relation, sources: Sources, since: int, until: int) -> Row | None:
+        """The values of a plan that has one row; None if it is not small."""
+        small = self._query(plan)
+        inputs = _inputs_in_memory(small, sources)
+        if small is not None and inputs is not None:
+            values = _interpreted(small, inputs)
+            if values is not None:
+                return values[0]
+        table = self._rows(small, sources, since, until)
+        return None if table is None else tuple(column[0].as_py() for column in table.columns)
+
+    def _query(self, plan: Relation) -> _SmallStep | None:
+        """What is kept for a plan."""
         key = Identity(plan)
         if key not in self._steps:
             schema = arrow_schema(Column(f.name, f.type) for f in plan.fields)
             self._steps[key] = _small_step(plan, schema, self.second)
-        return self._rows(self._steps[key], sources, since, until)
+        return self._steps[key]
 
     def _rows(self, small: _SmallStep | None, sources: Sources, since: int, until: int) -> pa.Table | None:
-        if small is None:
+        rows = _inputs_in_memory(small, sources)
+        if small is None or rows is None:
             return None
-        rows: list[pa.Table] = []
-        for wanted in small.inputs:
-            source = sources(wanted.relation, wanted.version)
-            if source.base is not None or not isinstance(source.changes, pa.Table):
-                return None
-            rows.append(source.changes)
+        values = _interpreted(small, rows)
+        if values is not None:
+            answer = _as_table(small, values)
+            if answer is not None:
+                return answer
+        sizes = [table.num_rows for table in rows]
         batch = {"since": since, "until": until}
         ends = {end: f"CAST({batch[end]} AS BIGINT)" for end in small.ends}
-        sizes = [table.num_rows for table in rows]
-        if sum(sizes) > SMALL_LIMIT:
-            return None
         if small.over_lists is not None and sum(sizes) <= LISTED_LIMIT and prod(n or 1 for n in sizes) <= CROSS_LIMIT:
             delta = self._over_lists.fetch(small.over_lists, ends | _lists(small.inputs, rows))
         else:
@@ -149,7 +172,47 @@ def _small_step(plan: Relation, schema: pa.Schema, second: Backend, *, is_delta:
     listed = None
     if all(is_listable(column.type) for i in inputs for column in i.columns):
         listed = over_lists(text, {i.table: i.columns for i in inputs})
-    return _SmallStep(inputs, schema, ends, text, listed, is_delta)
+    return _SmallStep(inputs, schema, ends, text, listed, is_delta, _interpreter(plan, inputs))
+
+
+def _interpreter(plan: Relation, inputs: tuple[_Input, ...]) -> InterpretedPlan | None:
+    if not all(has_rows(column.type) for i in inputs for column in i.columns):
+        return None
+    places = {(i.relation, i.version): InterpretedInput(n, i.columns) for n, i in enumerate(inputs)}
+    try:
+        return interpreted(plan, places)
+    except NotInterpreted:
+        return None
+
+
+def _inputs_in_memory(small: _SmallStep | None, sources: Sources) -> list[pa.Table] | None:
+    """The rows of all inputs; None if some are not in memory, or they are many."""
+    rows: list[pa.Table] = []
+    for wanted in () if small is None else small.inputs:
+        source = sources(wanted.relation, wanted.version)
+        if source.base is not None or not isinstance(source.changes, pa.Table):
+            return None
+        rows.append(source.changes)
+    return rows if sum(table.num_rows for table in rows) <= SMALL_LIMIT else None
+
+
+def _interpreted(small: _SmallStep, rows: list[pa.Table]) -> list[Row] | None:
+    """The rows of a step, run in Python; None where that is left to the engine."""
+    if small.interpreted is None or sum(table.num_rows for table in rows) > INTERPRETED_LIMIT:
+        return None
+    try:
+        return small.interpreted([rows_of(table, i.columns) for table, i in zip(rows, small.inputs, strict=True)])
+    except LeftToEngine:
+        return None
+
+
+def _as_table(small: _SmallStep, rows: list[Row]) -> pa.Table | None:
+    """Rows that were computed in Python, weights added up; None if some do not fit."""
+    try:
+        answer = table_of(rows, small.schema)
+    except LeftToEngine:
+        return None
+    return summed(answer) if small.is_delta else answer
 
 
 def _inputs(plan: Relation) -> tuple[_Input, ...]:

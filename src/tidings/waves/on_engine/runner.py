@@ -21,6 +21,7 @@ from tidings.compiled import CompiledPlans, Identity
 from tidings.delta.lookups import LookedUp, looked_up
 from tidings.delta.plan import Program, Step
 from tidings.engine.changes import no_changes
+from tidings.engine.fixpoint import has_fixpoint
 from tidings.engine.memory import MemoryBudget
 from tidings.engine.run import Runner
 from tidings.engine.source import Source, Sources
@@ -150,6 +151,8 @@ class EngineRunner:
 
     def _look_up(self, step: Step, inputs: StepInputs) -> _ReadyStep:
         """Make the lookups of a step, unless it is small without them or they would be too large."""
+        if has_fixpoint(step.plan):
+            return _ReadyStep(step, 0, is_ready=False)
         if self.runner.is_small(step, inputs.source):
             return _ReadyStep(step, 0, is_ready=False)
         over_lookups, rounds = self._over_lookups(step), self._rounds(inputs)

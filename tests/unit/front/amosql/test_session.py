@@ -10,6 +10,7 @@ import pytest
 
 import tidings
 from tidings import errors
+from tidings.front.amosql.schema_changes import SchemaChanges
 
 SCHEMA = """
 create type item;
@@ -103,6 +104,18 @@ def test_a_refused_commit_leaves_the_session_as_before(db: tidings.Database) -> 
     db.amosql("set quantity(:a) = 2; commit;")
 
 
+def test_a_statement_that_a_rule_refuses_ends_the_transaction(db: tidings.Database) -> None:
+    db.sql("""
+        CREATE RULE positive WHEN SELECT item FROM quantity WHERE value < 0 DO RAISE 'no' WITH (condition = 'immediate')
+    """)
+    db.amosql("create item instances :a; set quantity(:a) = 1; commit; set quantity(:a) = 2;")
+    with pytest.raises(errors.RuleRaised):
+        db.amosql("set quantity(:a) = -1;")
+    assert rows(db, "select quantity(:a)") == [(1,)]
+    db.amosql("set quantity(:a) = 3; commit;")
+    assert rows(db, "select quantity(:a)") == [(3,)]
+
+
 def test_actions_trigger_rules(db: tidings.Database) -> None:
     """A shortage of a part is one of what it is part of; priorities decide who goes first."""
     db.amosql("""
@@ -131,6 +144,18 @@ def test_a_failing_action_refuses_the_transaction(db: tidings.Database) -> None:
     assert rows(db, "select quantity(:a)") == []
 
 
+def test_procedures_that_call_themselves(db: tidings.Database) -> None:
+    db.amosql("""
+        create procedure count_down(item i, integer n) as
+          if n > 0 then begin set quantity(i) = n; count_down(i, n - 1); end;
+        create procedure forever(item i) as forever(i);
+        create item instances :a; count_down(:a, 5);
+    """)
+    assert rows(db, "select quantity(:a)") == [(1,)]
+    with pytest.raises(errors.InvalidCall):
+        db.amosql("forever(:a)")
+
+
 def test_rules_with_parameters(db: tidings.Database) -> None:
     db.amosql("""
         create function seen(item, integer) -> set of item;
@@ -148,8 +173,9 @@ def test_drop(db: tidings.Database) -> None:
         create function twice(item i) -> integer as select quantity(i) * 2;
         create rule r() as for each item i when twice(i) > 4 do set weight(i) = 1.0;
     """)
-    with pytest.raises(errors.UnknownFunction):
+    with pytest.raises(errors.DependentObjects) as refused:
         db.amosql("drop function twice")
+    assert refused.value.parameters["dependents"] == "r"
     db.amosql("drop rule r; drop function twice; drop function parts; drop type part;")
     assert "twice" not in {row["name"] for row in db.views().rows()}
     assert not {"parts", "part"} & {row["name"] for row in db.tables().rows()}
@@ -183,9 +209,56 @@ def test_what_is_missing_is_made_when_a_database_is_opened(tmp_path: Path) -> No
         db.amosql(SCHEMA)
         text = "create function half(item i) -> real as select weight(i) / 2"
         with db.transaction() as tx:
-            tx.insert("amosql_definitions", [{"number": 99, "text": text}])
+            tx.insert("amosql_definitions", [{"number": 99, "text": text, "made": False}])
     with tidings.open(tmp_path / "db", engine="duckdb") as db:
         assert db.query("SELECT * FROM half").rows() == []
+
+
+@pytest.mark.parametrize("done", range(5))
+def test_an_overload_that_was_cut_short(tmp_path: Path, done: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process dies while the table of a function gets its other name; that is gone on with, and no row is lost."""
+    views = ["CREATE OR REPLACE VIEW", "CREATE OR REPLACE VIEW `quantity`", "VIEW `twice` … FROM `quantity` AS"]
+    statements = ["CREATE TABLE", "DROP TABLE", *views]
+    schema_text = SCHEMA + "create function twice(item i) -> integer as select quantity(i) * 2;"
+    original = SchemaChanges.run
+
+    def dying(self: SchemaChanges, text: str) -> None:
+        if all(part in text for part in statements[done].split(" … ")):
+            raise KeyboardInterrupt
+        original(self, text)
+
+    with tidings.open(tmp_path / "db", engine="duckdb") as db:
+        db.amosql(schema_text + "create item instances :a; create part instances :p;")
+        db.amosql("set quantity(:a) = 4; set quantity(:p) = 5; commit;")
+        monkeypatch.setattr(SchemaChanges, "run", dying)
+        with pytest.raises(KeyboardInterrupt):
+            db.amosql("create function quantity(part p) -> integer as select 7;")
+        monkeypatch.setattr(SchemaChanges, "run", original)
+    with tidings.open(tmp_path / "db", engine="duckdb") as db:
+        assert rows(db, "select i, quantity(i), twice(i) for each item i") == [(1, 4, 8), (2, 7, 14)]
+        assert len(db.query("SELECT * FROM quantity_item").rows()) == 2
+
+
+def test_a_definition_that_is_refused_late_leaves_no_trace(
+    db: tidings.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = SchemaChanges.run
+
+    def refusing(self: SchemaChanges, text: str) -> None:
+        if text.startswith("CREATE OR REPLACE VIEW `quantity`"):
+            raise errors.EngineFailed(engine="this one", reason="it is tired")
+        original(self, text)
+
+    db.amosql("create item instances :a; set quantity(:a) = 4; commit;")
+    db.amosql("create function twice(item i) -> integer as select quantity(i) * 2;")
+    tables, views = db.tables().rows(), db.views().rows()
+    monkeypatch.setattr(SchemaChanges, "run", refusing)
+    with pytest.raises(errors.EngineFailed):
+        db.amosql("create function quantity(part p) -> integer as select 7;")
+    assert (db.tables().rows(), db.views().rows()) == (tables, views)
+    assert rows(db, "select i, quantity(i), twice(i) for each item i") == [(1, 4, 8)]
+    db.amosql("set quantity(:a) = 5; commit;")
+    assert rows(db, "select twice(:a)") == [(10,)]
 
 
 def test_an_overload_before_and_after_rows(db: tidings.Database) -> None:

@@ -214,7 +214,6 @@ def test_views_stay_scans() -> None:
         ("SELECT variant_explode(b) AS x FROM t", "variant_explode()", None),
         ("SELECT * FROM sequence(1, 3)", "a table function", None),
         ("SELECT * FROM t TABLESAMPLE (10 PERCENT)", "TABLESAMPLE", None),
-        ("WITH RECURSIVE x AS (SELECT 1 AS a) SELECT * FROM x", "WITH RECURSIVE", None),
         ("SELECT a FROM t WHERE a = ?", "a parameter", None),
         ("SELECT a FROM t WHERE a = :x", "a parameter", None),
     ],

@@ -9,7 +9,7 @@ import pytest
 
 import tidings
 from tidings.engine.duckdb import PreparedQueries
-from tidings.waves.in_process import relevance_check
+from tidings.waves.in_process import relevance_check, small_steps
 
 
 @pytest.fixture
@@ -29,6 +29,7 @@ def db() -> Iterator[tidings.Database]:
 @pytest.fixture
 def queries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The prepared queries that were run: checks and steps."""
+    monkeypatch.setattr(small_steps, "INTERPRETED_LIMIT", -1)
     run: list[str] = []
     fetch = PreparedQueries.fetch
 

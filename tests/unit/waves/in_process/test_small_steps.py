@@ -28,7 +28,8 @@ def db() -> Iterator[tidings.Database]:
 
 @pytest.fixture
 def ways(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """How steps were finished: over lists, over tables, or planned anew."""
+    """How steps were finished by queries: over lists, over tables, or planned anew."""
+    monkeypatch.setattr(small_steps, "INTERPRETED_LIMIT", -1)
     taken: list[str] = []
     fetch, run = PreparedQueries.fetch, Runner.run
 

@@ -53,6 +53,21 @@ Definitions = Mapping[str, tuple[Expression, tuple[str, ...], "Definitions"]]
 """The queries of WITH by name, with the names of their columns and those that were defined before."""
 
 
+@dataclass(frozen=True, slots=True)
+class JoinedSource:
+    """A source in FROM: its name, what it may be, and how it is joined."""
+
+    name: str
+    alternatives: list[Alternative]
+    kind: str = ""
+    on: Expression | None = None
+
+    def joined(self, conditions: Conditions, scope: NameScope, source: Alternative) -> list[Alternative]:
+        """One of the alternatives, with what the join demands."""
+        rows = [replace(source, output=())]
+        return rows if self.on is None else all_of([rows, conditions.alternatives(self.on, scope)])
+
+
 @dataclass(slots=True)
 class Reader:
     """Reads one query."""
@@ -74,13 +89,18 @@ class Reader:
 
     def _query(self, tree: Expression, around: NameScope | None, ctes: Definitions) -> list[Alternative]:
         tree = tree.unnest()
+        if tree.args.get("with_") and tree.args["with_"].args.get("recursive"):
+            raise NotInClass("it is recursive")
         for cte in tree.args["with_"].expressions if tree.args.get("with_") else []:
             columns = tuple(c.name for c in cte.args["alias"].columns)
             ctes = {**ctes, cte.alias.lower(): (cte.this, columns, ctes)}
         match tree:
+            case exp.Union() if tree.args.get("by_name"):
+                raise NotInClass("it has UNION BY NAME")
             case exp.Union():
                 self._refuse_clauses(tree)
-                return [a for side in (tree.left, tree.right) for a in self._query(side, around, ctes)]
+                first, second = (self._query(side, around, ctes) for side in (tree.left, tree.right))
+                return first + self._named(second, tuple(o.name for o in first[0].output))
             case exp.Select():
                 self._refuse_clauses(tree)
                 return list(self._select(tree, around, ctes))
@@ -99,24 +119,21 @@ class Reader:
     def _select(self, tree: exp.Select, around: NameScope | None, ctes: Definitions) -> Iterator[Alternative]:
         if tree.args.get("from_") is None:
             raise NotInClass("it reads no table")
-        parts = self._from(tree, around, ctes)
         conditions = Conditions(TimeTerms(self._type), lambda query, scope: self._query(query, scope, ctes))
+        parts, tests = self._from(tree, ctes)
         where = tree.args.get("where")
-        for sources in product(*(alternatives for _, alternatives, _ in parts)):
+        for sources in product(*(part.alternatives for part in parts)):
             scope, terms = NameScope(around=around), [[Alternative()]]
-            for (name, _, join), source in zip(parts, sources, strict=True):
-                visible = scope.with_source(name, source.output)
-                met = [replace(source, output=())]
-                if join is not None and join.args.get("on") is not None:
-                    met = all_of([met, conditions.alternatives(join.args["on"], visible)])
-                match "" if join is None else str(join.args.get("kind") or "").upper():
-                    case "SEMI":
-                        terms.append(met)
-                    case "ANTI":
-                        terms.append([Alternative(absent=tuple(met))])
-                    case _:
-                        terms.append(met)
-                        scope = visible
+            for part, source in zip(parts, sources, strict=True):
+                scope = scope.with_source(part.name, source.output)
+                terms.append(part.joined(conditions, scope, source))
+            for test in tests:
+                rows = [
+                    row
+                    for source in test.alternatives
+                    for row in test.joined(conditions, scope.with_source(test.name, source.output), source)
+                ]
+                terms.append([Alternative(absent=tuple(rows))] if test.kind == "ANTI" else rows)
             if where is not None:
                 terms.append(conditions.alternatives(where.this, scope))
             output = tuple(self._output(tree, scope))
@@ -144,25 +161,26 @@ class Reader:
 
     # FROM
 
-    def _from(
-        self, tree: exp.Select, around: NameScope | None, ctes: Definitions
-    ) -> list[tuple[str, list[Alternative], exp.Join | None]]:
-        """The sources by name, what each may be, and the join that brings it in."""
-        parts: list[tuple[str, list[Alternative], exp.Join | None]] = []
-        parts.append((*self._source(tree.args["from_"].this, ctes), None))
-        for join in [*tree.args["from_"].this.args.get("joins", ()), *(tree.args.get("joins") or ())]:
+    def _from(self, tree: exp.Select, ctes: Definitions) -> tuple[list[JoinedSource], list[JoinedSource]]:
+        """What FROM joins, and what semi and anti joins only test for."""
+        first = tree.args["from_"].this
+        parts, tests = [JoinedSource(*self._source(first, ctes))], []
+        for join in [*(first.args.get("joins") or ()), *(tree.args.get("joins") or ())]:
             side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
-            is_semi = kind in ("SEMI", "ANTI") and side in ("", "LEFT")
-            if (side and not is_semi) or kind not in ("", "INNER", "CROSS", "SEMI", "ANTI"):
+            is_test = kind in ("SEMI", "ANTI") and side in ("", "LEFT")
+            if (side and not is_test) or kind not in ("", "INNER", "CROSS", "SEMI", "ANTI"):
                 raise NotInClass(f"it has a {' '.join(filter(None, (side, kind)))} JOIN")
             if join.args.get("using") or join.args.get("method"):
                 raise NotInClass("it has a join with USING or NATURAL")
-            parts.append((*self._source(join.this, ctes), join))
-        return parts
+            if join.this.args.get("joins"):
+                raise NotInClass("it has joins in parentheses")
+            source = JoinedSource(*self._source(join.this, ctes), kind, join.args.get("on"))
+            tests.append(source) if is_test else parts.append(source)
+        return parts, tests
 
     def _source(self, node: Expression, ctes: Definitions) -> tuple[str, list[Alternative]]:
         """The name of a source and what it may be."""
-        if any(node.args.get(a) for a in ("pivots", "laterals", "sample")):
+        if any(node.args.get(a) for a in ("pivots", "laterals", "sample", "version", "when")):
             raise NotInClass("a source that is no table", node)
         if isinstance(node, exp.Subquery) and node.alias:
             return node.alias, self._named(self._query(node.this, None, ctes), _alias_columns(node))
@@ -215,6 +233,8 @@ class Reader:
                 return types[(expression.table, expression.name)]
             case exp.Literal() if not expression.is_string and "." not in str(expression.this):
                 return "int"
+            case exp.TsOrDsAdd():
+                return "date"
             case exp.Add() | exp.Sub() if isinstance(expression.expression, exp.Interval) and (
                 self._type(expression.this) == "timestamp"
             ):

@@ -150,15 +150,22 @@ class TimeTerms:
     def _days_between(self, clock: exp.DateDiff, operator: type[Expression], value: Expression) -> list[Alternative]:
         last, first = clock.this, clock.expression
         if reads_clock(last):
-            return self._by_day(_moment(last), operator, _sum_of_days(cast(first, "date"), value, 1))
-        return self._by_day(_moment(first), _MIRRORED[operator], _sum_of_days(cast(last, "date"), value, -1))
+            return self._by_day(_moment(last), operator, _sum_of_days(self._day(first), value, 1))
+        return self._by_day(_moment(first), _MIRRORED[operator], _sum_of_days(self._day(last), value, -1))
+
+    def _day(self, value: Expression) -> Expression:
+        """The day of a value."""
+        moment = _moment(value)
+        return moment if self.type_of(moment) == "date" else cast(moment, "date")
 
     def _timestamp(self, value: Expression) -> Expression:
-        """A value as a timestamp."""
-        bare: Expression = value.unnest()
-        if isinstance(bare, exp.Cast) and bare.is_type("timestamp", "timestamptz") and self._is_timestamp(bare.this):
-            bare = bare.this
+        """A value as a timestamp, without casts that change nothing."""
+        bare: Expression = value.copy().transform(self._without_idle_cast).unnest()
         return bare if self._is_timestamp(bare) else cast(bare, "timestamp")
+
+    def _without_idle_cast(self, node: Expression) -> Expression:
+        is_cast = isinstance(node, exp.Cast) and node.is_type("timestamp", "timestamptz")
+        return node.this if is_cast and self._is_timestamp(node.this) else node
 
     def _is_timestamp(self, value: Expression) -> bool:
         return self.type_of(value) == "timestamp"

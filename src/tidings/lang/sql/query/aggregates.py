@@ -89,6 +89,9 @@ def _translated(ctx: Context, call: Expression, top: Expression) -> Expression:
         """Another aggregate with the same FILTER and OVER."""
         return _rewrapped(top, call, aggregate)
 
+    if call.this is None and not isinstance(call.parent, exp.WithinGroup):
+        reason = f"{functions.function_name(call)}() has no argument"
+        raise InvalidExpression(ctx.place(call) or ctx.place(top), reason=reason)
     match call:
         case exp.ArrayAgg() | exp.ArrayUniqueAgg():
             return _collected(call, over, top)

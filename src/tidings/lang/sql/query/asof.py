@@ -1,8 +1,9 @@
 """``A ASOF JOIN B ON a.k = b.k AND a.ts >= b.ts``: each row of A with the last row of B up to its time.
 
-Both sides are put one under the other, and a window function carries the last row of B so far along, per key::
+Both sides are put one under the other, and a window function carries the last time of B so far along, per key.  Then
+each row of A is joined with the row of B at that time::
 
-    π σ_{side = A}( ω_{max(row of B) over (partition by k order by ts)} (A ⊎ B) )
+    L = π σ_{side = A}( ω_{max(time of B) over (partition by k order by ts)} (A ⊎ B) )        L ⋈_{k, last = ts} B
 
 So it is keyed by what is set equal, and a row costs no more than its place in the order.  With ``<=`` it is the next
 row of B; with ``>`` and ``<`` rows at the same time do not count.  Of several rows of B at that time the greatest is
@@ -16,16 +17,15 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from tidings.ir import types
 from tidings.ir.expression import Expression, aliases, cast, column, conjuncts, equality, literal, operand, typed_null
-from tidings.ir.relation import Column, Field, Filter, Item, Project, Relation, Union, Window
+from tidings.ir.relation import Column, Filter, Item, Join, OuterJoin, Project, Relation, Union, Window
 from tidings.lang.sql.context import Context
 from tidings.lang.sql.query.clock import reads_clock
 from tidings.lang.sql.query.expression import bind_expression
 from tidings.lang.sql.query.joins import shared_names
 from tidings.lang.sql.query.scope import Scope
 
-_SIDE, _AT, _BEST = "__side", "__at", "__best"
+_SIDE, _AT = "__side", "__at"
 _ORDERS = (exp.GTE, exp.GT, exp.LTE, exp.LT)
 _SWAPPED: dict[type[Expression], type[Expression]] = {
     exp.GTE: exp.LTE,
@@ -42,6 +42,11 @@ class _Match(NamedTuple):
     times: tuple[Expression, Expression]
     order: type[Expression]
 
+    @property
+    def is_later(self) -> bool:
+        """Whether the next row is meant, and not the last."""
+        return self.order in (exp.LTE, exp.LT)
+
 
 def is_asof(join: exp.Join) -> bool:
     return str(join.args.get("method") or "").upper() == "ASOF"
@@ -57,9 +62,9 @@ def asof_join(ctx: Context, join: exp.Join, scope: Scope, left: Relation, other:
     match = _match(ctx, join, scope, left, other, right)
     merged = frozenset(n.lower() for n in shared_names(join, scope, other))
     joined = _joined(ctx, left, right, match, padded=side == "LEFT")
-    before = (*left.fields, *right.fields)
+    after = {f.name: f for f in joined.fields}
     scope.join(other, merged)
-    scope.rebase(dict(zip((f.ref for f in before), joined.fields, strict=True)))
+    scope.rebase({f.ref: after[f"{f.alias}.{f.name}"] for f in (*left.fields, *right.fields)})
     return joined
 
 
@@ -109,59 +114,67 @@ def _joined(ctx: Context, left: Relation, right: Relation, match: _Match, *, pad
     pairs = [*match.keys, match.times]
     either = [exp.Coalesce(this=a.copy(), expressions=[b.copy()]) for a, b in pairs]
     common = ctx.types(list(either), (*left.fields, *right.fields), either[-1])
-    later = match.order in (exp.LTE, exp.LT)
-    row, row_type = _row(right.fields, cast(match.times[1], common[-1]), common[-1])
     named = (*(f"__k{n}" for n in range(len(match.keys))), _AT)
-    passed = [f"{f.alias}.{f.name}" for f in left.fields]
-    columns = (
-        *(Column(n, f.type) for n, f in zip(passed, left.fields, strict=True)),
-        *(Column(n, t) for n, t in zip(named, common, strict=True)),
-        Column(_SIDE, "int"),
-        Column(_BEST, row_type),
-    )
 
-    def side(plan: Relation, own: list[Expression], place: int, number: int, best: Expression) -> Relation:
-        compared = [cast(p[place], t) for p, t in zip(pairs, common, strict=True)]
-        cells = [*own, *compared, literal(number), best]
-        items = tuple(Item(c.name, c.type, e) for c, e in zip(columns, cells, strict=True))
-        return Project(plan, ctx.alias("side"), items)
+    def compared(place: int) -> list[Item]:
+        return [Item(n, t, cast(p[place], t)) for n, t, p in zip(named, common, pairs, strict=True)]
 
     there = [exp.Not(this=exp.Is(this=operand(b), expression=exp.Null())) for _, b in pairs]
+    rows = Filter(right, tuple(there))
+    timed = _with_last_time(ctx, left, rows, match, (compared(0), compared(1)))
+    chosen = _one_per_time(ctx, rows, compared(1), match)
+    conditions = tuple(exp.EQ(this=column(timed.alias, n), expression=column(chosen.alias, n)) for n in named)
+    return OuterJoin(timed, chosen, conditions) if padded else Join((timed, chosen), conditions)
+
+
+def _with_last_time(
+    ctx: Context, left: Relation, right: Relation, match: _Match, compared: tuple[list[Item], list[Item]]
+) -> Project:
+    """The rows of the left side with the time of the last row of the right one, or of the next one."""
+    passed = [Item(f"{f.alias}.{f.name}", f.type, f.expression) for f in left.fields]
+    nothing = [Item(i.name, i.type, typed_null(i.type)) for i in passed]
+    mine, theirs = (Item(_SIDE, "int", literal(n)) for n in (0, 1))
     sides = (
-        side(left, [f.expression for f in left.fields], 0, 0, typed_null(row_type)),
-        side(Filter(right, tuple(there)), [typed_null(f.type) for f in left.fields], 1, 1, row),
+        Project(left, ctx.alias("side"), (*passed, *compared[0], mine)),
+        Project(right, ctx.alias("side"), (*nothing, *compared[1], theirs)),
     )
-    rows = Union(sides, ctx.alias("asof"), columns)
-    window = Window(rows, ctx.alias("last"), (Item("row", row_type, _carried(rows, match, named[:-1], later)),))
-    best = column(window.alias, "row")
-    conditions: list[Expression] = [exp.EQ(this=column(rows.alias, _SIDE), expression=literal(0))]
-    if not padded:
-        conditions.append(exp.Not(this=exp.Is(this=best, expression=exp.Null())))
-    mine = (Item(n, f.type, column(rows.alias, n)) for n, f in zip(passed, left.fields, strict=True))
-    cells = (exp.Dot(this=best.copy(), expression=exp.to_identifier(f"c{n}")) for n in range(len(right.fields)))
-    theirs = (Item(f"{f.alias}.{f.name}", f.type, cell) for f, cell in zip(right.fields, cells, strict=True))
-    return Project(Filter(window, tuple(conditions)), ctx.alias("asof"), (*mine, *theirs))
+    rows = Union(sides, ctx.alias("asof"), tuple(Column(i.name, i.type) for i in sides[0].items))
+    keys = compared[0][:-1]
+    at = rows.fields[len(passed) + len(keys)]
+    window = Window(rows, ctx.alias("last"), (Item("time", at.type, _carried(rows.alias, keys, match)),))
+    own = Filter(window, (exp.EQ(this=column(rows.alias, _SIDE), expression=literal(0)),))
+    items = [Item(i.name, i.type, column(rows.alias, i.name)) for i in (*passed, *keys)]
+    return Project(own, ctx.alias("asof"), (*items, Item(_AT, at.type, column(window.alias, "time"))))
 
 
-def _row(fields: tuple[Field, ...], at: Expression, at_type: str) -> tuple[Expression, str]:
-    """A row of the right side as one value that compares by its time, then column by column; and its type."""
-    cells: list[tuple[str, str, Expression]] = [("at", at_type, at)]
-    for n, f in enumerate(fields):
-        there = exp.Not(this=exp.Is(this=f.expression, expression=exp.Null()))
-        cells += [(f"t{n}", "boolean", there), (f"c{n}", f.type, f.expression)]
-    struct = exp.Struct(expressions=[exp.PropertyEQ(this=exp.to_identifier(n), expression=e) for n, _, e in cells])
-    return struct, f"struct<{','.join(f'{types.field_name(n)}:{t}' for n, t, _ in cells)}>"
-
-
-def _carried(rows: Union, match: _Match, keys: tuple[str, ...], later: bool) -> Expression:
-    """The last row of the right side so far, or the next one if what is ordered by runs backwards."""
-    order = [exp.Ordered(this=column(rows.alias, _AT), desc=later, nulls_first=True)]
+def _carried(alias: str, keys: list[Item], match: _Match) -> Expression:
+    """The last time of the right side so far, or the next one where what is ordered by runs backwards."""
+    order = [exp.Ordered(this=column(alias, _AT), desc=match.is_later, nulls_first=True)]
     if match.order in (exp.GT, exp.LT):
-        order.append(exp.Ordered(this=column(rows.alias, _SIDE), desc=False, nulls_first=True))
-    best = column(rows.alias, _BEST)
+        order.append(exp.Ordered(this=column(alias, _SIDE), desc=False, nulls_first=True))
+    theirs = exp.EQ(this=column(alias, _SIDE), expression=literal(1))
+    time = exp.Case(ifs=[exp.If(this=theirs, true=column(alias, _AT))])
     return exp.Window(
-        this=exp.Min(this=best) if later else exp.Max(this=best),
-        partition_by=[column(rows.alias, k) for k in keys],
+        this=exp.Min(this=time) if match.is_later else exp.Max(this=time),
+        partition_by=[column(alias, k.name) for k in keys],
         order=exp.Order(expressions=order),
         over="OVER",
     )
+
+
+def _one_per_time(ctx: Context, right: Relation, compared: list[Item], match: _Match) -> Project:
+    """One row of the right side per key and time."""
+    passed = [Item(f"{f.alias}.{f.name}", f.type, f.expression) for f in right.fields]
+    rows = Project(right, ctx.alias("rows"), (*passed, *compared))
+    down = not match.is_later
+    order = [exp.Ordered(this=column(rows.alias, i.name), desc=down, nulls_first=not down) for i in passed]
+    number = exp.Window(
+        this=exp.RowNumber(),
+        partition_by=[column(rows.alias, i.name) for i in compared],
+        order=exp.Order(expressions=order),
+        over="OVER",
+    )
+    window = Window(rows, ctx.alias("place"), (Item("n", "int", number),))
+    first = Filter(window, (exp.EQ(this=column(window.alias, "n"), expression=literal(1)),))
+    items = (Item(i.name, i.type, column(rows.alias, i.name)) for i in rows.items)
+    return Project(first, ctx.alias("asof"), tuple(items))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from tidings.analysis import functions
-from tidings.errors import InvalidExpression, UnknownRelation, closest
+from tidings.errors import DuplicateAlias, InvalidExpression, UnknownRelation, closest
 from tidings.ir.expression import Expression, cast, typed_null
 from tidings.ir.relation import (
     Column,
+    Fixpoint,
     Item,
     Project,
     Relation,
@@ -21,10 +22,15 @@ from tidings.ir.relation import (
     Union,
     Values,
 )
+from tidings.ir.rename import rename
+from tidings.ir.traverse import walk
+from tidings.lang.datalog.compile import bind_view
 from tidings.lang.sql.context import Context
+from tidings.lang.sql.embedded import EmbeddedProgram, program_of
 from tidings.lang.sql.names import check_reserved
 from tidings.lang.sql.query.bound import Bound, distinct_rows
 from tidings.lang.sql.query.expression import bind_expression
+from tidings.lang.sql.query.recursive import bind_recursive, is_recursive, member_name
 from tidings.lang.sql.query.scope import Outer, Scope
 from tidings.lang.sql.query.select.clauses import refused_clauses
 from tidings.lang.sql.query.select.order import count, first_rows, ordinal
@@ -43,6 +49,8 @@ class Cte:
     visible: NamedQueries
     around: Scope | None = None
     """What the text may use besides, where the WITH is that of a subquery: the query around it."""
+    rows: Scan | Fixpoint | None = None
+    """What it is, where it is bound already: a recursive one, or the rows of such a one inside its own text."""
 
 
 @dataclass(slots=True)
@@ -53,13 +61,19 @@ class Binder:
 
     def query(self, node: Expression, name: str, ctes: NamedQueries, outer: Outer | None = None) -> Bound:
         """A query expression, whose result goes by ``name``; ``outer`` is the query around a subquery."""
+        if refused := refused_clauses(node):
+            raise self.ctx.unsupported(*refused)
         ctes = self.with_clause(node, ctes, outer)
         match node:
-            case exp.Subquery() if not refused_clauses(node):
+            case exp.Subquery() | exp.Values() if any(node.args.get(a) for a in ("order", "limit", "offset")):
+                return bind_select(self, self._around(node), name, ctes, outer)
+            case exp.Subquery():
                 return self.query(node.this, name, ctes, outer)
+            case exp.Select() if (program := program_of(node)) is not None:
+                return Bound.of(self._program(program, name))
             case exp.Select():
                 return bind_select(self, node, name, ctes, outer)
-            case exp.SetOperation() if not refused_clauses(node):
+            case exp.SetOperation():
                 return self._set_operation(node, name, ctes, outer)
             case exp.Values():
                 return beside_domain(self.ctx, Bound.of(self.values(node, name)), outer)
@@ -71,16 +85,54 @@ class Binder:
                 construct = f"a {node.key.upper()} statement"
         raise self.ctx.unsupported(construct, node)
 
+    def _program(self, program: EmbeddedProgram, name: str) -> Relation:
+        """The rows of a Datalog program."""
+        plan = bind_view(program.text, name, self.ctx.namespace, self.ctx.analyzer, self.ctx.text, program.offset)
+        return rename(plan, {f.alias: self.ctx.alias(f.alias) for n in walk(plan) for f in n.fields}.__getitem__)
+
     def with_clause(self, node: Expression, ctes: NamedQueries, outer: Outer | None = None) -> NamedQueries:
         clause = node.args.get("with_")
         if clause is None:
             return ctes
-        if clause.args.get("recursive"):
-            raise self.ctx.unsupported("WITH RECURSIVE", clause)
+        names = {t.name.lower() for t in node.find_all(exp.Table)}
+        here: set[str] = set()
         for cte in clause.expressions:
             check_reserved(cte.alias, self.ctx.place(cte.args["alias"]))
-            ctes = {**ctes, cte.alias.lower(): Cte(cte, ctes, None if outer is None else outer.around)}
+            if cte.alias.lower() in here:
+                hint = "give one of them another name"
+                raise DuplicateAlias(self.ctx.place(cte.args["alias"]), hint, name=cte.alias)
+            here.add(cte.alias.lower())
+            if not isinstance(cte.this, exp.Query | exp.Values | exp.Table):
+                raise self.ctx.unsupported(f"a {cte.this.key.upper()} statement in WITH", cte)
+            if outer is None and cte.alias.lower() not in names:  # then nobody else looks whether it is valid
+                Binder(replace(self.ctx, used=set(self.ctx.used))).query(cte.this, cte.alias, ctes)
+            recursive = clause.args.get("recursive") and is_recursive(cte)
+            rows = self._recursive(cte, ctes) if recursive else None
+            ctes = {**ctes, cte.alias.lower(): Cte(cte, ctes, None if outer is None else outer.around, rows)}
         return ctes
+
+    def _around(self, node: Expression) -> exp.Select:
+        """``(query) ORDER BY … LIMIT …`` as a SELECT over the query."""
+        inner, outside = node.copy(), exp.select("*")
+        for clause in ("order", "limit", "offset"):
+            outside.set(clause, inner.args.get(clause))
+            inner.set(clause, None)
+        name = exp.TableAlias(this=exp.to_identifier(self.ctx.fresh("subquery")))
+        if isinstance(inner, exp.Subquery):
+            inner.set("alias", name)
+            return outside.from_(inner)
+        return outside.from_(exp.Subquery(this=inner, alias=name))
+
+    def _recursive(self, cte: exp.CTE, ctes: NamedQueries) -> Fixpoint:
+        """The rows of a common table expression that reads itself."""
+
+        def branch(node: Expression, columns: tuple[Column, ...] | None) -> Bound:
+            visible = dict(ctes)
+            if columns is not None:
+                visible[cte.alias.lower()] = Cte(cte, ctes, rows=Scan(member_name(cte.alias), "itself", columns))
+            return self.query(node, cte.alias, visible)
+
+        return bind_recursive(self.ctx, cte, lambda first: self.renamed(first.names, cte), branch)
 
     def _set_operation(self, node: exp.SetOperation, name: str, ctes: NamedQueries, outer: Outer | None) -> Bound:
         left, right = (self.query(side, name, ctes, outer) for side in (node.left, node.right))
@@ -184,6 +236,8 @@ class Binder:
             raise self.ctx.unsupported("CHANGES" if is_changes else "a table function", node)
         at = self.ctx.place(node.this)
         cte = ctes.get(node.name.lower()) if not node.db else None
+        if cte is not None and cte.rows is not None:
+            return Bound.of(replace(cte.rows, alias=self.ctx.alias(name)))
         if cte is not None:
             bound = self.query(cte.tree.this, name, cte.visible)
             return Bound(bound.plan, self.renamed(bound.names, cte.tree))

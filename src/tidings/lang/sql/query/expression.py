@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from tidings.analysis import functions
 from tidings.analysis.spark_functions import is_spark_function
-from tidings.errors import NonDeterministic
+from tidings.errors import InvalidExpression, NonDeterministic
 from tidings.ir.expression import Expression
 from tidings.lang.sql.context import Context, unknown_function
 from tidings.lang.sql.query.clock import refused as clock_refused
@@ -67,6 +67,10 @@ def check(ctx: Context, node: Expression, *, clock: bool = False) -> None:
             raise ctx.unsupported("a subquery here", part)
         if isinstance(part, exp.Placeholder | exp.Parameter):
             raise ctx.unsupported("a parameter", part)
+        if isinstance(part, exp.Columns):
+            raise ctx.unsupported("COLUMNS(…)", part)
+        if isinstance(part, exp.Count) and part.this is None:
+            raise InvalidExpression(ctx.place(part), "count(*) counts rows", reason="count() has no argument")
         if isinstance(part, exp.Star) and not isinstance(part.parent, exp.AggFunc):
             raise ctx.unsupported("a star inside an expression", part)
         written = part.meta.get("written") if isinstance(part, exp.Func) else None
@@ -77,7 +81,7 @@ def check(ctx: Context, node: Expression, *, clock: bool = False) -> None:
             raise NonDeterministic(ctx.place(part), hint, function=_call(part))
         if functions.reads_clock(part) and not (clock and _row_by_row(part)):
             raise clock_refused(ctx, part)
-        if functions.depends_on_order(part) and not isinstance(part.parent, exp.Window):
+        if functions.depends_on_order(part) and not _is_windowed(part):
             raise NonDeterministic(ctx.place(part), _ORDER_HINTS.get(type(part), _ORDER_HINT), function=_call(part))
         if functions.is_generator(part):
             raise ctx.unsupported("a function that makes rows", part)
@@ -89,6 +93,14 @@ def _row_by_row(node: Expression) -> bool:
     while around is not None and not functions.is_aggregate(around) and not functions.is_window(around):
         around = around.parent
     return around is None
+
+
+def _is_windowed(call: Expression) -> bool:
+    """Whether a call is the function of a window, perhaps with IGNORE NULLS."""
+    around = call.parent
+    while isinstance(around, exp.IgnoreNulls | exp.RespectNulls):
+        around = around.parent
+    return isinstance(around, exp.Window)
 
 
 _ORDER_HINT = "say which row, as in max_by(value, order)"

@@ -9,7 +9,7 @@ All are one array per row, unnested, and expressions over its elements:
 ``inline(array)``     the array                    its fields are the columns
 ``stack(n, …)``       an array of rows             ``col0``, ``col1``, … are fields of the element
 ``json_tuple(j, …)``  an array of one row          ``c0``, ``c1``, … are fields of the element
-``range(a, b, s)``    the numbers                  ``id`` is the element
+``range(a, b, s)``    the places of its numbers    ``id`` is the number at the place
 ====================  ===========================  ==============================================
 
 With OUTER an array that is empty or NULL counts as an array of one NULL.
@@ -26,7 +26,7 @@ from sqlglot import exp
 from tidings.analysis import functions
 from tidings.errors import InvalidExpression
 from tidings.ir import types
-from tidings.ir.expression import Expression, cast, column, literal, operand, typed_null
+from tidings.ir.expression import Expression, cast, column, filled, literal, operand, typed_null
 from tidings.ir.relation import Column, Item, Project, Relation, Unnest
 from tidings.lang.sql.context import Context
 from tidings.lang.sql.names import distinct_names
@@ -68,6 +68,17 @@ def generator(item: Expression) -> Generator | None:
     return Generator(call, names) if functions.is_generator(call) else None
 
 
+def unnest_as_explode(ctx: Context, source: Expression) -> Expression:
+    """``UNNEST(array)`` in FROM is ``LATERAL explode(array)``, with LATERAL and without."""
+    call = source.this if isinstance(source, exp.Lateral) else source
+    if not isinstance(call, exp.Unnest):
+        return source
+    if len(call.expressions) != 1:
+        raise ctx.unsupported("UNNEST of several arrays", call)
+    alias = source.args.get("alias")
+    return exp.Lateral(this=exp.Explode(this=call.expressions[0].copy()), alias=alias.copy() if alias else None)
+
+
 def unnested(
     ctx: Context, plan: Relation, generator: Generator, arguments: Sequence[Expression]
 ) -> tuple[Relation, list[GeneratedColumn]]:
@@ -94,9 +105,9 @@ def unnested(
             array, element = _json_fields(ctx, generator.call, arguments[0])
             columns = _fields(unnested_element, element)
         case "range":
-            array, element = _numbers(ctx, generator.call, arguments), "bigint"
+            (array, number), element = _numbers(ctx, generator.call, arguments, unnested_element), "bigint"
             array.set("default", exp.Array(expressions=[typed_null(element)]) if outer else None)
-            columns = [GeneratedColumn("id", element, unnested_element)]
+            columns = [GeneratedColumn("id", element, number)]
         case "explode" | "posexplode" | "inline":
             raise InvalidExpression(ctx.place(generator.call), reason=f"{name}() of {known[0]}")
         case _:
@@ -183,7 +194,7 @@ def _json_fields(ctx: Context, call: Expression, text: Expression) -> tuple[Expr
     if not names or not all(isinstance(n, exp.Literal) and n.is_string and "'" not in n.name for n in names):
         reason = "json_tuple() has a text and the names of fields, as in json_tuple(j, 'a', 'b')"
         raise InvalidExpression(ctx.place(call), reason=reason)
-    paths = [f"$.{n.name}" if n.name.isidentifier() else f"$['{n.name}']" for n in names]
+    paths = [f"$['{n.name}']" if "." in n.name or "[" in n.name else f"$.{n.name}" for n in names]
     fields = [
         exp.PropertyEQ(
             this=exp.to_identifier(f"c{n}"), expression=exp.func("get_json_object", text.copy(), path, dialect="spark")
@@ -194,19 +205,26 @@ def _json_fields(ctx: Context, call: Expression, text: Expression) -> tuple[Expr
     return exp.Array(expressions=[exp.Struct(expressions=fields)]), f"struct<{kinds}>"
 
 
-def _numbers(ctx: Context, call: Expression, arguments: Sequence[Expression]) -> exp.Case:
-    """``range(end)``, ``range(start, end)``, ``range(start, end, step)``: the end does not belong to it."""
+def _numbers(
+    ctx: Context, call: Expression, arguments: Sequence[Expression], place: Expression
+) -> tuple[exp.Case, Expression]:
+    """``range(end)``, ``range(start, end)``, ``range(start, end, step)``: the end does not belong to it.
+
+    What is unnested are the places of the numbers, and a number is made of its place.
+    """
     if not 1 <= len(arguments) <= 4:
         raise InvalidExpression(ctx.place(call), reason="range() has a start, an end and a step")
-    bounds = [cast(a, "bigint") for a in arguments]
-    start, end = (cast(literal(0), "bigint"), bounds[0]) if len(bounds) == 1 else bounds[:2]
-    step = _constant(arguments[2]) if len(arguments) > 2 else 1
+    bounds = [cast(a, "bigint") for a in arguments[:2]]
+    start, end = (cast(literal(0), "bigint"), bounds[0]) if len(bounds) == 1 else bounds
+    step = _constant(call.expressions[2]) if len(arguments) > 2 else 1
     if not step:
         raise InvalidExpression(ctx.place(call), reason="the step of range() is a number other than 0")
     some: Expression = (exp.LT if step > 0 else exp.GT)(this=start, expression=end)
-    last = (exp.Sub if step > 0 else exp.Add)(this=end.copy(), expression=literal(1))
-    series = exp.GenerateSeries(start=start.copy(), end=last, step=cast(literal(step), "bigint"))
-    return exp.Case(ifs=[exp.If(this=some, true=series)])
+    far = filled("e - s - 1" if step > 0 else "s - e - 1", s=start, e=end)
+    last = far if abs(step) == 1 else filled(f"(f - f % {abs(step)}) / {abs(step)}", f=far)
+    places = exp.GenerateSeries(start=cast(literal(0), "bigint"), end=cast(last, "bigint"))
+    number = filled("s + p * n", s=start, p=place, n=literal(step))
+    return exp.Case(ifs=[exp.If(this=some, true=places)]), number
 
 
 def _constant(node: Expression) -> int | None:

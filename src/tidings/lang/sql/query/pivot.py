@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from tidings.errors import UnknownColumn, closest
+from tidings.errors import InvalidExpression, UnknownColumn, closest
 from tidings.ir.dialect import DIALECT
 from tidings.ir.expression import Expression
 from tidings.lang.sql.context import Context
@@ -36,6 +36,9 @@ def _pivot(ctx: Context, pivot: exp.Pivot, choice: exp.In, source: Expression, n
     pivoted = []
     for value in choice.expressions:
         shown, cells = _named(value), _members(value.this if isinstance(value, exp.PivotAlias) else value)
+        if len(cells) != len(by):
+            reason = f"PIVOT is by {len(by)} columns, and a row of its values has {len(cells)}"
+            raise InvalidExpression(ctx.place(value), reason=reason)
         equal = [exp.NullSafeEQ(this=b.copy(), expression=c.copy()) for b, c in zip(by, cells, strict=True)]
         for aggregate in pivot.expressions:
             call = aggregate.this if isinstance(aggregate, exp.Alias) else aggregate

@@ -20,7 +20,7 @@ from tidings.lang.sql.names import check_reserved, distinct_names
 from tidings.lang.sql.query.asof import asof_join, is_asof
 from tidings.lang.sql.query.bound import Bound, one_row
 from tidings.lang.sql.query.expression import bind_expression, for_analysis
-from tidings.lang.sql.query.generators import Generator, unnested
+from tidings.lang.sql.query.generators import Generator, unnest_as_explode, unnested
 from tidings.lang.sql.query.joins import join_sources, shared_names
 from tidings.lang.sql.query.lateral import derived, lateral
 from tidings.lang.sql.query.pivot import as_select
@@ -66,9 +66,10 @@ def _joined(
     binder: Binder, first: Expression, joins: list[exp.Join], ctes: Mapping[str, Any], outer: Outer | None
 ) -> tuple[Part, list[exp.Join]]:
     """Sources and joins from left to right, and the joins as the analyzer sees them."""
-    part, mirrors = _first(binder, first, ctes, outer)
+    part, mirrors = _first(binder, unnest_as_explode(binder.ctx, first), ctes, outer)
     part.scope.outer = outer
     for join in joins:
+        join = _with_explode(binder, join)
         if _function(join.this) is not None:
             mirrors.append(_generated_in_join(binder, join, part))
             continue
@@ -92,6 +93,16 @@ def _joined(
             mirror.set("on", subqueries.shown(for_analysis(mirror.args["on"], both, {})))
         mirrors.append(mirror)
     return part, mirrors
+
+
+def _with_explode(binder: Binder, join: exp.Join) -> exp.Join:
+    """A join that has ``explode`` where UNNEST was written."""
+    source = unnest_as_explode(binder.ctx, join.this)
+    if source is join.this:
+        return join
+    exploded = join.copy()
+    exploded.set("this", source)
+    return exploded
 
 
 def _joined_as_of(binder: Binder, join: exp.Join, part: Part, other: Part) -> exp.Join:

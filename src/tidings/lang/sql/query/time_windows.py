@@ -3,11 +3,11 @@
 Each is a struct of a start and an end, and rows without a time have none:
 
 - windows one after the other (*tumbling*) are an expression of the time;
-- windows that overlap (*sliding*) are several for each row: the row is unnested with the starts of those it lies in;
+- windows that overlap (*sliding*) are several for each row: the row is unnested with the numbers of those it lies in;
 - a *session* is as long as each row follows on an earlier one of its group within a gap.  Alone the call is the row's
   own span, from its time to the end of its gap.  Where it is grouped by, the spans that meet are put together
-  (:func:`sessions`): per group of the other keys, a row begins a session if it lies after the end of all spans before
-  it, and belongs to the last one begun.
+  (:func:`sessions`): per group of the other keys, a moment begins a session if it lies after the end of all spans
+  before it, and belongs to the last one begun.
 
 The translation is from tree to tree, before the clauses are bound.  Elsewhere in the SELECT ``window`` and
 ``session_window`` are the names of what is grouped by, unless a source has columns of these names.
@@ -23,8 +23,8 @@ from sqlglot import exp
 
 from tidings.analysis import functions
 from tidings.errors import InvalidExpression
-from tidings.ir.expression import Expression, Ref, column, filled, read, refs, show_name, substitute, template
-from tidings.ir.relation import Column, Item, Project, Relation, Unnest, Window
+from tidings.ir.expression import Expression, Ref, cast, column, filled, literal, read, show_name, substitute, template
+from tidings.ir.relation import Aggregate, Column, Item, Join, Project, Relation, Unnest, Window
 from tidings.lang.sql.context import Context
 from tidings.lang.sql.query.expression import bind_expression
 from tidings.lang.sql.query.scope import Scope, ScopeRelation
@@ -163,28 +163,23 @@ def _window(
     start = filled(f"(m - ((m - {offset}) % {slide} + {slide}) % {slide})", m=micros)
     there = filled("NOT x IS NULL", x=call.expressions[0])
     if slide < length:
-        earlier = (-(-length // slide) - 1) * slide
-        starts = filled(f"SEQUENCE(s - {earlier}, s, {slide})", s=start)
-        bound = bind_expression(ctx, starts, scope, {})
-        if not set(refs(bound)) <= {f.ref for f in plan.fields}:
-            raise ctx.unsupported("a sliding window of the query around it", call)
-        plan, start = _unnested(ctx, plan, bound, scope, analysed)
-        if length % slide:
-            there = filled(f"s + {length} > m", s=start, m=micros)
+        plan, number = _numbered(ctx, plan, -(-length // slide), scope, analysed)
+        start = filled(f"(s - n * {slide})", s=start, n=number)
+        there = filled(f"s + {length} > m", s=start, m=micros)
     return _struct(start, filled(f"(s + {length})", s=start), kind), there, plan
 
 
-def _unnested(
-    ctx: Context, plan: Relation, starts: Expression, scope: Scope, analysed: exp.Select
+def _numbered(
+    ctx: Context, plan: Relation, several: int, scope: Scope, analysed: exp.Select
 ) -> tuple[Relation, Expression]:
-    """The rows with the start of each of their windows, and that start as a tree; ``*`` does not have it."""
-    alias = ctx.alias("starts")
-    plan = Unnest(plan, alias, Column("start", "bigint"), starts)
-    source = ScopeRelation(_SOURCE, plan, (("start", plan.fields[-1]),))
+    """The rows once per window each lies in, and the number of the window as a tree; ``*`` does not have it."""
+    numbers = exp.GenerateSeries(start=literal(0), end=literal(several - 1))
+    plan = Unnest(plan, ctx.alias("windows"), Column("number", "int"), numbers)
+    source = ScopeRelation(_SOURCE, plan, (("number", plan.fields[-1]),))
     scope.sources = [*scope.sources, source]
-    shown = exp.select(read("CAST(NULL AS BIGINT)").as_("start", quoted=True)).subquery(_SOURCE)
+    shown = exp.select(read("CAST(NULL AS INT)").as_("number", quoted=True)).subquery(_SOURCE)
     analysed.append("joins", exp.Join(this=shown, kind="CROSS"))
-    return plan, exp.column("start", table=_SOURCE, quoted=True)
+    return plan, exp.column("number", table=_SOURCE, quoted=True)
 
 
 def _durations(ctx: Context, call: Expression) -> tuple[int, int, int]:
@@ -203,14 +198,52 @@ def _durations(ctx: Context, call: Expression) -> tuple[int, int, int]:
     return length, slide, offset
 
 
+def _gap(node: Expression) -> Expression | None:
+    """A gap in microseconds, where it is one text or a choice among texts, all of even length."""
+    match node:
+        case exp.Literal(is_string=True):
+            micros = _micros(node.name)
+            return None if micros is None else cast(literal(micros), "bigint")
+        case exp.Null():
+            return node.copy()
+        case exp.Paren():
+            return _gap(node.this)
+        case exp.Case(this=None):
+            default = node.args.get("default")
+            results = [*(c.args["true"] for c in node.args["ifs"]), *([] if default is None else [default])]
+            gaps = list(map(_gap, results))
+            if None in gaps:
+                return None
+            tree = node.copy()
+            for branch, gap in zip(tree.args["ifs"], gaps, strict=False):
+                branch.set("true", gap)
+            tree.set("default", None if default is None else gaps[-1])
+            return tree
+        case _:
+            return None
+
+
 def _duration(ctx: Context, node: Expression) -> int:
     negative = isinstance(node, exp.Neg)
-    literal = node.this if negative else node
-    if not isinstance(literal, exp.Literal):
+    written = node.this if negative else node
+    if not isinstance(written, exp.Literal):
         raise InvalidExpression(ctx.place(node), reason="the duration of a window is a text such as '5 minutes'")
-    if not literal.is_string:
-        return int(literal.name) * (-1 if negative else 1)
-    text = re.sub(r"^\s*interval\b", "", literal.name, flags=re.IGNORECASE).strip()
+    if not written.is_string:
+        return int(written.name) * (-1 if negative else 1)
+    micros = _micros(written.name)
+    if micros is None:
+        reason = f"'{written.name}' is no duration: weeks, days, hours, minutes and seconds are, months are not"
+        raise InvalidExpression(ctx.place(node), reason=reason)
+    return micros
+
+
+def _micros(written: str) -> int | None:
+    """A duration in microseconds; None if the text is none, or one of months.
+
+    >>> _micros("1 hour 30 minutes"), _micros("interval -0.5 seconds"), _micros("1 month")
+    (5400000000, -500000, None)
+    """
+    text = re.sub(r"^\s*interval\b", "", written, flags=re.IGNORECASE).strip()
     total, end = 0, 0
     while (part := _PART.match(text, end)) is not None and part[2].lower() in _UNITS:
         whole, _, fraction = part[1].partition(".")
@@ -218,10 +251,7 @@ def _duration(ctx: Context, node: Expression) -> int:
         scaled = int(fraction or 0) * unit // 10 ** len(fraction)
         total += int(whole) * unit + (-scaled if whole.startswith("-") else scaled)
         end = part.end()
-    if end < len(text) or not text:
-        reason = f"'{literal.name}' is no duration: weeks, days, hours, minutes and seconds are, months are not"
-        raise InvalidExpression(ctx.place(node), reason=reason)
-    return total
+    return None if end < len(text) or not text else total
 
 
 def _span(ctx: Context, call: Expression, scope: Scope) -> tuple[Expression, Expression]:
@@ -229,9 +259,13 @@ def _span(ctx: Context, call: Expression, scope: Scope) -> tuple[Expression, Exp
     if len(call.expressions) != 2:
         raise InvalidExpression(ctx.place(call), reason="session_window() has a time and a gap")
     micros, kind = _time(ctx, call, scope)
-    moment = filled("CAST(TIMESTAMP_MICROS(m) AS TIMESTAMP)", m=micros)
-    gap = filled("CAST(g AS INTERVAL)", g=call.expressions[1])
-    end = filled("UNIX_MICROS(t + g)", t=moment, g=gap)
+    gap = _gap(call.expressions[1])
+    if gap is not None:
+        end = filled("(m + g)", m=micros, g=gap)
+    else:
+        moment = filled("CAST(TIMESTAMP_MICROS(m) AS TIMESTAMP)", m=micros)
+        interval = filled("CAST(g AS INTERVAL)", g=call.expressions[1])
+        end = filled("UNIX_MICROS(t + g)", t=moment, g=interval)
     return _struct(micros, end, kind), filled("e > m", e=end, m=micros)
 
 
@@ -254,36 +288,40 @@ class SessionRows:
 def sessions(ctx: Context, plan: Relation, span: Expression, keys: Sequence[tuple[Expression, str]]) -> SessionRows:
     """The rows with the session each is in, per combination of the other keys."""
     (type,) = ctx.types([span], plan.fields, span)
-    start, end = (_filled_fields(f"UNIX_MICROS(CAST(x.{n} AS TIMESTAMP))", span) for n in ("start", "end"))
+    ends = [_filled_fields(f"UNIX_MICROS(CAST(x.{n} AS TIMESTAMP))", span) for n in ("start", "end")]
     passed = [Item(f"{f.alias}.{f.name}", f.type, f.expression) for f in plan.fields]
-    rows = Project(
-        plan,
-        ctx.alias("rows"),
-        (
-            *passed,
-            *(Item(f"k{n}", type, key) for n, (key, type) in enumerate(keys)),
-            Item("since", "bigint", start),
-            Item("until", "bigint", end),
-        ),
+    per = [Item(f"k{n}", t, key) for n, (key, t) in enumerate(keys)]
+    until = Item("until", "bigint", ends[1])
+    rows = Project(plan, ctx.alias("rows"), (*passed, *per, Item("since", "bigint", ends[0]), until))
+    merged = _merged(ctx, rows, [*(i.name for i in per), "since"])
+    same = (
+        exp.NullSafeEQ(this=column(rows.alias, n), expression=column(merged.alias, n))
+        for n in (*(i.name for i in per), "since")
     )
-    per = [show_name(f"k{n}") for n in range(len(keys))]
-    earlier = "RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
-    rows = _with(ctx, rows, "before", "MAX(r.until) OVER (PER ORDER BY r.since " + earlier + ")", per)
-    first = "CASE WHEN r.before IS NULL OR r.since > r.before THEN r.since END"
-    rows = _with(ctx, rows, "begin", f"MAX({first}) OVER (PER ORDER BY r.since)", per)
-    rows = _with(ctx, rows, "finish", "MAX(r.until) OVER (PER)", [*per, "begin"])
     by: dict[Ref, Expression] = {f.ref: column(rows.alias, f"{f.alias}.{f.name}") for f in plan.fields}
     kind = "timestamp_ntz" if "timestamp_ntz" in type else "timestamp"
-    return SessionRows(rows, span, _struct(column(rows.alias, "begin"), column(rows.alias, "finish"), kind), by)
+    session = _struct(column(merged.alias, "begin"), column(merged.alias, "finish"), kind)
+    return SessionRows(Join((rows, merged), tuple(same)), span, session, by)
 
 
-def _with(ctx: Context, rows: Project, name: str, text: str, per: list[str]) -> Project:
+def _merged(ctx: Context, rows: Project, keys: list[str]) -> Project:
+    """Each moment of a group with the begin and the end of the session it is in."""
+    items = (Item(i.name, i.type, column(rows.alias, i.name)) for i in rows.items if i.name in keys)
+    last = Item("until", "bigint", exp.Max(this=column(rows.alias, "until")))
+    moments: Relation = Aggregate(rows, ctx.alias("moments"), tuple(items), (last,))
+    per = keys[:-1]
+    moments = _with(ctx, moments, "reach", "MAX(r.until) OVER (PER ORDER BY r.since)", per)
+    moments = _with(ctx, moments, "before", "LAG(r.reach) OVER (PER ORDER BY r.since)", per)
+    first = "CASE WHEN r.before IS NULL OR r.since > r.before THEN r.since END"
+    moments = _with(ctx, moments, "begin", f"MAX({first}) OVER (PER ORDER BY r.since)", per)
+    return _with(ctx, moments, "finish", "MAX(r.until) OVER (PER)", [*per, "begin"])
+
+
+def _with(ctx: Context, rows: Relation, name: str, text: str, per: list[str]) -> Project:
     """The rows with one more column, of a window function over them."""
-    partition = f"PARTITION BY {', '.join(f'r.{p}' for p in per)}" if per else ""
-    function = read(text.replace("PER", partition).replace("r.", f"{show_name(rows.alias)}."))
+    alias = rows.fields[0].alias
+    partition = f"PARTITION BY {', '.join(f'r.{show_name(p)}' for p in per)}" if per else ""
+    function = read(text.replace("PER", partition).replace("r.", f"{show_name(alias)}."))
     window = Window(rows, ctx.alias("session"), (Item(name, "bigint", function),))
-    items = (
-        *(Item(f.name, f.type, f.expression) for f in rows.fields),
-        Item(name, "bigint", window.fields[-1].expression),
-    )
-    return Project(window, ctx.alias("rows"), items)
+    found = Item(name, "bigint", window.fields[-1].expression)
+    return Project(window, ctx.alias("moments"), (*(Item(f.name, f.type, f.expression) for f in rows.fields), found))

@@ -12,9 +12,10 @@ from sqlglot import exp
 
 from tidings.errors import InvalidSyntax, Place, UnknownColumn, UnsupportedStatement, UnsupportedType, closest
 from tidings.ir import types
-from tidings.ir.dialect import DIALECT
+from tidings.ir.dialect import DIALECT, ComesAfter
 from tidings.ir.expression import Expression
 from tidings.ir.relation import Column
+from tidings.ir.standard_form import After
 from tidings.lang.sql.names import check_names, relation_name
 from tidings.lang.sql.parse import place
 
@@ -33,6 +34,7 @@ class CreateTable:
     defaults: tuple[tuple[str, Expression], ...] = ()
     append_only: bool = False
     time_column: str | None = None
+    after: tuple[After, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,7 @@ class _Demands:
     required: list[str] = field(default_factory=list)
     checks: list[Expression] = field(default_factory=list)
     defaults: list[tuple[str, Expression]] = field(default_factory=list)
+    after: list[After] = field(default_factory=list)
 
     def column(self, definition: Expression) -> None:
         """A column and what it demands."""
@@ -124,6 +127,13 @@ class _Demands:
                 self.keyed([_column_name(e) for e in constraint.expressions], constraint)
             case exp.CheckColumnConstraint():
                 self.checks.append(constraint.this)
+            case exp.Constraint(expressions=[ComesAfter() as fact]):
+                columns = tuple(self.known(c.name, c) for c in fact.expressions)
+                named = tuple(c.name for c in fact.args["named"])
+                if len(columns) != len(named):
+                    raise InvalidSyntax(place(self.text, constraint), reason="AFTER has as many columns on both sides")
+                relation = relation_name(fact.this, self.text)
+                self.after.append(After(constraint.name, columns, relation, named, not fact.args.get("trusted")))
             case exp.Constraint():
                 for part in constraint.expressions:
                     self.of_table(part)
@@ -149,7 +159,7 @@ def read_create_table(tree: exp.Create, text: str) -> CreateTable:
     parts = tree.this.expressions
     demands = _Demands(text)
     plain = (exp.PrimaryKey, exp.CheckColumnConstraint, exp.Constraint, exp.UniqueColumnConstraint, exp.ForeignKey)
-    for part in parts:
+    for part in sorted(parts, key=lambda part: isinstance(part, plain)):
         demands.of_table(part) if isinstance(part, plain) else demands.column(part)
     if not demands.columns:
         raise InvalidSyntax(place(text, tree), reason="a table needs columns")
@@ -170,6 +180,7 @@ def read_create_table(tree: exp.Create, text: str) -> CreateTable:
         tuple(demands.defaults),
         append_only,
         time,
+        tuple(demands.after),
     )
 
 
@@ -255,7 +266,7 @@ def _altered(node: Expression, text: str) -> UnsupportedStatement:
 
 
 def _refused(constraint: Expression, text: str) -> UnsupportedStatement:
-    hint = "known: PRIMARY KEY, NOT NULL, CHECK and DEFAULT"
+    hint = "known: PRIMARY KEY, NOT NULL, CHECK, DEFAULT and CONSTRAINT name (columns) AFTER table (columns)"
     words = " ".join(constraint.sql(DIALECT, comments=False).split()[:2])
     return UnsupportedStatement(place(text, constraint), hint, statement=f"CREATE TABLE with {words}")
 

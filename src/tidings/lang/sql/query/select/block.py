@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from tidings.ir.expression import Expression, Ref, column, conjuncts, equality, ref, substitute
+from tidings.errors import InvalidExpression
+from tidings.ir.expression import Expression, Ref, column, conjuncts, equality, ref, refs, substitute
 from tidings.ir.relation import Field, Filter, Item, Join, Project, Relation, Scan, Window
 from tidings.lang.sql.context import Context
 from tidings.lang.sql.query.clock import filtered_now, reads_clock
@@ -29,6 +30,7 @@ from tidings.lang.sql.query.select.grouping import (
     listed,
 )
 from tidings.lang.sql.query.select.order import ordinal
+from tidings.lang.sql.query.select.window_frames import by_place, checked_frames, needs_places, place
 from tidings.lang.sql.query.subquery.subqueries import Subqueries
 from tidings.lang.sql.query.time_windows import sessions
 
@@ -166,7 +168,16 @@ class SelectBlock:
         self.plan = aggregated(self.ctx, self.plan, (keys, aggregates), items, grouping, domain)
         self.ties = [(ties if t in ties.computed else keys).name(t) for t in self.ties]
         self.subqueries.forget_columns()
+        self._require_grouped(over)
         self._redistribute(over, len(conditions))
+
+    def _require_grouped(self, over: list[Expression]) -> None:
+        """Refuse columns that are neither keys nor inside an aggregate, should the analyzer let them pass."""
+        known = {f.ref for f in self.plan.fields}
+        left = next((r for e in over for r in refs(e) if r not in known), None)
+        if left is not None:
+            reason = f"the column {left[1]} is neither grouped by nor inside an aggregate"
+            raise InvalidExpression(self.ctx.place(self.node), reason=reason)
 
     def _in_sessions(
         self, grouping: Grouping, mentioned: list[Expression], valued: dict[Expression, Expression]
@@ -248,6 +259,7 @@ class SelectBlock:
         if not any(map(stages.has_window, mentioned)):
             return
         self._project_arguments(mentioned)
+        self._place_rows()
         mentioned = [*self.outputs, *self.order, *self.qualify]
         for window in (w for e in mentioned for w in e.find_all(exp.Window)):
             stages.check_order(self.ctx, window)
@@ -264,6 +276,24 @@ class SelectBlock:
         self.qualify = over[outputs + order :]
         for condition in self.qualify:
             self._filter(condition)
+
+    def _place_rows(self) -> None:
+        """Number the rows below windows that pick a row of a frame of values."""
+        groups = (self.outputs, self.order, self.qualify)
+        for group in groups:
+            group[:] = [checked_frames(self.ctx, e) for e in group]
+        windows = [w for group in groups for e in group for w in e.find_all(exp.Window) if needs_places(w)]
+        if not windows:
+            return
+        stage = stages.Stage(self.ctx.alias("places"), "n")
+        numbers = {w: stage.name(place(w)) for w in windows}
+        fields = self.plan.fields
+        items = [
+            Item(n, "int", stages.settled(stages.partitioned(w, self.ties), fields)) for w, n in stage.computed.items()
+        ]
+        self.plan = Window(self.plan, stage.alias, tuple(items))
+        for group in groups:
+            group[:] = [stages.replaced(e, {w: by_place(w, n) for w, n in numbers.items()}) for e in group]
 
     def _project_arguments(self, mentioned: list[Expression]) -> None:
         """Compute what windows partition by below them, so that partitions are columns."""

@@ -44,7 +44,7 @@ _CALLS = exp.Grouping | exp.GroupingId
 def listed(clause: exp.Group) -> list[Expression]:
     """The expressions of a clause, those of sets among them, each once."""
     sets = grouping_sets(clause)
-    return list(clause.expressions) if sets is None else _once([*_declared(clause), *chain(*sets)])
+    return _once(chain(*map(_unit, clause.expressions)) if sets is None else [*_declared(clause), *chain(*sets)])
 
 
 def grouping_sets(clause: exp.Group) -> list[list[Expression]] | None:

@@ -20,9 +20,10 @@ from tidings.lang.sql.query.expression import for_analysis
 from tidings.lang.sql.query.generators import expanded
 from tidings.lang.sql.query.scope import Outer
 from tidings.lang.sql.query.select.block import SelectBlock
-from tidings.lang.sql.query.select.clauses import refused_clauses, with_inline_windows
 from tidings.lang.sql.query.select.grouping import plainly_grouped
+from tidings.lang.sql.query.select.named_windows import with_inline_windows
 from tidings.lang.sql.query.select.order import count, first_rows
+from tidings.lang.sql.query.select.outer_aggregates import refuse_outer_aggregates
 from tidings.lang.sql.query.select.select_list import SelectList, select_list
 from tidings.lang.sql.query.stars import with_stars_written_out
 from tidings.lang.sql.query.subquery.subqueries import Subqueries
@@ -35,15 +36,14 @@ if TYPE_CHECKING:
 def bind_select(binder: Binder, node: exp.Select, name: str, ctes: Mapping[str, Any], outer: Outer | None) -> Bound:
     """The plan of one SELECT."""
     ctx = binder.ctx
-    if refused := refused_clauses(node):
-        raise ctx.unsupported(*refused)
     around = None if outer is None else replace(outer, stands=dict(outer.stands))
     scope, plan, analysed = binder.from_clause(node, ctes, around)
+    refuse_outer_aggregates(ctx, node, scope)
     node = with_stars_written_out(ctx, node, scope)
     windows = with_time_windows(ctx, node, scope, plan, analysed)
     node, plan = windows.node, windows.plan
     subqueries = Subqueries(binder, scope, ctes)
-    node = in_canonical_order(ctx, subqueries.lifted(with_inline_windows(node)))
+    node = in_canonical_order(ctx, subqueries.lifted(with_inline_windows(ctx, node)))
     columns = select_list(ctx, node, scope)
     block = SelectBlock(ctx, node, scope, columns.aliases, subqueries, plan, [e for _, e in columns.items])
     block.session = windows.session

@@ -7,7 +7,7 @@ stage in its place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -70,6 +70,11 @@ def _collected(node: Expression) -> Expression:
 def with_computed(expression: Expression, stage: Stage) -> Expression:
     """The expression with what the stage computes taken from it."""
     return _taken(expression, lambda node: stage.name(node) if node in stage.computed else None)
+
+
+def replaced(expression: Expression, by: Mapping[Expression, Expression]) -> Expression:
+    """The expression with some of its parts replaced."""
+    return _taken(expression, by.get)
 
 
 def partitioned(window: Expression, ties: list[Expression]) -> Expression:

@@ -6,7 +6,7 @@ import pytest
 from sqlglot import exp
 
 from tidings.lang.sql.parse import statements
-from tidings.lang.sql.query.select.clauses import refused_clauses, with_inline_windows
+from tidings.lang.sql.query.select.clauses import refused_clauses
 
 
 def select(text: str) -> exp.Select:
@@ -31,11 +31,3 @@ def test_refused_clauses(text: str, construct: str) -> None:
 
 def test_what_is_bound_is_not_refused() -> None:
     assert refused_clauses(select("SELECT DISTINCT a FROM t GROUP BY a ORDER BY a LIMIT 1")) is None
-
-
-def test_named_windows_are_written_out() -> None:
-    written = with_inline_windows(select("SELECT sum(a) OVER w FROM t WINDOW w AS (PARTITION BY b ORDER BY c)"))
-    assert "OVER (PARTITION BY b ORDER BY c" in written.sql("spark")
-    assert "WINDOW" not in written.sql("spark").replace("OVER", "")
-    plain = select("SELECT a FROM t")
-    assert with_inline_windows(plain) is plain

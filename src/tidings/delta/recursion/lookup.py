@@ -1,0 +1,26 @@
+"""The plan that finds rows of a relation by keys."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from tidings.delta.recursion.rounds import PREFIX
+from tidings.delta.restrict import restrict
+from tidings.ir.expression import column
+from tidings.ir.relation import Column, Join, Project, Relation, Scan, Version
+from tidings.lang.datalog.rule_plan import as_columns, reference, renamed
+
+KEYS = f"{PREFIX}keys"
+"""The relation that has the keys."""
+
+
+def lookup_plan(plan: Relation, columns: tuple[Column, ...], positions: tuple[int, ...]) -> Relation:
+    """The rows of a plan that have one of some keys in the columns at these positions; NULL is a key too."""
+    keys = Scan(KEYS, "keys", tuple(columns[p] for p in positions), Version.DELTA)
+    rows = plan if isinstance(plan, Scan) else renamed(plan, "looked_up", as_columns(plan.fields))
+    names = as_columns(rows.fields)
+    tests = tuple(
+        exp.NullSafeEQ(this=column(rows.alias, names[p].name), expression=column("keys", columns[p].name))
+        for p in positions
+    )
+    return restrict(Project(Join((keys, rows), tests), "found", tuple(reference(rows.alias, c) for c in names)))

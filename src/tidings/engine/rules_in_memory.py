@@ -1,0 +1,324 @@
+"""Runs rule programs over rows as Python values: for recursions of which a small part is touched.
+
+A round of statements costs milliseconds on DuckDB and tenths of a second on Spark, however few rows it finds; here it
+costs what its rows cost.  Predicates are sets of tuples with an index per combination of bound columns.  What rules
+read of tables is fetched by the engine, for all keys of a round in one query, and small relations whole.
+
+Only programs are run here on whose values Python and the engines agree: exact types, equality, comparisons, and whole
+numbers that stay small.  What turns out larger than :data:`LIMIT` rows, or computes larger numbers, is left to the
+engine (:class:`NotInMemory`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from tidings.delta.recursion.rounds import RuleProgram
+from tidings.engine.arrow import arrow_schema
+from tidings.engine.rule_values import Binding, NotInMemory, holds, value_of
+from tidings.errors import FixpointTooLong
+from tidings.ir.relation import Column
+from tidings.ir.rule import DatalogAtom, DatalogRule, Literal, is_any, variable_name
+
+LIMIT = 100_000
+"""So many rows are derived here at most."""
+
+Row: TypeAlias = tuple[Any, ...]
+Positions: TypeAlias = tuple[int, ...]
+Fetch: TypeAlias = Callable[[str, Positions, "list[Row] | None"], Iterable[Row]]
+"""The rows of a given predicate that have some keys at some positions; all of them for None."""
+
+
+@dataclass(slots=True)
+class _Indexed:
+    """Rows with an index for every combination of positions that was asked for."""
+
+    rows: set[Row] = field(default_factory=set)
+    _indexes: dict[Positions, dict[Row, list[Row]]] = field(default_factory=dict)
+
+    def add(self, rows: Iterable[Row]) -> None:
+        for row in rows:
+            if row not in self.rows:
+                self.rows.add(row)
+                for positions, index in self._indexes.items():
+                    index.setdefault(tuple(row[p] for p in positions), []).append(row)
+
+    def remove(self, row: Row) -> None:
+        if row in self.rows:
+            self.rows.remove(row)
+            for positions, index in self._indexes.items():
+                index[tuple(row[p] for p in positions)].remove(row)
+
+    def having(self, positions: Positions, key: Row) -> Iterable[Row]:
+        if not positions:
+            return self.rows
+        if positions not in self._indexes:
+            index: dict[Row, list[Row]] = {}
+            for row in self.rows:
+                index.setdefault(tuple(row[p] for p in positions), []).append(row)
+            self._indexes[positions] = index
+        return self._indexes[positions].get(key, ())
+
+
+@dataclass(slots=True)
+class FetchedRows:
+    """What has been fetched of a predicate that no rule defines."""
+
+    name: str
+    fetch: Fetch
+    is_small: bool = False
+    """Whether all rows are fetched as soon as some are asked for."""
+    _fetched: _Indexed = field(default_factory=_Indexed)
+    _known: dict[Positions, set[Row]] = field(default_factory=dict)
+    _whole: bool = False
+
+    def prepare(self, positions: Positions, keys: set[Row]) -> None:
+        """Fetch the rows that have some keys, unless they are here."""
+        if self._whole:
+            return
+        if not positions or self.is_small:
+            self._fetched.add(self.fetch(self.name, (), None))
+            self._whole = True
+            return
+        missing = keys - self._known.setdefault(positions, set())
+        if missing:
+            self._fetched.add(self.fetch(self.name, positions, sorted(missing, key=repr)))
+            self._known[positions] |= missing
+
+    def having(self, positions: Positions, key: Row) -> Iterable[Row]:
+        return self._fetched.having(positions, key)
+
+
+@dataclass(slots=True)
+class InMemoryRun:
+    """Runs rule programs, one after the other, over the same predicates."""
+
+    given: dict[str, FetchedRows]
+    limit: int
+    """The most rounds."""
+    predicates: dict[str, _Indexed] = field(default_factory=dict)
+    rounds: int = 0
+    trace: list[dict[str, set[Row]]] | None = None
+    """What each round found, for those who ask for it."""
+    _size: int = 0
+
+    def of(self, predicate: str) -> _Indexed:
+        return self.predicates.setdefault(predicate, _Indexed())
+
+    def evaluate(self, program: RuleProgram) -> None:
+        """Add what follows from the rows there are, stratum by stratum."""
+        for heads in program.layers:
+            _Layer(self, program, frozenset(heads)).run()
+
+    def add(self, predicate: str, rows: Iterable[Row], extreme: str | None = None) -> set[Row]:
+        """Add rows to a predicate; those that are new."""
+        target = self.of(predicate)
+        if extreme is not None:
+            return self._improve(target, rows, extreme)
+        new = {row for row in rows if row not in target.rows}
+        target.add(new)
+        self._size += len(new)
+        if self._size > LIMIT:
+            raise NotInMemory(f"more than {LIMIT:,} rows")
+        return new
+
+    def _improve(self, target: _Indexed, rows: Iterable[Row], extreme: str) -> set[Row]:
+        """Keep the best value of each group; the rows that are better than those before."""
+        best: dict[Row, Any] = {}
+        for *key, value in rows:
+            group = tuple(key)
+            if group not in best or _is_better(value, best[group], extreme):
+                best[group] = value
+        improved: set[Row] = set()
+        for group, value in best.items():
+            known = list(target.having(tuple(range(len(group))), group)) if group else list(target.rows)
+            if not known or _is_better(value, known[0][-1], extreme):
+                for row in known:
+                    target.remove(row)
+                improved.add((*group, value))
+        target.add(improved)
+        self._size += len(improved)
+        if self._size > LIMIT:
+            raise NotInMemory(f"more than {LIMIT:,} rows")
+        return improved
+
+
+def _is_better(value: Any, than: Any, extreme: str) -> bool:
+    """NULL is no value: anything is better."""
+    if value is None or than is None:
+        return value is not None
+    return bool(value < than) if extreme == "min" else bool(value > than)
+
+
+@dataclass(slots=True)
+class _Layer:
+    """Predicates that depend on each other, evaluated semi-naively."""
+
+    run_of: InMemoryRun
+    program: RuleProgram
+    heads: frozenset[str]
+    new: dict[str, set[Row]] = field(default_factory=dict)
+
+    def run(self) -> None:
+        rules = [r for r in self.program.rules if r.head.predicate in self.heads]
+        self.new = self._take([(rule, None) for rule in rules])
+        rounds = 1
+        variants: list[tuple[DatalogRule, int | None]]
+        variants = [(r, n) for r in rules for n, i in enumerate(r.body) if not i.negated and self._moves(i.predicate)]
+        while variants and any(self.new.values()):
+            rounds += 1
+            if rounds > self.run_of.limit:
+                raise FixpointTooLong(predicate=sorted(self.heads)[0], rounds=self.run_of.limit)
+            self.new = self._take(variants)
+        self.run_of.rounds += rounds
+
+    def _take(self, variants: list[tuple[DatalogRule, int | None]]) -> dict[str, set[Row]]:
+        found: dict[str, set[Row]] = {head: set() for head in self.heads}
+        for rule, place in variants:
+            found[rule.head.predicate] |= self._rows(rule, place)
+        extremes = self.program.extremes
+        new = {head: self.run_of.add(head, rows, extremes.get(head)) for head, rows in found.items()}
+        if self.run_of.trace is not None:
+            self.run_of.trace.append(new)
+        return new
+
+    def _moves(self, predicate: str) -> bool:
+        if predicate in self.heads:
+            return True
+        inlined = predicate in self.program.inlined
+        return inlined and any(self._moves(i.predicate) for r in self.program.of(predicate) for i in r.positive)
+
+    def _rows(self, rule: DatalogRule, place: int | None) -> set[Row]:
+        """What a rule gives for its head; one literal reads only new rows."""
+        rows = {tuple(value_of(t, b) for t in rule.head.terms) for b in self._solved(rule, [{}], place)}
+        kept = self.program.unless.get(rule.head.predicate)
+        if kept is None or not rows:
+            return rows
+        terms = rule.head.terms
+        every = tuple(range(len(terms)))
+        self._prepare(kept, every, rows)
+        gone = self.run_of.of(f"{kept}_del").rows
+        return {row for row in rows if row in gone or not any(True for _ in self._having(kept, every, row))}
+
+    def _solved(self, rule: DatalogRule, bindings: list[Binding], place: int | None) -> list[Binding]:
+        """The bindings for which the body of a rule holds."""
+        order = [n for n, i in enumerate(rule.body) if not i.negated]
+        if place is not None:
+            bindings = self._from_new(rule.body[place], bindings)
+            order.remove(place)
+        while order and bindings:
+            number = max(order, key=lambda n: (len(_bound(rule.body[n].atom, bindings[0])), -n))
+            order.remove(number)
+            bindings = self._joined(rule.body[number].atom, bindings)
+        bindings = [b for b in bindings if all(holds(c, b) for c in rule.conditions)]
+        for literal in (i for i in rule.body if i.negated):
+            if bindings:
+                bindings = self._absent(literal.atom, bindings)
+        return bindings
+
+    def _from_new(self, literal: Literal, bindings: list[Binding]) -> list[Binding]:
+        rows = list(self._new_rows(literal.predicate))
+        return [m for b in bindings for row in rows if (m := _matched(literal.atom, row, b)) is not None]
+
+    def _new_rows(self, predicate: str) -> Iterator[Row]:
+        if predicate in self.heads:
+            yield from self.new.get(predicate, ())
+            return
+        for rule in self.program.of(predicate):
+            for place, literal in enumerate(rule.body):
+                if not literal.negated and self._moves(literal.predicate):
+                    for binding in self._solved(rule, [{}], place):
+                        yield tuple(value_of(t, binding) for t in rule.head.terms)
+
+    def _joined(self, atom: DatalogAtom, bindings: list[Binding]) -> list[Binding]:
+        positions = _bound(atom, bindings[0])
+        keys = [tuple(value_of(atom.terms[p], b) for p in positions) for b in bindings]
+        self._prepare(atom.predicate, positions, set(keys))
+        result: list[Binding] = []
+        for binding, key in zip(bindings, keys, strict=True):
+            for row in self._having(atom.predicate, positions, key):
+                matched = _matched(atom, row, binding)
+                if matched is not None:
+                    result.append(matched)
+        if len(result) > 10 * LIMIT:
+            raise NotInMemory("a join of too many rows")
+        return result
+
+    def _absent(self, atom: DatalogAtom, bindings: list[Binding]) -> list[Binding]:
+        positions = tuple(p for p, term in enumerate(atom.terms) if not is_any(term))
+        keys = [tuple(value_of(atom.terms[p], b) for p in positions) for b in bindings]
+        self._prepare(atom.predicate, positions, set(keys))
+        return [
+            b
+            for b, key in zip(bindings, keys, strict=True)
+            if not any(True for _ in self._having(atom.predicate, positions, key))
+        ]
+
+    def _prepare(self, predicate: str, positions: Positions, keys: set[Row]) -> None:
+        """Fetch what given predicates have for some keys, also below inlined ones."""
+        if predicate in self.run_of.given:
+            self.run_of.given[predicate].prepare(positions, keys)
+        elif predicate in self.program.inlined:
+            for rule in self.program.of(predicate):
+                for literal in rule.body:
+                    places = [literal.atom.terms.index(rule.head.terms[p]) for p in positions]
+                    inner = tuple(sorted(places))
+                    order = [places.index(p) for p in inner]
+                    self._prepare(literal.predicate, inner, {tuple(key[n] for n in order) for key in keys})
+
+    def _having(self, predicate: str, positions: Positions, key: Row) -> Iterable[Row]:
+        """The rows of a predicate with a key; of inlined ones perhaps more than once."""
+        if predicate in self.run_of.given:
+            return self.run_of.given[predicate].having(positions, key)
+        if predicate not in self.program.inlined:
+            return self.run_of.of(predicate).having(positions, key)
+        return self._inlined(predicate, positions, key)
+
+    def _inlined(self, predicate: str, positions: Positions, key: Row) -> Iterator[Row]:
+        """Rules of inlined predicates have the same terms everywhere: their head's, in one order."""
+        for rule in self.program.of(predicate):
+            first, *rest = rule.body
+            for row in self._having(first.predicate, positions, key):
+                every = tuple(range(len(row)))
+                if not any(True for i in rest for _ in self._having(i.predicate, every, row)):
+                    yield row
+
+
+def _bound(atom: DatalogAtom, binding: Binding) -> Positions:
+    """The positions of an atom whose values are known."""
+    return tuple(
+        p
+        for p, term in enumerate(atom.terms)
+        if not is_any(term) and ((name := variable_name(term)) is None or name in binding)
+    )
+
+
+def _matched(atom: DatalogAtom, row: Row, binding: Binding) -> Binding | None:
+    """A binding with what a row gives the variables of an atom; None if the row does not match."""
+    matched = dict(binding)
+    for term, value in zip(atom.terms, row, strict=True):
+        name = variable_name(term)
+        if name is None:
+            if value_of(term, matched) != value:
+                return None
+        elif not name.startswith("_") and matched.setdefault(name, value) != value:
+            return None
+    return matched
+
+
+def rows_of(table: pa.Table) -> list[Row]:
+    """The rows of an Arrow table as tuples."""
+    columns = [column.to_pylist() for column in table.columns]
+    return list(zip(*columns, strict=True)) if columns else [()] * table.num_rows
+
+
+def table_of(columns: tuple[Column, ...], rows: Iterable[Row]) -> pa.Table:
+    """Tuples as an Arrow table."""
+    schema = arrow_schema(columns)
+    values = list(rows)
+    arrays = [pa.array([row[n] for row in values], field.type) for n, field in enumerate(schema)]
+    return pa.Table.from_arrays(arrays, schema=schema)
