@@ -83,22 +83,24 @@ def _mentioned(text: str, rows: pa.Table, n: int) -> str:
 
 def comparable(column: pa.ChunkedArray) -> list[Any]:
     """Values that are equal if all their bits are; dates and instants counted from the epoch, as Python has few."""
-    type = column.type
-    if pa.types.is_date32(type):
-        column = column.cast(pa.int32())
-    elif pa.types.is_timestamp(type):
-        column = column.cast(pa.timestamp("us", type.tz)).cast(pa.int64())
-    return [_bits(v) for v in column.to_pylist()]
+    return [_bits(value) for value in column]
 
 
-def _bits(value: object) -> object:
+def _bits(value: pa.Scalar) -> object:
     """A value with floats by their bits, also inside of others; there is one NaN."""
+    if not value.is_valid:
+        return None
     match value:
-        case float():
-            return "NaN" if value != value else struct.pack(">d", value)
-        case list() | tuple():
-            return [_bits(v) for v in value]
-        case dict():
-            return [_bits(v) for v in value.values()]
+        case pa.Date32Scalar() | pa.TimestampScalar():
+            return value.value
+        case pa.FloatScalar() | pa.DoubleScalar():
+            number = value.as_py()
+            return "NaN" if number != number else struct.pack(">d", number)
+        case pa.MapScalar():
+            return [[_bits(entry["key"]), _bits(entry["value"])] for entry in value.values]
+        case pa.ListScalar():
+            return [_bits(element) for element in value.values]
+        case pa.StructScalar():
+            return [_bits(field) for field in value.values()]
         case _:
-            return value
+            return value.as_py()

@@ -73,9 +73,9 @@ SPARK_FUNCTIONS = frozenset(
 )
 
 _OTHER_NAMES = frozenset(
-    "timestampadd timestampdiff date_sub position substring trim overlay try_cast percentile_cont timediff".split()
+    "timestampadd timestampdiff position substring trim overlay try_cast percentile_cont timediff getdate".split()
 )
-"""Functions that are part of Spark's grammar, which it does not list."""
+"""Functions that are part of Spark's grammar, which it does not list, and one that older systems have."""
 
 
 def is_spark_function(name: str) -> bool:

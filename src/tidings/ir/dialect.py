@@ -27,12 +27,14 @@ def _keeping_arguments(name: str, build: Any) -> Any:
     """
 
     def built(args: list[Any], dialect: Any = None) -> Any:
-        if name in _VERBATIM or (name in ("MAX", "MIN") and len(args) > 1):
+        if name in _VERBATIM or len(args) > _MOST_ARGUMENTS.get(name, len(args)):
             return exp.Anonymous(this=name, expressions=args)
         try:
             node = build(args)
         except TypeError:
             node = build(args, dialect=dialect or SparkSQL())
+        if len(args) > 1 and isinstance(node, exp.Cast):
+            return exp.Anonymous(this=name, expressions=args)
         if len(args) > 1 and not isinstance(node, exp.Anonymous) and name not in _WITH_UNITS:
             kept = set(node.walk())
             if any(a not in kept and not isinstance(a, exp.Literal) for a in args if isinstance(a, exp.Expr)):
@@ -48,6 +50,8 @@ _WITH_UNITS = frozenset(
 """Functions that take a unit, which is no column, or names."""
 _VERBATIM = frozenset({"TO_CHAR", "TO_VARCHAR", "PARSE_JSON", "TO_NUMBER"})
 """Functions whose nodes are printed for Spark as something else."""
+_MOST_ARGUMENTS = {"MAX": 1, "MIN": 1, "INSTR": 2}
+"""Functions of which sqlglot takes more arguments than Spark."""
 
 
 class ComesAfter(exp.Expression):

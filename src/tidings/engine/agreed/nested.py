@@ -13,6 +13,8 @@ from sqlglot import exp
 from tidings.engine.agreed.numeric import common_type
 from tidings.engine.agreed.signature import fitted
 from tidings.engine.agreed.term import (
+    ELSEWHERE,
+    MUCH,
     NotAgreed,
     TypedExpression,
     converted,
@@ -170,7 +172,10 @@ def sequence(translator: Translator, node: exp.GenerateSeries) -> TypedExpressio
         raise NotAgreed(node)
     type = common_type([first.type, last.type])
     assert type is not None
-    text = "CASE WHEN {0} <= {1} THEN generate_series({0}, {1}) ELSE generate_series({0}, {1}, -1) END"
+    text = (
+        f"CASE WHEN abs(CAST({{0}} AS HUGEINT) - {{1}}) > {MUCH} THEN {ELSEWHERE} "
+        "WHEN {0} <= {1} THEN generate_series({0}, {1}) ELSE generate_series({0}, {1}, -1) END"
+    )
     ends = [converted(TypedExpression(t.sql, t.type), "bigint") for t in (first, last)]
     return converted(TypedExpression(words(text, *ends), "array<bigint>"), f"array<{type}>")
 

@@ -19,6 +19,8 @@ _PLAIN = {*types.EXACT, "float", "double", "binary", "void"}
 ON_SPARK = "to be evaluated by Spark"
 """What DuckDB says where only Spark knows the value."""
 ELSEWHERE = f"error('{ON_SPARK}')"
+MUCH = 1_000_000
+"""DuckDB makes no text or array with more in it than this out of a number: Spark is asked for it."""
 
 
 def raised(condition: str, message: str) -> str:

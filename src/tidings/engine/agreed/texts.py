@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from tidings.engine.agreed.signature import fitted
 from tidings.engine.agreed.table.texts import ASCII
-from tidings.engine.agreed.term import ELSEWHERE, NotAgreed, TypedExpression, quoted_text, words
+from tidings.engine.agreed.term import ELSEWHERE, MUCH, NotAgreed, TypedExpression, quoted_text, words
 from tidings.engine.agreed.written import written_text, written_whole
 from tidings.ir.expression import Expression
 
@@ -52,7 +52,7 @@ def pad(translator: Translator, node: exp.Pad) -> TypedExpression:
     filling = node.args.get("fill_pattern")
     padding = " " if filling is None else written_text(node, filling)
     width = written_whole(node, node.expression)
-    if not padding or width < 0:
+    if not padding or not 0 <= width <= MUCH:
         raise NotAgreed(node)
     function = "lpad" if node.args.get("is_left") else "rpad"
     text = f"{function}({{0}}, {width}, {quoted_text(padding)})"
@@ -107,6 +107,8 @@ def joined(translator: Translator, node: exp.DPipe) -> TypedExpression:
 
 def concat_ws(translator: Translator, node: exp.ConcatWs) -> TypedExpression:
     texts = [translator.of(e, "string") for e in node.expressions]
+    if len(texts) < 2:
+        raise NotAgreed(node)
     return TypedExpression(words(f"concat_ws({', '.join(f'{{{n}}}' for n in range(len(texts)))})", *texts), "string")
 
 

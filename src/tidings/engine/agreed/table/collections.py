@@ -4,9 +4,13 @@ Those that go through the elements with a function of the user's are in :mod:`ti
 """
 
 from tidings.engine.agreed.signature import FunctionLine as F
+from tidings.engine.agreed.term import ELSEWHERE, MUCH
 
 _SIZE = "CAST(len({0}) AS INTEGER)"
 _ENTRIES = "CAST(cardinality({0}) AS INTEGER)"
+_REPEATED = (
+    f"CASE WHEN {{1}} > {MUCH} THEN {ELSEWHERE} ELSE repeat([{{0}}], CASE WHEN {{1}} < 0 THEN 0 ELSE {{1}} END) END"
+)
 
 COLLECTIONS = (
     F("size(array<T>)", "int", _SIZE),
@@ -14,11 +18,11 @@ COLLECTIONS = (
     F("array_size(array<T>)", "int", _SIZE),
     F("size(map<K,V>)", "int", _ENTRIES),
     F("cardinality(map<K,V>)", "int", _ENTRIES),
-    F("array_join(array<string>, string)", "string", "array_to_string({0}, {1})"),
+    F("array_join(array<string>, constant)", "string", "array_to_string({0}, {1})"),
     F("array_append(array<T>, T)", "array<T>", "CASE WHEN {0} IS NULL THEN NULL ELSE list_append({0}, {1}) END"),
     F("array_prepend(array<T>, T)", "array<T>", "CASE WHEN {0} IS NULL THEN NULL ELSE list_prepend({1}, {0}) END"),
     F("array_compact(array<T>)", "array<T>", "list_filter({0}, lambda x: x IS NOT NULL)"),
-    F("array_repeat(T, int)", "array<T>", "repeat([{0}], CASE WHEN {1} < 0 THEN 0 ELSE {1} END)"),
+    F("array_repeat(T, int)", "array<T>", _REPEATED),
     F("reverse(array<T>)", "array<T>", "list_reverse({0})"),
     F("flatten(array<array<T>>)", "array<T>", "CASE WHEN list_count({0}) = len({0}) THEN flatten({0}) END"),
     F("map_keys(map<K,V>)", "array<K>", "map_keys({0})"),

@@ -1,7 +1,7 @@
 """Functions of texts and binary values."""
 
 from tidings.engine.agreed.signature import FunctionLine as F
-from tidings.engine.agreed.term import ELSEWHERE
+from tidings.engine.agreed.term import ELSEWHERE, MUCH
 
 ASCII = f"CASE WHEN strlen({{0}}) = length({{0}}) THEN %s WHEN {{0}} IS NULL THEN NULL ELSE {ELSEWHERE} END"
 """Words that hold for a text of ASCII alone: upper('ß') is 'SS' in Spark only."""
@@ -10,6 +10,12 @@ _BOTH_ASCII = (
     f"WHEN {{0}} IS NULL OR {{1}} IS NULL THEN NULL ELSE {ELSEWHERE} END"
 )
 _NOT_NEGATIVE = "CASE WHEN {1} < 0 THEN 0 ELSE {1} END"
+_REPEATED = (
+    f"CASE WHEN {{1}} <= 0 OR {{0}} = '' THEN CASE WHEN {{0}} IS NOT NULL THEN '' END "
+    f"WHEN {{1}} * strlen({{0}}) <= {MUCH} THEN repeat({{0}}, {{1}}) "
+    f"WHEN {{0}} IS NULL OR {{1}} IS NULL THEN NULL ELSE {ELSEWHERE} END"
+)
+_SPACES = f"CASE WHEN {{0}} <= 0 THEN '' WHEN {{0}} > {MUCH} THEN {ELSEWHERE} ELSE repeat(' ', {{0}}) END"
 _CAPITALS = "array_to_string(list_transform(string_split(lower({0}), ' '), lambda w: upper(w[1]) || w[2:]), ' ')"
 _CHARACTER = "CASE WHEN {0} < 0 THEN '' WHEN {0} & 255 = 0 THEN chr(0) ELSE chr(CAST({0} & 255 AS INTEGER)) END"
 _LENGTH = "CAST(length({0}) AS INTEGER)"
@@ -38,9 +44,9 @@ TEXTS = (
     F("lcase(string)", "string", ASCII % "lower({0})"),
     F("initcap(string)", "string", ASCII % _CAPITALS),
     F("reverse(string)", "string", "array_to_string(list_reverse(string_split({0}, '')), '')"),
-    F("repeat(string, int)", "string", f"repeat({{0}}, {_NOT_NEGATIVE})"),
+    F("repeat(string, int)", "string", _REPEATED),
     F("btrim(string)", "string", "trim({0}, ' ')"),
-    F("space(int)", "string", "repeat(' ', CASE WHEN {0} < 0 THEN 0 ELSE {0} END)"),
+    F("space(int)", "string", _SPACES),
     # parts
     F("left(string, int)", "string", f"substring({{0}}, 1, {_NOT_NEGATIVE})"),
     F("right(string, int)", "string", f"right({{0}}, {_NOT_NEGATIVE})"),
