@@ -123,6 +123,8 @@ def _by_line(
         if term is None:
             return None
         terms.append(term)
+    if known.get("K") in ("float", "double"):  # keys of maps have one zero
+        return None
     text = function.words
     for variable, type in known.items():
         text = text.replace(f"{{{variable}}}", braced(duckdb_type(type)))

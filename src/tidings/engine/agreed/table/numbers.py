@@ -4,10 +4,11 @@ Functions such as ``exp`` and ``ln`` are Spark's alone: their last digits depend
 """
 
 from tidings.engine.agreed.signature import FunctionLine as F
-from tidings.engine.agreed.term import raised
+from tidings.engine.agreed.term import ELSEWHERE, raised
 
 _PI, _E = "CAST('3.141592653589793' AS DOUBLE)", "CAST('2.718281828459045' AS DOUBLE)"
 _SIGN = "CASE WHEN isnan({0}) OR {0} = 0 THEN {0} ELSE CAST(sign({0}) AS DOUBLE) END"
+_BIT = f"CASE WHEN {{1}} BETWEEN 0 AND 7 THEN CAST(({{0}} >> {{1}}) & 1 AS TINYINT) ELSE {ELSEWHERE} END"
 
 NUMBERS = (
     F("pi()", "double", _PI),
@@ -27,8 +28,8 @@ NUMBERS = (
     F("positive(double)", "double", "{0}"),
     F("nullifzero(whole)", "T", "nullif({0}, 0)"),
     F("zeroifnull(whole)", "T", "coalesce({0}, 0)"),
-    F("getbit(whole, number)", "tinyint", "CAST(({0} >> {1}) & 1 AS TINYINT)"),
-    F("bit_get(whole, number)", "tinyint", "CAST(({0} >> {1}) & 1 AS TINYINT)"),
+    F("getbit(whole, number)", "tinyint", _BIT),
+    F("bit_get(whole, number)", "tinyint", _BIT),
     F("raise_error(string)", "void", "error({0})"),
     F(
         "assert_true(boolean)",

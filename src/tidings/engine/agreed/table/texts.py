@@ -21,10 +21,11 @@ _CHARACTER = "CASE WHEN {0} < 0 THEN '' WHEN {0} & 255 = 0 THEN chr(0) ELSE chr(
 _LENGTH = "CAST(length({0}) AS INTEGER)"
 _BYTES = "CAST(octet_length({0}) AS INTEGER)"
 _FROM_PLACE = (
-    "CASE WHEN {2} < 1 THEN 0 WHEN instr(substring({1}, {2}), {0}) = 0 THEN 0 "
-    "WHEN {2} > length({1}) + 1 THEN 0 ELSE CAST(instr(substring({1}, {2}), {0}) + {2} - 1 AS INTEGER) END"
+    "CASE WHEN {2} IS NULL THEN 0 WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {2} < 1 THEN 0 WHEN {0} = '' THEN 1 "
+    "WHEN {2} > length({1}) OR instr(substring({1}, {2}), {0}) = 0 THEN 0 "
+    "ELSE CAST(instr(substring({1}, {2}), {0}) + {2} - 1 AS INTEGER) END"
 )
-_REPLACED = "CASE WHEN {1} = '' THEN {0} ELSE replace({0}, {1}, {2}) END"
+_REPLACED = "CASE WHEN {1} = '' AND {2} IS NOT NULL THEN {0} ELSE replace({0}, {1}, {2}) END"
 
 TEXTS = (
     # how long
