@@ -36,8 +36,8 @@ def _keeping_arguments(name: str, build: Any) -> Any:
         if len(args) > 1 and isinstance(node, exp.Cast):
             return exp.Anonymous(this=name, expressions=args)
         if len(args) > 1 and not isinstance(node, exp.Anonymous) and name not in _WITH_UNITS:
-            kept = set(node.walk())
-            if any(a not in kept and not isinstance(a, exp.Literal) for a in args if isinstance(a, exp.Expr)):
+            kept = {id(part) for part in node.walk()}
+            if any(id(a) not in kept and not isinstance(a, exp.Literal) for a in args if isinstance(a, exp.Expr)):
                 return exp.Anonymous(this=name, expressions=args)
         return node
 
@@ -48,9 +48,9 @@ _WITH_UNITS = frozenset(
     "DATEDIFF DATE_DIFF TIMESTAMPDIFF DATEADD DATE_ADD TIMESTAMPADD DATE_TRUNC TRUNC NAMED_STRUCT STRUCT MAP".split()
 )
 """Functions that take a unit, which is no column, or names."""
-_VERBATIM = frozenset({"TO_CHAR", "TO_VARCHAR", "PARSE_JSON", "TO_NUMBER"})
+_VERBATIM = frozenset({"TO_CHAR", "TO_VARCHAR", "PARSE_JSON", "TO_NUMBER", "UNIX_DATE"})
 """Functions whose nodes are printed for Spark as something else."""
-_MOST_ARGUMENTS = {"MAX": 1, "MIN": 1, "INSTR": 2}
+_MOST_ARGUMENTS = {"MAX": 1, "MIN": 1, "HEX": 1, "INSTR": 2, "ARRAY_CONTAINS": 2, "ROUND": 2, "SORT_ARRAY": 2}
 """Functions of which sqlglot takes more arguments than Spark."""
 
 

@@ -182,6 +182,8 @@ class Translator:
 
     def _extreme(self, node: Expression) -> TypedExpression:
         """The greatest or least of several values; NULLs are passed over."""
+        if not node.expressions:
+            raise NotAgreed(node)
         term = self._first_of(
             node, "GREATEST" if isinstance(node, exp.Greatest) else "LEAST", [node.this, *node.expressions]
         )

@@ -126,6 +126,8 @@ def sort_array(translator: Translator, node: exp.ArraySort) -> TypedExpression:
     whole = translator.term(node.this)
     if node.args.get("expression") is not None or not whole.type.startswith("array<"):
         raise NotAgreed(node)
+    if not isinstance(node.args.get("asc") or exp.true(), exp.Boolean):
+        raise NotAgreed(node)
     descending = _is_false(node.args.get("asc"))
     first = _is_true(node.args.get("nulls_first"))
     order = f"'{'DESC' if descending else 'ASC'}', 'NULLS {'FIRST' if first else 'LAST'}'"

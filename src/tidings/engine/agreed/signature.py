@@ -53,6 +53,8 @@ class FunctionLine:
     """The type of its values, which may name that of an argument: ``T``, ``array<T>``."""
     words: str
     """How DuckDB says it, with ``{0}``, ``{1}``, … for the arguments."""
+    is_strict: bool = False
+    """Whether Spark converts no argument to what the line asks for."""
 
     @property
     def name(self) -> str:
@@ -120,7 +122,9 @@ def _by_line(
     terms = []
     for kind, argument in zip(function.kinds, arguments, strict=True):
         term = _argument(translator, node, argument, kind, known)
-        if term is None:
+        if term is None or (
+            function.is_strict and not types.is_nested(kind) and _is_converted(translator, argument, kind)
+        ):
             return None
         terms.append(term)
     if known.get("K") in ("float", "double"):  # keys of maps have one zero
@@ -129,6 +133,12 @@ def _by_line(
     for variable, type in known.items():
         text = text.replace(f"{{{variable}}}", braced(duckdb_type(type)))
     return TypedExpression(words(text, *terms), _typed(function.type, known))
+
+
+def _is_converted(translator: Translator, argument: Expression, kind: str) -> bool:
+    """Whether an argument is of another type than a line asks for."""
+    is_named = kind in (*VARIABLES, "whole", "constant", "number")
+    return not is_named and translator.term(argument).type not in (kind, "void")
 
 
 def _typed(kind: str, known: dict[str, str]) -> str:
@@ -150,7 +160,8 @@ def _argument(
     if kind in VARIABLES:
         if term.type == "void" and kind not in known:
             return None
-        return fitted(node, term, known.setdefault(kind, term.type))
+        known.setdefault(kind, term.type)
+        return converted(term, known[kind]) if term.type in (known[kind], "void") else None
     if types.is_nested(kind):
         return term if _bind_type(kind, term.type, known) else None
     return fitted(node, term, kind)

@@ -22,7 +22,7 @@ COLLECTIONS = (
     F("array_append(array<T>, T)", "array<T>", "CASE WHEN {0} IS NULL THEN NULL ELSE list_append({0}, {1}) END"),
     F("array_prepend(array<T>, T)", "array<T>", "CASE WHEN {0} IS NULL THEN NULL ELSE list_prepend({1}, {0}) END"),
     F("array_compact(array<T>)", "array<T>", "list_filter({0}, lambda x: x IS NOT NULL)"),
-    F("array_repeat(T, int)", "array<T>", _REPEATED),
+    F("array_repeat(T, int)", "array<T>", _REPEATED, is_strict=True),
     F("reverse(array<T>)", "array<T>", "list_reverse({0})"),
     F("flatten(array<array<T>>)", "array<T>", "CASE WHEN list_count({0}) = len({0}) THEN flatten({0}) END"),
     F("map_keys(map<K,V>)", "array<K>", "map_keys({0})"),

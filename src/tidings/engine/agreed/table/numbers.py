@@ -25,12 +25,11 @@ NUMBERS = (
     F("bit_count(whole)", "int", "CAST(bit_count(CAST({0} AS BIGINT)) AS INTEGER)"),
     F("bit_count(boolean)", "int", "CAST({0} AS INTEGER)"),
     F("positive(whole)", "T", "{0}"),
-    F("positive(double)", "double", "{0}"),
+    F("positive(double)", "double", "{0}", is_strict=True),
     F("nullifzero(whole)", "T", "nullif({0}, 0)"),
     F("zeroifnull(whole)", "T", "coalesce({0}, 0)"),
     F("getbit(whole, number)", "tinyint", _BIT),
     F("bit_get(whole, number)", "tinyint", _BIT),
-    F("raise_error(string)", "void", "error({0})"),
     F(
         "assert_true(boolean)",
         "void",
