@@ -80,7 +80,7 @@ def columns(schema: pa.Schema) -> tuple[tuple[str, str], ...]:
 
 
 def families(columns: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-    """The same with one word for whole numbers and decimals: their types are Spark's; DuckDB's own have other widths."""
+    """The same with one word for whole numbers and decimals: the types are Spark's; DuckDB's own have other widths."""
     return tuple((name, re.sub(r"\bint\d+|decimal128\(\d+, \d+\)", "exact", type)) for name, type in columns)
 
 

@@ -37,7 +37,11 @@ def _keeping_arguments(name: str, build: Any) -> Any:
             return exp.Anonymous(this=name, expressions=args)
         if len(args) > 1 and not isinstance(node, exp.Anonymous) and name not in _WITH_UNITS:
             kept = {id(part) for part in node.walk()}
-            if any(id(a) not in kept and not isinstance(a, exp.Literal) for a in args if isinstance(a, exp.Expr)):
+            if any(
+                id(a) not in kept and not isinstance(a, exp.Literal | exp.Boolean)
+                for a in args
+                if isinstance(a, exp.Expr)
+            ):
                 return exp.Anonymous(this=name, expressions=args)
         return node
 

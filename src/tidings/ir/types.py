@@ -115,10 +115,8 @@ def decimal(type: str) -> tuple[int, int] | None:
     >>> decimal("decimal(10,2)"), decimal("bigint")
     ((10, 2), None)
     """
-    if not type.startswith("decimal("):
-        return None
-    precision, scale = type.removeprefix("decimal(").removesuffix(")").split(",")
-    return int(precision), int(scale)
+    found = re.fullmatch(r"decimal\((\d+),(\d+)\)", type)
+    return None if found is None else (int(found[1]), int(found[2]))
 
 
 def fields(type: str) -> tuple[tuple[str, str], ...]:

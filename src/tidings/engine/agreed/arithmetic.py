@@ -19,7 +19,8 @@ from tidings.ir.expression import Expression
 
 _ROUNDED_PLACES = 10
 _ROUNDED = (
-    "CASE WHEN {0} IS NULL OR isnan({0}) OR isinf({0}) THEN {0} WHEN abs({0}) < 1000000000000000 "
+    "CASE WHEN {0} IS NULL OR isnan({0}) OR isinf({0}) THEN {0} WHEN abs({0}) < 1e-20 THEN CAST(0 AS DOUBLE) "
+    "WHEN abs({0}) < 1000000000000000 "
     "THEN CAST(CAST(CAST(CAST({0} AS VARCHAR) AS DECIMAL(38,%d)) AS VARCHAR) AS DOUBLE) "
     f"ELSE {ELSEWHERE} END"
 )

@@ -161,6 +161,8 @@ class Translator:
         return side(self._compared(exp.EQ(this=node.this.copy(), expression=when.copy())))
 
     def _if(self, node: exp.If) -> TypedExpression:
+        if node.args.get("false") is None:
+            raise NotAgreed(node)
         condition = side(self.of(node.this, "boolean"))
         return self._chosen(node, [condition], [node.args["true"]], node.args.get("false"))
 
@@ -271,14 +273,6 @@ class Translator:
     def _typeof(self, node: Expression) -> TypedExpression:
         return TypedExpression(exp.Literal.string(self.term(node.this).type), "string")
 
-    def _decoded(self, node: Expression) -> TypedExpression:
-        """``decode(x, value, result, …, default)``: the result of the first value that equals, NULLs too."""
-        tested, *rest = node.expressions
-        default = rest.pop() if len(rest) % 2 else None
-        pairs = list(zip(rest[::2], rest[1::2], strict=True))
-        conditions = [side(self._compared(exp.NullSafeEQ(this=tested, expression=v))) for v, _ in pairs]
-        return self._chosen(node, conditions, [result for _, result in pairs], default)
-
     # functions of the user's
 
     def _parameter(self, node: exp.Identifier) -> TypedExpression:
@@ -346,7 +340,6 @@ _RULES: dict[type[Expression], Callable[..., TypedExpression]] = {
     exp.UnixToStr: times.formatted_seconds,
     exp.JSONExtractScalar: texts.json_value,
     exp.Typeof: Translator._typeof,
-    exp.DecodeCase: Translator._decoded,
     exp.Array: nested.array,
     exp.Struct: nested.struct,
     exp.VarMap: nested.map_of,
