@@ -158,7 +158,7 @@ def _argument(
         known["T"] = term.type
         return term if term.type in types.INTEGRAL else None
     if kind in VARIABLES:
-        if term.type == "void" and kind not in known:
+        if term.type == "void" and (kind == "K" or kind not in known):
             return None
         known.setdefault(kind, term.type)
         return converted(term, known[kind]) if term.type in (known[kind], "void") else None

@@ -26,6 +26,8 @@ _FROM_PLACE = (
     "ELSE CAST(instr(substring({1}, {2}), {0}) + {2} - 1 AS INTEGER) END"
 )
 _REPLACED = "CASE WHEN {1} = '' AND {2} IS NOT NULL THEN {0} ELSE replace({0}, {1}, {2}) END"
+_BASE64 = f"CASE WHEN octet_length({{0}}) > 57 THEN {ELSEWHERE} ELSE %s END"
+"""Spark breaks longer ones into lines."""
 
 TEXTS = (
     # how long
@@ -76,6 +78,6 @@ TEXTS = (
     F("md5(binary)", "string", "md5({0})"),
     F("sha(string)", "string", "sha1({0})", is_strict=True),
     F("sha1(string)", "string", "sha1({0})", is_strict=True),
-    F("base64(binary)", "string", "base64({0})"),
-    F("base64(string)", "string", "base64(encode({0}))", is_strict=True),
+    F("base64(binary)", "string", _BASE64 % "base64({0})"),
+    F("base64(string)", "string", _BASE64.replace("octet_length", "strlen") % "base64(encode({0}))", is_strict=True),
 )

@@ -44,7 +44,7 @@ TIMES = (
     F("date_diff(date, date)", "int", "CAST({0} - {1} AS INTEGER)"),
     F("make_date(int, int, int)", "date", _MADE),
     # counted from the epoch
-    F("unix_date(date)", "int", "CAST({0} - DATE '1970-01-01' AS INTEGER)"),
+    F("unix_date(date)", "int", "CAST({0} - DATE '1970-01-01' AS INTEGER)", is_strict=True),
     F("date_from_unix_date(int)", "date", "DATE '1970-01-01' + {0}"),
     F("unix_micros(timestamp)", "bigint", "epoch_us({0})", is_strict=True),
     F("unix_millis(timestamp)", "bigint", SECONDS.replace("1000000", "1000"), is_strict=True),
