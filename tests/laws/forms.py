@@ -165,7 +165,8 @@ class Forms(NewForms):
                     kind = self.rng.choice(["int", "str", "bool"])
                     name = f"more_{len(columns)}"
                     item = f"{writer.of(kind, 1)} AS {name}"
-                    pipe, plain = f"{pipe} |> EXTEND {item}", f"SELECT *, {item} FROM ({plain}) AS {alias}"
+                    pipe = f"{pipe} |> EXTEND {item} |> AS {alias}"
+                    plain = f"SELECT *, {item} FROM ({plain}) AS {alias}"
                     columns.append(Column(name, kind))
                 case "aggregate":
                     (key, kind), total = self.key(writer), self.aggregate(writer)
