@@ -65,7 +65,7 @@ def _body(mail: EmailMessage) -> str:
     """What a mail says to people."""
     part = mail.get_body()
     assert part is not None
-    return str(part.get_content())
+    return str(part.get_content()).replace("\r\n", "\n")
 
 
 def test_there_are_examples() -> None:
