@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import socketserver
 import ssl
 from collections.abc import Iterator
@@ -86,7 +87,9 @@ def mail(server: Server, **options: object) -> MailChannel:
 
 
 def message(target: str = "buyer@shop.test", rule: str = "low stock") -> Message:
-    return Message(rule, 1, "mail", target, '{"item": "ü"}', 0, id="msg_1")
+    data = {"rule": rule, "when": "begins", "firing": 1, "rows": [{"item": "ü", "qty": 3}]}
+    payload = {"type": f"rule.{rule}", "timestamp": "2026-03-01T08:00:00+00:00", "data": data}
+    return Message(rule, 1, "mail", target, json.dumps(payload), 0, id="msg_1")
 
 
 def test_a_message_is_a_mail_with_a_stable_id() -> None:
@@ -100,9 +103,11 @@ def test_a_message_is_a_mail_with_a_stable_id() -> None:
     assert found["From"] == "tidings@shop.test"
     assert found["Subject"] == "Tidings: low stock"
     assert found["Message-ID"] == "<msg_1@shop.test>"
-    body = found.get_payload(decode=True)
-    assert isinstance(body, bytes)
-    assert '"item": "ü"' in body.decode()
+    text, attached = (part.get_payload(decode=True) for part in found.walk() if not part.is_multipart())
+    assert isinstance(text, bytes)
+    assert isinstance(attached, bytes)
+    assert "item: ü" in text.decode()
+    assert json.loads(attached)["data"]["rows"] == [{"item": "ü", "qty": 3}]
 
 
 @pytest.mark.parametrize(
