@@ -10,7 +10,9 @@ import sys
 from collections import Counter
 from contextlib import redirect_stdout
 from email import message_from_bytes, policy
+from email.message import EmailMessage
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,8 +49,23 @@ def test_digests_go_out_by_mail(monkeypatch: pytest.MonkeyPatch) -> None:
     digests = [message_from_bytes(mail, policy=policy.default) for mail in server.got]
     assert {str(mail["To"]) for mail in digests} == {"ann@example.org"}
     assert len({str(mail["Message-ID"]) for mail in digests}) == len(digests)
-    told = [row for mail in digests for row in json.loads(mail.get_content())["data"]["rows"]]
+    told = [row for mail in digests for row in _attached(mail)["data"]["rows"]]
     assert Counter(row["filter"] for row in told)["unanswered"] == 9
+    assert all(text.startswith("Tidings: ") for text in (str(mail["Subject"]) for mail in digests))
+    assert sum(len(re.findall(r"^filter: +unanswered$", _body(mail), re.MULTILINE)) for mail in digests) == 9
+
+
+def _attached(mail: EmailMessage) -> Any:
+    """The payload that a mail carries for programs."""
+    (part,) = mail.iter_attachments()
+    return json.loads(part.get_content())
+
+
+def _body(mail: EmailMessage) -> str:
+    """What a mail says to people."""
+    part = mail.get_body()
+    assert part is not None
+    return str(part.get_content()).replace("\r\n", "\n")
 
 
 def test_there_are_examples() -> None:

@@ -1,7 +1,8 @@
 """The mail channel: hands each message to an SMTP server as a mail of its own.
 
 The ``Message-ID`` is made of the message's id and so is the same in every attempt: mailboxes that drop duplicates drop
-these.  A server that accepts a mail has it for good; its answer to QUIT does not count.
+these.  The text is for people to read, and the payload is attached.  A server that accepts a mail has it for good; its
+answer to QUIT does not count.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from email.utils import format_datetime
 
 from tidings.clock import instant
 from tidings.deliver.channel import Arrived, Failed, Refused, SendOutcome
+from tidings.deliver.digest import digest
 from tidings.store.rules.messages import Message
-from tidings.targets import read_address
+from tidings.targets import header_text, read_address
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +97,13 @@ def as_mail(message: Message, sender: str) -> EmailMessage:
     mail = EmailMessage(SMTP)
     mail["From"] = sender
     mail["To"] = read_address(message.target)
-    mail["Subject"] = f"Tidings: {' '.join(message.rule.split())}"
+    mail["Subject"] = f"Tidings: {header_text(message.rule)}"
     mail["Date"] = format_datetime(instant(message.created))
     mail["Message-ID"] = f"<{message.id}@{domain}>"
     mail["Auto-Submitted"] = "auto-generated"
-    text = json.dumps(json.loads(message.payload), indent=2, ensure_ascii=False) + "\n"
-    mail.set_content(text, cte="quoted-printable")  # not every server accepts eight bits
+    payload = json.loads(message.payload)
+    mail.set_content(digest(payload), cte="quoted-printable")  # not every server accepts eight bits
+    text = json.dumps(payload, indent=2, ensure_ascii=False) + "\n"
+    mail.add_attachment(text.encode(), maintype="application", subtype="json", filename="payload.json")
+    mail.set_boundary(f"=={message.id}==")  # the same in every attempt
     return mail

@@ -7,7 +7,9 @@ turned into Spark's names of types and, as far as the text shows them, of column
 from __future__ import annotations
 
 from sqlglot import exp
+from sqlglot.errors import ParseError
 
+from tidings.errors import UnsupportedType
 from tidings.ir import types
 from tidings.ir.dialect import DIALECT
 
@@ -38,7 +40,10 @@ def spark_type(type: str) -> str:
         return "void"
     if type in ("HUGEINT", "UHUGEINT", "UBIGINT"):
         return "decimal(38,0)"
-    return types.canonical(exp.DataType.build(type, dialect="duckdb"))
+    try:
+        return types.canonical(exp.DataType.build(type, dialect="duckdb"))
+    except ParseError:  # a struct whose fields have no names, say
+        raise UnsupportedType(type=type.lower()) from None
 
 
 def spark_name(item: exp.Expr) -> str:

@@ -16,6 +16,7 @@ from typing import TypeAlias
 import sqlglot
 from sqlglot import exp
 
+from tidings.ir import types
 from tidings.ir.dialect import DIALECT
 
 Expression: TypeAlias = exp.Expr
@@ -145,7 +146,9 @@ def cast(expression: Expression, type: str) -> Expression:
 
 @lru_cache(maxsize=1024)
 def _typed_null(type: str) -> Expression:
-    return read(f"CAST(NULL AS {type})")
+    tree = read("CAST(NULL AS INT)")
+    tree.set("to", types.parse(type).copy())
+    return tree
 
 
 def typed_null(type: str) -> Expression:

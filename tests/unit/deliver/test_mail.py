@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import socketserver
 import ssl
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ import pytest
 
 from tests.unit.deliver import certificate
 from tidings.deliver.channel import Arrived, Failed, Refused
-from tidings.deliver.mail import Mail, MailChannel
+from tidings.deliver.mail import Mail, MailChannel, as_mail
 from tidings.store.rules.messages import Message
 
 
@@ -86,7 +87,9 @@ def mail(server: Server, **options: object) -> MailChannel:
 
 
 def message(target: str = "buyer@shop.test", rule: str = "low stock") -> Message:
-    return Message(rule, 1, "mail", target, '{"item": "ü"}', 0, id="msg_1")
+    data = {"rule": rule, "when": "begins", "firing": 1, "rows": [{"item": "ü", "qty": 3}]}
+    payload = {"type": f"rule.{rule}", "timestamp": "2026-03-01T08:00:00+00:00", "data": data}
+    return Message(rule, 1, "mail", target, json.dumps(payload), 0, id="msg_1")
 
 
 def test_a_message_is_a_mail_with_a_stable_id() -> None:
@@ -100,9 +103,11 @@ def test_a_message_is_a_mail_with_a_stable_id() -> None:
     assert found["From"] == "tidings@shop.test"
     assert found["Subject"] == "Tidings: low stock"
     assert found["Message-ID"] == "<msg_1@shop.test>"
-    body = found.get_payload(decode=True)
-    assert isinstance(body, bytes)
-    assert '"item": "ü"' in body.decode()
+    text, attached = (part.get_payload(decode=True) for part in found.walk() if not part.is_multipart())
+    assert isinstance(text, bytes)
+    assert isinstance(attached, bytes)
+    assert "item: ü" in text.decode()
+    assert json.loads(attached)["data"]["rows"] == [{"item": "ü", "qty": 3}]
 
 
 @pytest.mark.parametrize(
@@ -164,3 +169,20 @@ def test_starttls_or_nothing() -> None:
         assert isinstance(mail(server, user="me", password="x").send(message(), 0), Failed)
     assert server.got == []
     assert "AUTH" not in server.commands
+
+
+@pytest.mark.parametrize(
+    "name", ["a\r\nBcc: evil@example.com", "=?utf-8?q?=0d=0aBcc:_evil=40example.com=0d=0a?=", "x" * 2000]
+)
+def test_a_name_of_a_rule_stays_in_its_header(name: str) -> None:
+    mail = as_mail(Message(name, 1, "mail", "a@b.c", "{}", 0, id="msg_1"), "s@d.e")
+    headers = mail.as_bytes().partition(b"\r\n\r\n")[0]
+    assert message_from_bytes(mail.as_bytes())["Bcc"] is None
+    assert not any(line.lower().startswith(b"bcc") for line in headers.splitlines())
+    assert len(str(mail["Subject"])) < 300
+
+
+@pytest.mark.parametrize("target", ["=?utf-8?q?a=0d=0aBcc:_x?=@b.c", "a\r\n@b.c"])
+def test_a_target_stays_in_its_header(target: str) -> None:
+    with pytest.raises(ValueError, match="no address"):
+        as_mail(Message("r", 1, "mail", target, "{}", 0, id="msg_1"), "s@d.e")

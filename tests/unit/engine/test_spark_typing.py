@@ -7,6 +7,7 @@ import sqlglot
 from sqlglot import exp
 
 from tidings.engine.spark_typing import spark_name, spark_type, with_typed_nulls
+from tidings.errors import UnsupportedType
 
 
 @pytest.mark.parametrize(
@@ -22,6 +23,11 @@ from tidings.engine.spark_typing import spark_name, spark_type, with_typed_nulls
 )
 def test_types(duckdb: str, spark: str) -> None:
     assert spark_type(duckdb) == spark
+
+
+def test_a_type_that_nothing_else_can_read_is_refused() -> None:
+    with pytest.raises(UnsupportedType):
+        spark_type("STRUCT(INTEGER, DECIMAL(11,1)[])")
 
 
 @pytest.mark.parametrize(("item", "name"), [("a AS b", "b"), ("t.a", "a"), ("t.a + 1", "(a + 1)")])

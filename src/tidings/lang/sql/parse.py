@@ -28,7 +28,9 @@ def statements(text: str) -> list[Expression]:
     except TokenError:
         start = _unclosed(text)
         raise InvalidSyntax(Place(text, start, start + 1), reason="a quotation or comment is not closed") from None
-    read = (t for t in trees if t is not None and not isinstance(t, exp.Semicolon))
+    read = [t for t in trees if t is not None and not isinstance(t, exp.Semicolon)]
+    if len(read) != len(slices(text)):  # of a text that begins with a word such as ELSE the parser makes nothing
+        raise InvalidSyntax(Place(text, 0, len(text)), reason="it is no statement")
     return [with_whole_names(_with_plain_names(text, _with_whole_intervals(t))) for t in read]
 
 

@@ -53,6 +53,11 @@ def test_a_text_that_ends_too_early() -> None:
     refused("SELECT map('k',")
 
 
+def test_a_text_of_which_the_parser_makes_nothing() -> None:
+    refused("ELSE a, b FROM t")
+    refused("SELECT 1; THEN a")
+
+
 def test_place_of_a_tree_spans_its_tokens() -> None:
     text = "SELECT a,\n  upper(b) FROM t"
     (tree,) = statements(text)

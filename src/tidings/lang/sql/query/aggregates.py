@@ -24,6 +24,7 @@ from tidings.errors import InvalidExpression
 from tidings.ir.dialect import DIALECT
 from tidings.ir.expression import Expression, filled, template
 from tidings.lang.sql.context import Context
+from tidings.lang.sql.query.arguments import check_arguments
 from tidings.lang.sql.query.select.stages import by_rows
 
 _COLLECTS = exp.ArrayAgg | exp.ArrayUniqueAgg
@@ -89,6 +90,7 @@ def _translated(ctx: Context, call: Expression, top: Expression) -> Expression:
         """Another aggregate with the same FILTER and OVER."""
         return _rewrapped(top, call, aggregate)
 
+    check_arguments(ctx, call)
     if call.this is None and not isinstance(call.parent, exp.WithinGroup):
         reason = f"{functions.function_name(call)}() has no argument"
         raise InvalidExpression(ctx.place(call) or ctx.place(top), reason=reason)

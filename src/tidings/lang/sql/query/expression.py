@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from tidings.analysis import functions
-from tidings.errors import InvalidExpression, NonDeterministic
+from tidings.errors import NonDeterministic
 from tidings.ir.expression import Expression
 from tidings.lang.sql.context import Context
+from tidings.lang.sql.query.arguments import check_arguments
 from tidings.lang.sql.query.clock import refused as clock_refused
 from tidings.lang.sql.query.scope import Scope
 
@@ -68,8 +69,7 @@ def check(ctx: Context, node: Expression, *, clock: bool = False) -> None:
             raise ctx.unsupported("a parameter", part)
         if isinstance(part, exp.Columns):
             raise ctx.unsupported("COLUMNS(…)", part)
-        if isinstance(part, exp.Count) and part.this is None:
-            raise InvalidExpression(ctx.place(part), "count(*) counts rows", reason="count() has no argument")
+        check_arguments(ctx, part)
         if isinstance(part, exp.Star) and not isinstance(part.parent, exp.AggFunc):
             raise ctx.unsupported("a star inside an expression", part)
         if functions.is_non_deterministic(part):

@@ -101,7 +101,7 @@ def unnested(
         case "stack":
             array, element = _stacked(ctx, plan, generator.call, arguments)
             columns = _fields(unnested_element, element)
-        case "json_tuple":
+        case "json_tuple" if arguments:
             array, element = _json_fields(ctx, generator.call, arguments[0])
             columns = _fields(unnested_element, element)
         case "range":
