@@ -18,6 +18,16 @@ class EngineFailed(TidingsError):
     """The {engine} engine could not evaluate the plan: {reason}"""
 
 
+class FunctionNotRegistered(TidingsError):
+    """The function {name} is declared in this database, and its code is not registered in this process"""
+
+    hint_template = "register it with @db.function({name!r}, …); db.functions() shows the text that it had"
+
+
+class InvalidFunction(TidingsError):
+    """The function {name} cannot be registered: {reason}"""
+
+
 class UnknownEngine(TidingsError):
     """There is no engine named {name}"""
 
@@ -56,6 +66,8 @@ class UnknownExecution(TidingsError):
 
 __all__ = [
     "EngineFailed",
+    "FunctionNotRegistered",
+    "InvalidFunction",
     "InvalidMemory",
     "JavaMissing",
     "MissingPackage",

@@ -128,6 +128,8 @@ ELSEWHERE = {
     errors.InternalError: "tests/unit/test_internal_errors.py",
     errors.UnknownSilence: "tests/unit/rules/test_silence.py",
     errors.InexactDelta: "tests/unit/algebra/calculus/test_facts.py",
+    errors.FunctionNotRegistered: "tests/unit/front/test_functions.py",
+    errors.InvalidFunction: "tests/unit/front/test_functions.py",
     errors.DuplicateTid: "tests/unit/algebra/expressions/test_sources.py",
     errors.DuplicateTuple: "tests/unit/algebra/expressions/test_sources.py",
     errors.InvalidDeltaRelation: "tests/papers/test_hipac_algebra.py",
