@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tidings.algebra_errors import *  # noqa: F403
 from tidings.continuous_errors import InvalidContinuousQuery as InvalidContinuousQuery
 from tidings.continuous_errors import UnknownContinuousQuery as UnknownContinuousQuery
 from tidings.engine_errors import *  # noqa: F403
@@ -65,6 +66,12 @@ class ReservedName(TidingsError):
     """The name {name} begins with two underscores, which Tidings keeps for itself"""
 
     hint_template = "choose a name that does not begin with __"
+
+
+class InvalidName(TidingsError):
+    """The name {name} has a character in it that is none: NUL, or half of one"""
+
+    hint_template = "choose a name of characters that can be written"
 
 
 class UnsupportedConstruct(TidingsError):
