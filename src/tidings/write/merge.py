@@ -17,7 +17,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlglot import exp
 
 from tidings.analysis.influents import influents
 from tidings.engine.arrow import arrow_type
@@ -27,8 +26,8 @@ from tidings.ir import types
 from tidings.ir.expression import Expression
 from tidings.ir.relation import Column
 from tidings.lang.sql.rows.constant_merge import ConstantMergeRow, constant_merge
-from tidings.lang.sql.rows.merge import ClauseQuery, clause_queries, source_keys_query
-from tidings.lang.sql.statements.dml import Merge, trees
+from tidings.lang.sql.rows.merge import ClauseQuery, clause_queries, has_subqueries, source_keys_query
+from tidings.lang.sql.statements.dml import Merge
 from tidings.result import AffectedRows
 from tidings.store.relation.net import Row, table_of
 from tidings.store.relation.rows import read_rows
@@ -48,8 +47,8 @@ def run(context: StatementContext, statement: Merge, known_rows: pa.Table | None
     constants = constant_merge(context.target, statement, key)
     if constants is not None and _all_fit(context.table, constants):
         return _run_constants(context, constants)
-    if any(tree.find(exp.Query) for tree in trees(statement) if tree is not statement.source):
-        known_rows = None  # a subquery may read other rows of the table
+    if has_subqueries(statement):
+        known_rows = None  # they may read other rows of the table
     elif known_rows is None:
         known_rows = _known_rows(context, statement)
     old_rows, new_rows = [], []

@@ -10,29 +10,22 @@ DO NOTHING leaves it at one of several equal rows.
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlglot import exp
 
 from tidings.engine.agreed.row import agreed
 from tidings.engine.arrow import arrow_schema
 from tidings.engine.row_values import row_keys
 from tidings.errors import AmbiguousUpsert, InvalidExpression, KeyNeeded
-from tidings.ir.expression import Expression
 from tidings.ir.relation import Column
 from tidings.lang.sql.rows.merge import clause_queries
-from tidings.lang.sql.rows.target import Target, columns_of
-from tidings.lang.sql.statements.dml import Clause, Conflict, Insert, Merge
+from tidings.lang.sql.rows.upsert import EXCLUDED, merge_of_excluded, over_pairs
+from tidings.lang.sql.statements.dml import Conflict, Insert, Merge
 from tidings.result import AffectedRows
 from tidings.store.relation.net import Key, table_of
 from tidings.write import merge
 from tidings.write.local_rows import with_rows
 from tidings.write.statement_context import StatementContext
-
-EXCLUDED = "excluded"
-"""The row that was to be inserted."""
 
 
 def run(context: StatementContext, statement: Insert, conflict: Conflict, proposed: pa.Table) -> AffectedRows:
@@ -72,9 +65,9 @@ def check_settings(context: StatementContext, statement: Insert, conflict: Confl
     """Bind what DO UPDATE sets as if it was run, and refuse it if that fails."""
     check_key(context, statement, conflict)
     if conflict.settings:
-        context = _with_excluded(context, statement, conflict, context.table.schema.empty_table())
-        for clause_query in clause_queries(context.target, _as_merge(context, statement, conflict)):
-            context.bind(clause_query.query)
+        inner, update = _with_excluded(context, statement, conflict, context.table.schema.empty_table())
+        for clause_query in clause_queries(inner.target, update):
+            inner.bind(clause_query.query)
 
 
 def _first_of_each(
@@ -98,8 +91,8 @@ def _update(
     """Give rows that are there the values of DO UPDATE; how many those were for which its condition holds."""
     changed = _in_process(context, conflict, present, excluded)
     if changed is None:
-        inner = _with_excluded(context, statement, conflict, excluded)
-        return merge.run(inner, _as_merge(inner, statement, conflict), present).updated
+        inner, update = _with_excluded(context, statement, conflict, excluded)
+        return merge.run(inner, update, present).updated
     old, new = changed
     context.workspace.add(context.table, old, -1)
     context.workspace.add(context.table, new, 1)
@@ -118,7 +111,7 @@ def _in_process(
     asked = [(value, column.type) for column, value in assignments]
     if conflict.where is not None:
         asked.append((target.value(conflict.where, Column("", "boolean")), "boolean"))
-    computed = [(agreed(_over_pairs(value, columns), pairs, aliases), type) for value, type in asked]
+    computed = [(agreed(over_pairs(value, columns), pairs, aliases), type) for value, type in asked]
     fitting = [(value, type) for value, type in computed if value is not None and value.fits(type)]
     answer = context.workspace.parts.enforcer.evaluator.values(fitting, rows) if len(fitting) == len(asked) else None
     if answer is None:
@@ -130,32 +123,10 @@ def _in_process(
     return old, context.rows(old, {c.name: answer.column(n) for n, (c, _) in enumerate(assignments)})
 
 
-def _over_pairs(value: Expression, columns: tuple[Column, ...]) -> Expression:
-    """A value with the columns of ``excluded`` under the names they have beside those of the row that is there."""
-    names = {c.name.lower(): c.name for c in columns}
-    tree = exp.Tuple(expressions=[value.copy()])
-    for node in list(tree.find_all(exp.Column)):
-        if node.table.lower() == EXCLUDED and node.name.lower() in names:
-            node.replace(exp.column(exp.to_identifier(f"{EXCLUDED}.{names[node.name.lower()]}", quoted=True)))
-    over_pairs: Expression = tree.expressions[0].pop()
-    return over_pairs
-
-
 def _with_excluded(
     context: StatementContext, statement: Insert, conflict: Conflict, excluded: pa.Table
-) -> StatementContext:
-    """The context of the MERGE that DO UPDATE comes to."""
+) -> tuple[StatementContext, Merge]:
+    """The MERGE that DO UPDATE comes to, and its context."""
     workspace = with_rows(context.workspace, EXCLUDED, context.table.columns, excluded)
-    defaults, columns = context.target.defaults, context.table.columns
-    as_merge = _as_merge(context, statement, conflict)
-    target = Target(as_merge, context.table.name, columns, defaults, context.target.now)
-    return StatementContext(workspace, context.table, target)
-
-
-def _as_merge(context: StatementContext, statement: Insert, conflict: Conflict) -> Merge:
-    key = [c for c in context.table.columns if c.name in context.table.constraints.key]
-    pairs = zip(columns_of(statement.alias, key), columns_of(EXCLUDED, key), strict=True)
-    on: Any = exp.and_(*(exp.EQ(this=left, expression=right) for left, right in pairs))
-    clause = Clause("matched", conflict.where, "update", conflict.settings)
-    source = exp.Table(this=exp.to_identifier(EXCLUDED, quoted=True))
-    return Merge(statement.table, statement.alias, source, on, (clause,), statement.text, statement.place)
+    update = merge_of_excluded(statement, conflict, context.table.constraints.key)
+    return StatementContext.of(workspace, context.table, update, context.target.now), update

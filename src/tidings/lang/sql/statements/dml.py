@@ -100,10 +100,11 @@ RowStatement: TypeAlias = Insert | Update | Delete | Merge
 def trees(statement: RowStatement) -> list[Expression]:
     """The queries, conditions and values of a statement."""
     match statement:
-        case Insert(query=query, conflict=None):
-            return [query]
-        case Insert(query=query, conflict=Conflict(settings=settings, where=where)):
-            return [query, *(value for _, value in settings), *([] if where is None else [where])]
+        case Insert(query=query, conflict=conflict):
+            if conflict is None:
+                return [query]
+            where = conflict.where
+            return [query, *(value for _, value in conflict.settings), *([] if where is None else [where])]
         case Update(settings=settings, where=where):
             return [*(value for _, value in settings), *([] if where is None else [where])]
         case Delete(where=where):
@@ -143,18 +144,18 @@ def _conflict(node: Expression | None, alias: str, text: str) -> Conflict | None
         return None
     keys = node.args.get("conflict_keys") or []
     action = str(node.args.get("action") or "").upper()
-    where, settings = node.args.get("where"), node.expressions
+    where, assigned = node.args.get("where"), node.expressions
     reason = None
     if any(not isinstance(k.this, exp.Column) or k.args.get("desc") for k in keys):
         reason = "ON CONFLICT names the columns of the primary key"
-    elif action not in ("DO NOTHING", "DO UPDATE") or bool(settings) != (action == "DO UPDATE"):
+    elif action not in ("DO NOTHING", "DO UPDATE") or bool(assigned) != (action == "DO UPDATE"):
         reason = "ON CONFLICT needs DO NOTHING, or DO UPDATE SET column = value"
-    elif where is not None and not settings:
+    elif where is not None and not assigned:
         reason = "DO NOTHING has no condition"
     if reason is not None:
         raise InvalidSyntax(place(text, node), reason=reason)
     columns = tuple(k.this for k in keys)
-    settings = tuple((column, _qualified(value, alias)) for column, value in (_setting(e, text) for e in settings))
+    settings = tuple((column, _qualified(value, alias)) for column, value in (_setting(e, text) for e in assigned))
     return Conflict(columns, settings, None if where is None else _qualified(where.this, alias))
 
 
