@@ -12,6 +12,7 @@ from tidings.engine.rule_values import is_supported
 from tidings.errors import InvalidDatalog, UnknownRelation, closest
 from tidings.exclusive import exclusive
 from tidings.front.assembly import Parts
+from tidings.ir.expression import show_name
 from tidings.lang.datalog.compile import bind_program
 from tidings.lang.datalog.statements import questions, view_statements
 from tidings.lang.sql import statement as sql
@@ -48,7 +49,7 @@ class Deductive:
                 created.append(name)
         except BaseException:
             for name in reversed(created if not replace else []):
-                for statement in sql.read(f"DROP VIEW IF EXISTS `{name}`"):
+                for statement in sql.read(f"DROP VIEW IF EXISTS {show_name(name)}"):
                     parts.statements.run(statement)
             raise
         return [parts.answers.now(parts.plans.plan(question)) for question in questions(bound)]

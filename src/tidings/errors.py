@@ -67,6 +67,12 @@ class ReservedName(TidingsError):
     hint_template = "choose a name that does not begin with __"
 
 
+class InvalidName(TidingsError):
+    """The name {name} has a character in it that is none: NUL, or half of one"""
+
+    hint_template = "choose a name of characters that can be written"
+
+
 class UnsupportedConstruct(TidingsError):
     """{construct} cannot be part of a view"""
 

@@ -71,7 +71,8 @@ def open(
     scratch = None if folder is None or read_only else folder / SCRATCH
     in_process = execution == "auto" or (execution is None and engine == "spark")
     budget = MemoryBudget.of(memory)
-    backend = backend_named(engine, spark, scratch, None if memory is None else budget.engine(2 if in_process else 1))
+    share = None if memory is None else budget.engine(2 if in_process else 1)
+    backend = backend_named(engine, spark, scratch, share, folder)
     storage = open_storage(backend, folder, catalog, budget, read_only=read_only)
     settings = Settings(
         clock=clock or SystemClock(),

@@ -16,13 +16,15 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import pyarrow as pa
+from sqlglot import exp
 
 from tidings.delta.recursion.rounds import RuleProgram
 from tidings.engine.arrow import arrow_schema
 from tidings.engine.rule_values import Binding, NotInMemory, holds, value_of
 from tidings.errors import FixpointTooLong
+from tidings.ir.expression import Expression
 from tidings.ir.relation import Column
-from tidings.ir.rule import DatalogAtom, DatalogRule, Literal, is_any, variable_name
+from tidings.ir.rule import DatalogAtom, DatalogRule, Literal, flattened, is_any, names_in, variable_name
 
 LIMIT = 100_000
 """So many rows are derived here at most."""
@@ -164,7 +166,7 @@ class _Layer:
     new: dict[str, set[Row]] = field(default_factory=dict)
 
     def run(self) -> None:
-        rules = [r for r in self.program.rules if r.head.predicate in self.heads]
+        rules = [flattened(r) for r in self.program.rules if r.head.predicate in self.heads]
         self.new = self._take([(rule, None) for rule in rules])
         rounds = 1
         variants: list[tuple[DatalogRule, int | None]]
@@ -198,19 +200,27 @@ class _Layer:
         kept = self.program.unless.get(rule.head.predicate)
         if kept is None or not rows:
             return rows
-        terms = rule.head.terms
-        every = tuple(range(len(terms)))
-        self._prepare(kept, every, rows)
-        gone = self.run_of.of(f"{kept}_del").rows
-        return {row for row in rows if row in gone or not any(True for _ in self._having(kept, every, row))}
+        extreme = self.program.extremes.get(rule.head.predicate)
+        compared = len(rule.head.terms) - (extreme is not None)
+        columns = tuple(range(compared))
+        self._prepare(kept, columns, {row[:compared] for row in rows})
+        gone = {row[:compared] for row in self.run_of.of(f"{kept}_del").rows}
+
+        def is_idle(row: Row) -> bool:
+            stays = self._having(kept, columns, row[:compared]) if row[:compared] not in gone else ()
+            return any(extreme is None or not _is_better(row[-1], other[-1], extreme) for other in stays)
+
+        return {row for row in rows if not is_idle(row)}
 
     def _solved(self, rule: DatalogRule, bindings: list[Binding], place: int | None) -> list[Binding]:
         """The bindings for which the body of a rule holds."""
         order = [n for n, i in enumerate(rule.body) if not i.negated]
+        computed = _computed(rule)
         if place is not None:
             bindings = self._from_new(rule.body[place], bindings)
             order.remove(place)
         while order and bindings:
+            _compute(computed, bindings)
             number = max(order, key=lambda n: (len(_bound(rule.body[n].atom, bindings[0])), -n))
             order.remove(number)
             bindings = self._joined(rule.body[number].atom, bindings)
@@ -265,7 +275,10 @@ class _Layer:
         elif predicate in self.program.inlined:
             for rule in self.program.of(predicate):
                 for literal in rule.body:
-                    places = [literal.atom.terms.index(rule.head.terms[p]) for p in positions]
+                    terms = literal.atom.terms
+                    if any(is_any(terms[p]) for p in positions):
+                        continue
+                    places = [terms.index(rule.head.terms[p]) for p in positions]
                     inner = tuple(sorted(places))
                     order = [places.index(p) for p in inner]
                     self._prepare(literal.predicate, inner, {tuple(key[n] for n in order) for key in keys})
@@ -283,9 +296,28 @@ class _Layer:
         for rule in self.program.of(predicate):
             first, *rest = rule.body
             for row in self._having(first.predicate, positions, key):
-                every = tuple(range(len(row)))
-                if not any(True for i in rest for _ in self._having(i.predicate, every, row)):
+                if not any(self._has(literal, row) for literal in rest):
                     yield row
+
+    def _has(self, literal: Literal, row: Row) -> bool:
+        """Whether there is such a row in a literal whose terms are those of the row, or any."""
+        positions = tuple(p for p, term in enumerate(literal.atom.terms) if not is_any(term))
+        return any(True for _ in self._having(literal.predicate, positions, tuple(row[p] for p in positions)))
+
+
+def _computed(rule: DatalogRule) -> list[tuple[str, Expression]]:
+    """The variables of a rule that are computed from others (:func:`flattened`), and how."""
+    conditions = (c for c in rule.conditions if isinstance(c, exp.NullSafeEQ))
+    return [(name, c.expression) for c in conditions if (name := variable_name(c.this)) is not None]
+
+
+def _compute(computed: list[tuple[str, Expression]], bindings: list[Binding]) -> None:
+    """Give the variables their values that can be computed by now."""
+    for name, value in computed:
+        known = bindings[0].keys()
+        if name not in known and known >= set(names_in([value])):
+            for binding in bindings:
+                binding[name] = value_of(value, binding)
 
 
 def _bound(atom: DatalogAtom, binding: Binding) -> Positions:

@@ -252,7 +252,8 @@ def _scheduler(storage: Storage, settings: Settings, timeline: Timeline, compile
     on_engine = EngineRunner(storage, runner, compiled, settings.memory)
     in_process = None
     if settings.in_process:
-        second = in_process_duckdb(settings.memory.engine(2 if storage.backend.name == "duckdb" else 1))
+        share = settings.memory.engine(2 if storage.backend.name == "duckdb" else 1)
+        second = in_process_duckdb(share, storage.journal.folder)
         in_process = InProcessRunner(storage, on_engine, second, compiled)
     engines = Engines(on_engine, in_process)
     estimator = Estimator(engines, Calibration(storage, engines, settings.usual_speeds), compiled)

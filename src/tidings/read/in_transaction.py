@@ -28,7 +28,7 @@ from tidings.ir.traverse import walk
 from tidings.lang.sql.query.select.asked_once import PLACE
 from tidings.rewrite.pipeline import normalise
 from tidings.waves.engines import ProgramRun
-from tidings.waves.recursion.deltas import recursions
+from tidings.waves.recursion.deltas import counts_duplicates, recursions
 from tidings.waves.scheduler import Scheduler
 from tidings.waves.shared import in_common
 
@@ -134,7 +134,7 @@ def _program_run(
     below = influents(plan, {view: query for view, query in definitions.items() if view not in given})
     changed = below.intersection(changes) | {view for view, delta in given.items() if view in below and delta.num_rows}
     nodes = recursions([plan], definitions, frozenset(given)).values()
-    anew = (at + 1,) if any(m.extreme for node in nodes for m in node.members) else ()
+    anew = (at + 1,) if any(map(counts_duplicates, nodes)) else ()
     program = (
         recompute_program(name, plan, below.intersection(changes), definitions)
         if anew

@@ -23,6 +23,7 @@ from tidings.engine.source import Source
 from tidings.engine.spark_typing import spark_name, spark_type, with_typed_nulls
 from tidings.engine.speeds import DUCKDB
 from tidings.engine.sql.dialect import Dialect, printed
+from tidings.engine.sql.quoting import quoted, text_literal
 from tidings.errors import EngineFailed
 from tidings.ir import types
 from tidings.ir.expression import TIME, WEIGHT
@@ -31,6 +32,9 @@ from tidings.lang.sql.bind import AnalysisFailed
 
 _ROW_GROUP = 20_000
 """Rows per row group of a snapshot: single rows are looked up in them."""
+
+_PATTERN = frozenset("*?[")
+"""Characters that DuckDB takes for those of a pattern of paths."""
 
 
 class DuckDB:
@@ -41,13 +45,14 @@ class DuckDB:
     usual = DUCKDB
     dialect = Dialect("duckdb", casts_items=True, one_task=False)
 
-    def __init__(self, threads: int = 1, memory: int | None = None) -> None:
+    def __init__(self, threads: int = 1, memory: int | None = None, folder: Location | None = None) -> None:
+        self._folder = folder
         self._registered: dict[str, Source] = {}
         self._holds = False
         self._memory = memory
         self._remote: set[str] = set()
         """Bases that are read through Arrow."""
-        self._connection = DuckDBConnection(threads, memory)
+        self._connection = DuckDBConnection(threads, memory, folder=folder)
         self.held_limit = (MemoryBudget().engine() if memory is None else memory) * 2 // 3
         """So many bytes of columns may be held, counted before they are compressed."""
         self.scratch: Scratch | None = Scratch()
@@ -98,17 +103,19 @@ class DuckDB:
     def _files(self, name: str, paths: list[Location]) -> str:
         """The rows of Parquet files: DuckDB reads those of this machine itself, others through Arrow.
 
+        It takes some characters of a path for those of a pattern, so files in such folders are read through Arrow too.
         It pushes filters into what Arrow reads, some that Arrow cannot do, and there a NaN is not the greatest number.
         So columns are hidden from filters.
         """
-        if all(path.is_local for path in paths):
-            return f"read_parquet([{', '.join(_text(str(path)) for path in paths)}])"
+        if all(self._connection.reaches(path) and not _PATTERN & set(path.path) for path in paths):
+            listed = ", ".join(text_literal(path.path) for path in paths)
+            return f"read_parquet([{listed}], hive_partitioning = false)"
         files = dataset([path.path for path in paths], filesystem=paths[0].filesystem, format="parquet")
         self._connection.inner.register(f"{_base(name)}#files", files)
         self._remote.add(name)
         columns = [_names((Column(column, ""),)).removesuffix(", ") for column in files.schema.names]
         hidden = ", ".join(f"coalesce({column}, {column}) AS {column}" for column in columns)
-        return f'(SELECT {hidden} FROM "{_base(name)}#files")'
+        return f"(SELECT {hidden} FROM {_quoted(f'{_base(name)}#files')})"
 
     def hold(self, name: str, columns: tuple[Column, ...], base: str) -> None:
         """Keep some columns of a base in memory, compressed, as a base of their own."""
@@ -117,8 +124,8 @@ class DuckDB:
             self._connection.execute("ATTACH ':memory:' AS held (COMPRESS)")
             self._holds = True
         listed = _names(columns).removesuffix(", ")
-        table = f'held."{_base(name)}"'
-        self._connection.execute(f'CREATE OR REPLACE TABLE {table} AS SELECT {listed} FROM "{_base(base)}"')
+        table = f"held.{_quoted(_base(name))}"
+        self._connection.execute(f"CREATE OR REPLACE TABLE {table} AS SELECT {listed} FROM {_quoted(_base(base))}")
         self._connection.execute("CHECKPOINT held")
         self._connection.view(_base(name), f"FROM {table}")
 
@@ -126,9 +133,9 @@ class DuckDB:
         path.filesystem.create_dir(path.path, recursive=True)
         key = _names((Column(sorted_by, ""),)).rstrip(", ")
         rows, file = f"SELECT * FROM ({text}) ORDER BY {key}", path / "part-00000.parquet"
-        if file.is_local:
+        if self._connection.reaches(file):
             options = f"FORMAT PARQUET, COMPRESSION ZSTD, ROW_GROUP_SIZE {_ROW_GROUP}"
-            self._connection.execute(f"COPY ({rows}) TO {_text(str(file))} ({options})")
+            self._connection.execute(f"COPY ({rows}) TO {text_literal(file.path)} ({options})")
         else:
             answer, filesystem = self.fetch(rows), file.filesystem
             pq.write_table(answer, file.path, filesystem=filesystem, compression="zstd", row_group_size=_ROW_GROUP)
@@ -139,7 +146,8 @@ class DuckDB:
             "SELECT table_catalog, table_type FROM information_schema.tables WHERE table_name = ?", [_base(name)]
         )
         for catalog, kind in tables.fetchall():
-            self._connection.execute(f'DROP {"VIEW" if kind == "VIEW" else "TABLE"} {catalog}."{_base(name)}"')
+            word = "VIEW" if kind == "VIEW" else "TABLE"
+            self._connection.execute(f"DROP {word} {_quoted(catalog)}.{_quoted(_base(name))}")
         if name in self._remote:
             self._connection.inner.unregister(f"{_base(name)}#files")
             self._remote.remove(name)
@@ -153,9 +161,9 @@ class DuckDB:
         else:
             self._connection.copy(f"{name}__changes", source.changes)
         columns = _names(source.columns)
-        rows = f'SELECT {columns}"{TIME}", "{WEIGHT}" FROM "{name}__changes"'
+        rows = f'SELECT {columns}"{TIME}", "{WEIGHT}" FROM {_quoted(f"{name}__changes")}'
         if source.base is not None:
-            rows = f'SELECT {columns}0 AS "{TIME}", 1 AS "{WEIGHT}" FROM "{_base(source.base)}" UNION ALL {rows}'
+            rows = f'SELECT {columns}0 AS "{TIME}", 1 AS "{WEIGHT}" FROM {_quoted(_base(source.base))} UNION ALL {rows}'
         self._connection.view(name, rows)
         self._registered[name] = source
 
@@ -165,9 +173,9 @@ class DuckDB:
         came, went = plain_rows(source.changes, has_base=source.base is not None)
         self._connection.copy(f"{name}__came", came)
         columns = _names(source.columns).removesuffix(", ") or "1"
-        rows = f'SELECT {columns} FROM "{name}__came"'
+        rows = f"SELECT {columns} FROM {_quoted(f'{name}__came')}"
         if source.base is not None:
-            rows = f'SELECT {columns} FROM "{_base(source.base)}" UNION ALL {rows}'
+            rows = f"SELECT {columns} FROM {_quoted(_base(source.base))} UNION ALL {rows}"
         if went.num_rows:
             self._connection.copy(f"{name}__went", went)
             rows = self._without(name, rows, columns, separating_column(went, source.columns))
@@ -176,14 +184,15 @@ class DuckDB:
 
     def _without(self, name: str, rows: str, columns: str, part: Column | None) -> str:
         """Rows without those that went; the few that one of these may equal are gone through first."""
+        went, kept = _quoted(f"{name}__went"), _quoted(f"{name}__left")
         if part is None:
-            return f'({rows}) EXCEPT ALL SELECT {columns} FROM "{name}__went"'
+            return f"({rows}) EXCEPT ALL SELECT {columns} FROM {went}"
         key = _names((part,)).removesuffix(", ")
-        met = f'SELECT {columns} FROM ({rows}) WHERE {key} IN (SELECT {key} FROM "{name}__went")'
-        left = f'({met}) EXCEPT ALL SELECT {columns} FROM "{name}__went"'
-        self._connection.execute(f'CREATE OR REPLACE TEMP TABLE "{name}__left" AS {left}')
-        others = f'SELECT {columns} FROM ({rows}) AS r ANTI JOIN "{name}__went" AS w ON r.{key} = w.{key}'
-        return f'{others} UNION ALL SELECT {columns} FROM "{name}__left"'
+        met = f"SELECT {columns} FROM ({rows}) WHERE {key} IN (SELECT {key} FROM {went})"
+        left = f"({met}) EXCEPT ALL SELECT {columns} FROM {went}"
+        self._connection.execute(f"CREATE OR REPLACE TEMP TABLE {kept} AS {left}")
+        others = f"SELECT {columns} FROM ({rows}) AS r ANTI JOIN {went} AS w ON r.{key} = w.{key}"
+        return f"{others} UNION ALL SELECT {columns} FROM {kept}"
 
     def write(self, text: str, path: Location) -> None:
         pq.write_table(self.fetch(text), path.path, filesystem=path.filesystem)
@@ -192,7 +201,7 @@ class DuckDB:
         return self._connection.fetch(text)
 
     def look_up(self, lookups: list[BaseLookup]) -> list[pa.Table]:
-        views = [f'"{_base(lookup.base)}"' for lookup in lookups]
+        views = [_quoted(_base(lookup.base)) for lookup in lookups]
         return lookup_answers(self.fetch(lookup_query(lookups, views, self.dialect.name)), lookups)
 
     def counted(self) -> AbstractContextManager[Jobs]:
@@ -202,7 +211,7 @@ class DuckDB:
         return nullcontext(self._connection.inner.interrupt)
 
     def sibling(self) -> DuckDB:
-        return DuckDB(memory=self._memory)
+        return DuckDB(memory=self._memory, folder=self._folder)
 
     def over(self, name: str, rows: pa.Table, text: str) -> pa.Table:
         """The answer of a query that reads nothing but some rows, by a name, one by one; they are not copied."""
@@ -222,9 +231,9 @@ def _base(name: str) -> str:
     return f"__base_{name}"
 
 
+def _quoted(name: str) -> str:
+    return quoted(name, "duckdb")
+
+
 def _names(columns: tuple[Column, ...]) -> str:
-    return "".join('"' + c.name.replace('"', '""') + '", ' for c in columns)
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
+    return "".join(f"{_quoted(c.name)}, " for c in columns)

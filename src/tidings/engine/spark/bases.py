@@ -77,7 +77,7 @@ class Bases:
         if not paths:
             self._frames[name] = arrow_frame(self._session, arrow_schema(columns).empty_table())
             return
-        frame = self._session.read.parquet(*(path.url for path in paths))
+        frame = self._session.read.parquet(*(path.pattern for path in paths))
         texts = read or [quoted(c.name) for c in columns]
         typed = [F.expr(text).cast(c.type).alias(c.name) for text, c in zip(texts, columns, strict=True)]
         base = frame.select(*typed)
@@ -118,7 +118,7 @@ class Bases:
             return arrow_frame(self._session, rows).coalesce(1)
         if self._files is None:
             return arrow_frame(self._session, rows)
-        return self._session.read.parquet(scratch.enter_context(self._files.holding(rows)).url)
+        return self._session.read.parquet(scratch.enter_context(self._files.holding(rows)).pattern)
 
     def _frame(self, name: str, columns: tuple[Column, ...], data: object) -> DataFrame:
         scratch = self._scratch[name] = ExitStack()

@@ -165,7 +165,7 @@ class Spark:
             frames.append(base.select("*", F.lit(0).cast("bigint").alias(TIME), F.lit(1).cast("bigint").alias(WEIGHT)))
         changes = source.changes
         if isinstance(changes, Location):
-            frames.append(self._spark.read.parquet(changes.url))
+            frames.append(self._spark.read.parquet(changes.pattern))
         elif changes.num_rows or not frames:
             frames.append(self._bases.local(changes, scratch))
         return frames[0] if len(frames) == 1 else frames[0].unionAll(frames[1])

@@ -22,6 +22,7 @@ from tidings.engine.arrow import without_empty_chunks
 from tidings.engine.location import Location
 from tidings.engine.scratch import Scratch
 from tidings.engine.spark.java import require_java
+from tidings.engine.sql import quoting
 from tidings.errors import EngineFailed
 from tidings.ir import types
 from tidings.quiet import quiet
@@ -142,12 +143,8 @@ def type_text(type: DataType) -> str:
 
 
 def quoted(name: str) -> str:
-    """A name in backquotes.
-
-    >>> quoted("a`b")
-    '`a``b`'
-    """
-    return "`" + name.replace("`", "``") + "`"
+    """A name as Spark has it in quotes."""
+    return quoting.quoted(name, "spark")
 
 
 def sentence(error: Exception) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import URL, Connection, delete, insert, select, update
 
 from tidings.engine.location import Location
 from tidings.store.catalog import schema, writes
@@ -31,7 +31,7 @@ class CatalogJournal:
     """The record of one database, opened by its only writer, or by a reader."""
 
     folder: Location
-    url: str = field(repr=False)
+    url: str | URL = field(repr=False)
     read_only: bool = False
     lock: WriterLock | None = None
     """What keeps other writers out of the folder; a reader has none."""

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from sqlalchemy import Connection
 
+from tidings.engine.location import Location
 from tidings.store.catalog.contents import Contents
 from tidings.store.catalog.transactions import CatalogTransactions
 from tidings.store.records import Batch, Definition, NamedSubscription, Replacement, SnapshotRecord
@@ -33,6 +34,10 @@ class NameChange:
 
 class Journal(Protocol):
     """Records what happens to one database."""
+
+    @property
+    def folder(self) -> Location | None:
+        """The folder of the database; None for one in memory."""
 
     @property
     def contents(self) -> Contents:

@@ -23,6 +23,10 @@ class MemoryJournal:
     _catalog: MemoryCatalog | None = field(init=False, default=None)
 
     @property
+    def folder(self) -> None:
+        """There is none."""
+
+    @property
     def is_reader(self) -> bool:
         return False
 

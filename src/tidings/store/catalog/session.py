@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import RLock
 
-from sqlalchemy import Connection, Engine, bindparam, select, update
+from sqlalchemy import URL, Connection, Engine, bindparam, select, update
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from tidings.errors import CatalogFailed, ReadOnly, StaleWriter
@@ -28,7 +28,7 @@ from tidings.store.write_failures import catalog_failure
 class Session:
     """The catalog of one database, as its only writer or a reader is connected to it."""
 
-    url: str = field(repr=False)
+    url: str | URL = field(repr=False)
     read_only: bool = False
     epoch: int = field(init=False, default=0)
     _engine: Engine = field(init=False)

@@ -32,7 +32,7 @@ def read_file(table: str, columns: tuple[Column, ...], path: Path) -> pa.Table:
     try:
         match path.suffix.lower():
             case ".parquet":
-                return pq.read_table(path)
+                return pq.read_table(path, partitioning=None)
             case ".csv":
                 return _csv(columns, path)
             case suffix if suffix in _LINES:

@@ -5,8 +5,8 @@ gained as sets, found by waves of their own, is put into the maintenance rules, 
 (:mod:`tidings.engine.fixpoint`).  The old rows of its predicates are those of stored views where there are any, and are
 derived on demand else.  A wave then reads the delta of a recursion like that of a table.
 
-A recursion that keeps least or greatest values is evaluated anew at each instant and compared; so is one of which a
-large part of the inputs has changed at once.
+A recursion that counts duplicates is evaluated anew at each instant and compared; so is one of which a large part of
+the inputs has changed at once.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Recursion:
         if not any(delta.num_rows for delta in changes.values()):
             return {m.name: no_changes(m.columns) for m in node.members}
         stored = self._stored(node, request.since)
-        if any(m.extreme for m in node.members) or self._is_large(node, changes, definitions, request.since):
+        if counts_duplicates(node) or self._is_large(node, changes, definitions, request.since):
             return self._recomputed(node, batch, changes, stored, definitions)
         return self._maintained(node, batch, changes, stored, definitions)
 
@@ -162,7 +162,7 @@ class Recursion:
 
     def _as_set(self, node: Fixpoint, plan: Relation) -> Relation:
         """An input as the rules see it: each row once, unless duplicates count."""
-        if any(m.extreme == "all" for m in node.members):
+        if counts_duplicates(node):
             return plan
         return self._changes.setdefault(Identity(plan), distinct(plan, "input_set"))
 
@@ -244,7 +244,7 @@ class Recursion:
         texts: list[str] = []
         for node in recursions(plans, definitions, frozenset()).values():
             record, programs = self.records.get(node.group), self.programs(node, since)
-            if any(m.extreme for m in node.members):
+            if counts_duplicates(node):
                 texts.append(f"recursion {node.output}: evaluated anew at each instant that touches it")
                 continue
             way = "old rows derived on demand" if programs.on_demand else "old rows stored"
@@ -304,6 +304,11 @@ def recursions(
     for plan in plans:
         go(plan)
     return found
+
+
+def counts_duplicates(node: Fixpoint) -> bool:
+    """Whether rows are there as often as they can be derived."""
+    return any(m.extreme == "all" for m in node.members)
 
 
 def same_rows(plan: Relation) -> Fixpoint | None:
