@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from tidings import explain as explanation
+from tidings.algebra import AlgebraExpression, from_plan
 from tidings.deductive import Deductive
 from tidings.deliver.deliveries import Deliveries
 from tidings.exclusive import exclusive, reading, running
@@ -265,6 +266,11 @@ class Database(Deductive):
     def status(self) -> Status:
         """How the database is doing: stored views, logs, rules that fail, and the thread that :meth:`start` starts."""
         return self._parts.maintenance.status(self._parts.background.status())
+
+    @reading
+    def expression(self, text: str) -> AlgebraExpression:
+        """A query or view as an expression of :mod:`tidings.algebra`, over the tables of this database."""
+        return from_plan(self._parts.plans.plan(text), self)
 
     # upkeep
 

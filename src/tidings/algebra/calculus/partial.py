@@ -25,7 +25,7 @@ missing.  :func:`strict` takes the false ones out.
 
 The example of the paper, p(X, Z) ← q(X, Y) ∧ r(Y, Z):
 
->>> from tidings.algebra import DeltaSet, Facts, Sign, delta, join, partial, project, relation, show
+>>> from tidings.algebra.calculus import DeltaSet, Facts, Sign, delta, join, partial, project, relation, show
 >>> q, r = relation("q", "X", "Y"), relation("r", "Y", "Z")
 >>> p = project(join(q, r), "X", "Z")
 >>> print(show(partial(p, "q", Sign.PLUS)))
@@ -43,8 +43,8 @@ from __future__ import annotations
 from functools import reduce
 from typing import assert_never
 
-from tidings.algebra.deltaset import Sign
-from tidings.algebra.expression import (
+from tidings.algebra.calculus.deltaset import Sign
+from tidings.algebra.calculus.expression import (
     DeltaMinus,
     DeltaPlus,
     NaturalJoin,
@@ -67,8 +67,8 @@ def partial(node: SetExpression, influent: str, sign: Sign) -> SetExpression | N
 
     An influent that occurs several times has one term per occurrence, and their union is the differential.
 
-    >>> from tidings.algebra.expression import relation
-    >>> from tidings.algebra.text import show
+    >>> from tidings.algebra.calculus.expression import relation
+    >>> from tidings.algebra.calculus.text import show
     >>> print(show(partial(SetDifference(relation("Q", "x"), relation("R", "x")), "R", Sign.MINUS)))
     Q_old ∩ Δ+R
     """
@@ -79,8 +79,8 @@ def partial(node: SetExpression, influent: str, sign: Sign) -> SetExpression | N
 def strict(node: SetExpression, influent: str, sign: Sign) -> SetExpression | None:
     """The differential cut down to real changes: what holds now and did not before, or the reverse.
 
-    >>> from tidings.algebra.expression import project, relation
-    >>> from tidings.algebra.text import show
+    >>> from tidings.algebra.calculus.expression import project, relation
+    >>> from tidings.algebra.calculus.text import show
     >>> print(show(strict(project(relation("Q", "x", "y"), "x"), "Q", Sign.PLUS)))
     (π[x] Δ+Q ∩ π[x] Q) − π[x] Q_old
     """

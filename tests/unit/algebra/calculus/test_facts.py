@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tidings.algebra import (
+from tidings.algebra.calculus import (
     DeltaMinus,
     DeltaPlus,
     DeltaSet,

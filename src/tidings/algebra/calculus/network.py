@@ -8,9 +8,9 @@ only the wave front is held.
 How coarse the nodes are is free.  One node with the whole condition is the flat network, one node per operator the
 bushy one (:func:`split`).  Strict propagation gives both the same answer, which is the exact one.
 
-Strict and nervous.  A projection claims too much (:mod:`tidings.algebra.partial`).  Strict propagation filters each
-node's claims by the node's own old and new state before they rise.  Nervous propagation lets them rise: cheaper, for no
-state of the node is derived, and it may report a tuple that was true already.  Trap: in a bushy network nervous
+Strict and nervous.  A projection claims too much (:mod:`tidings.algebra.calculus.partial`).  Strict propagation filters
+each node's claims by the node's own old and new state before they rise.  Nervous propagation lets them rise: cheaper,
+for no state of the node is derived, and it may report a tuple that was true already.  Trap: in a bushy network nervous
 delta-sets also spoil the logical rollback of the nodes above, which can then miss changes too.
 
 The old state of a node is rolled back from its influents' delta-sets, so it costs nothing to keep.  Its new state is
@@ -22,10 +22,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tidings.algebra.deltaset import DeltaSet, Row, RowSet, Sign, delta_union, net
-from tidings.algebra.expression import NewState, SetExpression, children, with_children
-from tidings.algebra.facts import Facts, evaluate
-from tidings.algebra.partial import influents, old, partial
+from tidings.algebra.calculus.deltaset import DeltaSet, Row, RowSet, Sign, delta_union, net
+from tidings.algebra.calculus.expression import NewState, SetExpression, children, with_children
+from tidings.algebra.calculus.facts import Facts, evaluate
+from tidings.algebra.calculus.partial import influents, old, partial
 from tidings.errors import InvalidExpression
 
 
@@ -50,7 +50,7 @@ class Propagation:
 def levels(definitions: Mapping[str, SetExpression]) -> dict[str, int]:
     """Each relation's level: stored relations are 0, a view is one above the highest relation it reads.
 
-    >>> from tidings.algebra.expression import relation, select
+    >>> from tidings.algebra.calculus.expression import relation, select
     >>> levels({"low": select(relation("stock", "n"), "n < 9")})
     {'stock': 0, 'low': 1}
     """
@@ -97,7 +97,7 @@ def propagate(definitions: Mapping[str, SetExpression], facts: Facts, *, strict:
 def delta(node: SetExpression, facts: Facts, *, strict: bool = True) -> DeltaSet:
     """The delta-set of an expression, propagated through one node per operator.
 
-    >>> from tidings.algebra.expression import project, relation
+    >>> from tidings.algebra.calculus.expression import project, relation
     >>> who = project(relation("order", "who", "what"), "who")
     >>> facts = Facts.after({"order": {("ann", "ale")}}, {"order": DeltaSet.of(plus={("ann", "rum")})})
     >>> print(delta(who, facts), delta(who, facts, strict=False))
@@ -112,8 +112,8 @@ def delta(node: SetExpression, facts: Facts, *, strict: bool = True) -> DeltaSet
 def split(name: str, node: SetExpression) -> dict[str, SetExpression]:
     """A nested expression as definitions of one operator each; an operand that occurs twice is one node.
 
-    >>> from tidings.algebra.expression import project, relation, select
-    >>> from tidings.algebra.text import show
+    >>> from tidings.algebra.calculus.expression import project, relation, select
+    >>> from tidings.algebra.calculus.text import show
     >>> for view, body in split("low", project(select(relation("stock", "item", "n"), "n < 9"), "item")).items():
     ...     print(view, "=", show(body))
     low.1 = σ[n < 9] stock

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidings.algebra import (
+from tidings.algebra.calculus import (
     NaturalJoin,
     SetDifference,
     SetExpression,

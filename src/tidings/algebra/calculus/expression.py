@@ -8,8 +8,8 @@ relation may so be read twice under different variables:
 Besides :class:`NewState`, the new state, there are leaves for the old state and for both parts of the delta-set.
 Only differentials hold those; they are never differentiated again.
 
-An expression is one of a closed union.  :func:`tidings.algebra.text.show`, :func:`tidings.algebra.facts.evaluate`
-and :func:`tidings.algebra.partial.partial` are the total functions over it.
+An expression is one of a closed union.  The total functions over it are :func:`tidings.algebra.calculus.text.show`,
+:func:`tidings.algebra.calculus.facts.evaluate` and :func:`tidings.algebra.calculus.partial.partial`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TypeAlias
 
-from tidings.algebra.scalar import Scalar
+from tidings.algebra.calculus.scalar import Scalar
 from tidings.errors import DuplicateColumn, InvalidExpression, UnknownColumn
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from tidings.algebra import (
+from tidings.algebra.calculus import (
     Facts,
     NaturalJoin,
     Row,

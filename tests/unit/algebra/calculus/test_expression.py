@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tidings.algebra import (
+from tidings.algebra.calculus import (
     NaturalJoin,
     SetDifference,
     SetExpression,

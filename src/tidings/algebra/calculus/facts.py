@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, assert_never
 
-from tidings.algebra.deltaset import DeltaSet, Row, RowSet, apply, logical_rollback
-from tidings.algebra.expression import (
+from tidings.algebra.calculus.deltaset import DeltaSet, Row, RowSet, apply, logical_rollback
+from tidings.algebra.calculus.expression import (
     DeltaMinus,
     DeltaPlus,
     Leaf,

@@ -1,6 +1,6 @@
 """Expressions as one line of algebra, with the signs of the paper.
 
->>> from tidings.algebra.expression import DeltaMinus, OldState, SetIntersection
+>>> from tidings.algebra.calculus.expression import DeltaMinus, OldState, SetIntersection
 >>> print(show(SetIntersection(OldState("Q", ("x",)), DeltaMinus("R", ("x",)))))
 Q_old ∩ Δ-R
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from tidings.algebra.expression import (
+from tidings.algebra.calculus.expression import (
     Attribute,
     DeltaMinus,
     DeltaPlus,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidings.algebra import Scalar
+from tidings.algebra.calculus import Scalar
 from tidings.errors import InvalidExpression
 
 

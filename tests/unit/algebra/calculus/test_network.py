@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from tests.unit.algebra.generate import EXACT, expressions, facts
-from tidings.algebra import (
+from tests.unit.algebra.calculus.generate import EXACT, expressions, facts
+from tidings.algebra.calculus import (
     DeltaSet,
     Facts,
     NaturalJoin,

@@ -6,7 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidings.algebra import DeltaSet, PhysicalEvent, Row, Sign, accumulate, apply, delta_union, logical_rollback, net
+from tidings.algebra.calculus import (
+    DeltaSet,
+    PhysicalEvent,
+    Row,
+    Sign,
+    accumulate,
+    apply,
+    delta_union,
+    logical_rollback,
+    net,
+)
 
 ROWS = st.frozensets(st.tuples(st.integers(0, 4)))
 T: frozenset[Row] = frozenset({("t",)})
