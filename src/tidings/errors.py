@@ -300,6 +300,12 @@ class InvalidInterval(TidingsError):
     """The interval ({since}, {until}] is not valid: {reason}"""
 
 
+class InvalidInstant(TidingsError):
+    """{value} is no instant"""
+
+    hint_template = "give microseconds since the epoch, a datetime, a date, or a text such as '2026-01-31 12:00:00'"
+
+
 class UnknownEvent(TidingsError):
     """There is no event named {name}"""
 

@@ -126,6 +126,7 @@ ELSEWHERE = {
     errors.InvalidContinuousQuery: "tests/unit/continuous/test_statements.py",
     errors.UnknownContinuousQuery: "tests/unit/continuous/test_statements.py",
     errors.InternalError: "tests/unit/test_internal_errors.py",
+    errors.InvalidInstant: "tests/unit/test_instants.py",
     errors.UnknownSilence: "tests/unit/rules/test_silence.py",
     errors.InexactDelta: "tests/unit/algebra/calculus/test_facts.py",
     errors.DuplicateTid: "tests/unit/algebra/expressions/test_sources.py",

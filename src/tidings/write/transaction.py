@@ -121,7 +121,8 @@ class Transaction:
                 case sql.Signal():
                     statements.signal(workspace, statement.insert)
                 case sql.Query():
-                    plan = workspace.parts.plans.bind(statement.query, statement.text, query_text=statement.query_text)
+                    plans, query_text = workspace.parts.plans, statement.query_text
+                    plan = plans.bind(statement.query, statement.text, query_text=query_text, once=True)
                     result = workspace.result(plan)
                 case _:
                     hint = "define tables and views outside of transactions"
@@ -132,7 +133,7 @@ class Transaction:
     def query(self, text: str) -> Result:
         """The rows of a query, or of a table or view by its name, with what this transaction has done."""
         self._workspace.require_open()
-        return self._workspace.result(self._workspace.parts.plans.plan(text))
+        return self._workspace.result(self._workspace.parts.plans.asked_once(text))
 
     # the end
 
