@@ -158,6 +158,7 @@ def has_fixpoint(plan: Relation) -> bool:
 class _Evaluation:
     """A recursion to evaluate, and under which names its predicates are then read."""
 
+    group: str
     program: RuleProgram
     inputs: Mapping[str, Relation]
     """Predicates whose rows are computed first, since every round reads them."""
@@ -172,14 +173,20 @@ class PlanOverFixpoints:
     plan: Relation
     evaluations: tuple[_Evaluation, ...]
 
-    def sources(self, run: RunPlan, sources: Sources, limit: int, *, in_memory: bool) -> Sources:
-        """Evaluate the fixpoints, small ones in memory if that is allowed; where the plan finds its rows."""
+    def sources(
+        self, run: RunPlan, sources: Sources, limit: int, *, in_memory: bool, count: Callable[[str, int], None]
+    ) -> Sources:
+        """Evaluate the fixpoints, small ones in memory if that is allowed; where the plan finds its rows.
+
+        ``count`` is told of each recursion how many rows it has.
+        """
         evaluated: dict[str, Source] = {}
         for evaluation in self.evaluations:
             predicates = Predicates(evaluation.program.columns)
             predicates.rows |= {name: run(plan, sources) for name, plan in evaluation.inputs.items()}
             if not (in_memory and _evaluated_in_memory(evaluation.program, predicates, run, sources, limit)):
                 RuleProgramRun(run, sources, predicates, limit).evaluate(evaluation.program)
+            count(evaluation.group, sum(predicates.of(head).num_rows for head in evaluation.program.heads))
             for predicate, name in evaluation.outputs.items():
                 evaluated[name] = predicates.source(predicate, Version.OLD)
 
@@ -234,5 +241,5 @@ def over_fixpoints(plan: Relation) -> PlanOverFixpoints:
         program = fixpoint_program(node)
         inputs = {name: given for name, given in program.given.items() if not isinstance(given, Scan)}
         rest = {name: given for name, given in program.given.items() if name not in inputs}
-        evaluations.append(_Evaluation(replace(program, given=rest), inputs, outputs))
+        evaluations.append(_Evaluation(node.group, replace(program, given=rest), inputs, outputs))
     return PlanOverFixpoints(replaced(plan), tuple(evaluations))

@@ -57,6 +57,8 @@ class Runner:
     """A recursion that is not finished after so many rounds is refused."""
     rules_in_memory: bool = True
     """Whether small recursions are evaluated in this process."""
+    evaluations: dict[str, tuple[int, int]] = field(init=False)
+    """How often all rows of each recursion were derived, by its group, and how many they were together."""
     _statements: dict[tuple[Identity[Step], frozenset[str], frozenset[str]], PreparedStatement] = field(init=False)
     _steps: dict[Identity[Relation], Step] = field(init=False)
     """Plans of rows, as steps."""
@@ -67,6 +69,7 @@ class Runner:
 
     def __post_init__(self) -> None:
         section = self.compiled.section
+        self.evaluations = section()
         self._statements, self._steps, self._columns, self._fixpoints = section(), section(), section(), section()
 
     def run(self, program: Program, sources: Sources, since: int, until: int) -> pa.Table:
@@ -250,7 +253,12 @@ class Runner:
         def run(plan: Relation, inner: Sources) -> pa.Table:
             return self._fetched(self._step_of(plan), inner, batch)
 
-        return rest, over.sources(run, sources, self.max_rounds, in_memory=self.rules_in_memory)
+        in_memory = self.rules_in_memory
+        return rest, over.sources(run, sources, self.max_rounds, in_memory=in_memory, count=self._count_evaluation)
+
+    def _count_evaluation(self, group: str, rows: int) -> None:
+        times, before = self.evaluations.get(group, (0, 0))
+        self.evaluations[group] = times + 1, before + rows
 
     def statement(self, step: Step, listed: frozenset[str], ranged: frozenset[str] = frozenset()) -> PreparedStatement:
         """The SQL of a step, printed once per choice of listed keys."""
