@@ -8,7 +8,7 @@ all empty is not run: a wave stops where there is nothing to tell.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -22,7 +22,8 @@ from tidings.delta.plan import Program, Step
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Backend
 from tidings.engine.changes import no_changes
-from tidings.engine.fixpoint import MAX_ROUNDS, PlanOverFixpoints, has_fixpoint, over_fixpoints
+from tidings.engine.fixpoint import MAX_ROUNDS, EvaluationWay, PlanOverFixpoints, has_fixpoint, over_fixpoints
+from tidings.engine.growing_folders import GrowingFolders
 from tidings.engine.location import Location
 from tidings.engine.source import Rows, Source, Sources
 from tidings.engine.sql.combined import combined, separated
@@ -182,21 +183,21 @@ class Runner:
         step, sources = self._after_fixpoints(step, sources, batch)
         deltas: dict[str, Rows] = {}
         for scan in step.scans:
-            version = scan.relation, scan.version
-            if version not in registered:
-                if scan.version is Version.DELTA:
-                    registered[version] = _narrow(
-                        computed.get(scan.relation) or sources(*version), needed[scan.relation]
-                    )
-                else:
-                    registered[version] = sources(*version)
-                make = self.backend.plain if scan.version is Version.CURRENT else self.backend.versioned
-                make(source_name(*version), registered[version])
             if scan.version is Version.DELTA:
-                deltas[scan.relation] = registered[version].changes
+                known = registered.get((scan.relation, scan.version)) or computed.get(scan.relation)
+                deltas[scan.relation] = (known or sources(scan.relation, scan.version)).changes
         few = frozenset(r for r, rows in deltas.items() if _size(rows) <= LIST_LIMIT)
         some = frozenset(r for r, rows in deltas.items() if _size(rows) <= KEEP_LIMIT)
         statement = self.statement(step, few, some - few)
+        for scan in step.scans:
+            version, name = (scan.relation, scan.version), source_name(scan.relation, scan.version)
+            if version in registered or name not in statement.text:
+                continue  # of a delta whose keys are listed nothing else may be read
+            source = computed.get(scan.relation) if scan.version is Version.DELTA else None
+            source = source or sources(*version)
+            registered[version] = _narrow(source, needed[scan.relation]) if scan.version is Version.DELTA else source
+            make = self.backend.plain if scan.version is Version.CURRENT else self.backend.versioned
+            make(name, registered[version])
         dialect = self.backend.dialect
 
         def test(keys: KeyList, place: KeyTest) -> str:
@@ -253,8 +254,14 @@ class Runner:
         def run(plan: Relation, inner: Sources) -> pa.Table:
             return self._fetched(self._step_of(plan), inner, batch)
 
-        in_memory = self.rules_in_memory
-        return rest, over.sources(run, sources, self.max_rounds, in_memory=in_memory, count=self._count_evaluation)
+        with self.folders() as folders:
+            way = EvaluationWay(self.max_rounds, self.rules_in_memory, self.backend.looks_up_first, folders)
+            return rest, over.sources(run, sources, way, self._count_evaluation)
+
+    def folders(self) -> AbstractContextManager[GrowingFolders | None]:
+        """Where the rows of recursions are while they are evaluated, if the engine reads large rows from files."""
+        files = self.backend.scratch if self.backend.looks_up_first else None
+        return nullcontext() if files is None else GrowingFolders(files, KEEP_LIMIT)
 
     def _count_evaluation(self, group: str, rows: int) -> None:
         times, before = self.evaluations.get(group, (0, 0))
