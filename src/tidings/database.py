@@ -11,13 +11,14 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from tidings import explain as explanation
-from tidings.clock import micros
+from tidings.algebra import AlgebraExpression, from_plan
 from tidings.deductive import Deductive
 from tidings.deliver.deliveries import Deliveries
 from tidings.exclusive import exclusive, reading, running
 from tidings.front.assembly import Parts
 from tidings.front.background_runner import POLL
 from tidings.front.choices import Instant, Late
+from tidings.instants import instant_of
 from tidings.lang.sql import statement as sql
 from tidings.read.subscriptions import Subscription
 from tidings.result import Delta, Result
@@ -128,7 +129,7 @@ class Database(Deductive):
         ``rule`` is a name, or a ``CREATE RULE`` that has not been run.  Without ``since`` it is all that is retained.
         """
         rules = self._parts.rules
-        return backtest(rules, rules.registry.find_or_propose(rule), None if since is None else _time(since))
+        return backtest(rules, rules.registry.find_or_propose(rule), None if since is None else instant_of(since))
 
     @exclusive
     def signal(self, event: str, rows: Any) -> int:
@@ -177,7 +178,7 @@ class Database(Deductive):
     def query(self, text: str, as_of: Instant | None = None) -> Result:
         """The rows of a query or view, now or as they were at an earlier instant."""
         self._parts.folding.step()
-        return self._parts.statements.queries.answer(text, None if as_of is None else _time(as_of))
+        return self._parts.statements.queries.answer(text, None if as_of is None else instant_of(as_of))
 
     @reading
     def changes(
@@ -195,7 +196,7 @@ class Database(Deductive):
         refuses to recompute where that would read fewer rows.
         """
         self._parts.folding.step()
-        start, end = 0 if since is None else _time(since), None if until is None else _time(until)
+        start, end = 0 if since is None else instant_of(since), None if until is None else instant_of(until)
         name, plan = self._parts.plans.relation_name(text), self._parts.plans.plan(text)
         return self._parts.answers.changes(name, plan, start, end, per_commit=per_commit, strict=strict)
 
@@ -222,7 +223,7 @@ class Database(Deductive):
         With ``stored=False`` the reader holds the rows itself: no snapshot is made, only what changes from now on is
         told, and of a view that is not stored nothing but its definition is kept.
         """
-        position = _time(since) if since is not None else None if stored else self.time
+        position = instant_of(since) if since is not None else None if stored else self.time
         return self._parts.subscriptions.subscribe(text, position, follow=follow, timeout=timeout, name=name)
 
     @exclusive
@@ -266,6 +267,11 @@ class Database(Deductive):
         """How the database is doing: stored views, logs, rules that fail, and the thread that :meth:`start` starts."""
         return self._parts.maintenance.status(self._parts.background.status())
 
+    @reading
+    def expression(self, text: str) -> AlgebraExpression:
+        """A query or view as an expression of :mod:`tidings.algebra`, over the tables of this database."""
+        return from_plan(self._parts.plans.plan(text), self)
+
     # upkeep
 
     @exclusive
@@ -296,8 +302,8 @@ class Database(Deductive):
         The strategy is the one for the changes in ``(since, until]``, by default those of the last transaction.
         """
         parts = self._parts
-        start = parts.timeline.before if since is None else _time(since)
-        end = max(start, self.time) if until is None else _time(until)
+        start = parts.timeline.before if since is None else instant_of(since)
+        end = max(start, self.time) if until is None else instant_of(until)
         plan, definitions, how = parts.answers.strategy(text, parts.plans.plan(text), start, end)
         return explanation.explain(parts.plans.relation_name(text), plan, definitions, parts.backend.dialect, how)
 
@@ -336,7 +342,3 @@ class Database(Deductive):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _time(instant: Instant) -> int:
-    return instant if isinstance(instant, int) else micros(instant)
