@@ -7,8 +7,8 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from tidings.engine.fixpoint import fixpoint_program
-from tidings.engine.rule_values import is_supported
+from tidings.engine.recursion.fixpoint import fixpoint_program
+from tidings.engine.recursion.rule_values import is_supported
 from tidings.errors import InvalidDatalog, UnknownRelation, closest
 from tidings.exclusive import exclusive
 from tidings.front.assembly import Parts

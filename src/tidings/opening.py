@@ -11,8 +11,8 @@ from tidings.clock import Clock, SystemClock
 from tidings.database import Database
 from tidings.deliver.deliveries import DeliverySettings
 from tidings.engine.backends import backend_named
-from tidings.engine.fixpoint import MAX_ROUNDS
 from tidings.engine.memory import MemoryBudget
+from tidings.engine.recursion.fixpoint import MAX_ROUNDS
 from tidings.errors import UnknownExecution, UnknownStrategy
 from tidings.front.assembly import Settings, assemble, open_storage
 from tidings.front.choices import Engine, Execution, StrategyChoice

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tidings
-from tidings.engine.growing_folders import GrowingFolders
+from tidings.engine.recursion.growing_folders import GrowingFolders
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

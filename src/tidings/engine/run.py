@@ -22,9 +22,9 @@ from tidings.delta.plan import Program, Step
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Backend
 from tidings.engine.changes import no_changes
-from tidings.engine.fixpoint import MAX_ROUNDS, EvaluationWay, PlanOverFixpoints, has_fixpoint, over_fixpoints
-from tidings.engine.growing_folders import GrowingFolders
 from tidings.engine.location import Location
+from tidings.engine.recursion.fixpoint import MAX_ROUNDS, EvaluationWay, PlanOverFixpoints, has_fixpoint, over_fixpoints
+from tidings.engine.recursion.growing_folders import GrowingFolders
 from tidings.engine.source import Rows, Source, Sources
 from tidings.engine.sql.combined import combined, separated
 from tidings.engine.sql.literals import among, literals, within

@@ -2,8 +2,8 @@
 
 A recursion is maintained instant by instant (:mod:`tidings.delta.recursion.maintenance`): what its inputs lost and
 gained as sets, found by waves of their own, is put into the maintenance rules, and these are run in rounds
-(:mod:`tidings.engine.fixpoint`).  The old rows of its predicates are those of stored views where there are any, and are
-derived on demand else.  A wave then reads the delta of a recursion like that of a table.
+(:mod:`tidings.engine.recursion`).  The old rows of its predicates are those of stored views where there are any, and
+are derived on demand else.  A wave then reads the delta of a recursion like that of a table.
 
 A recursion that counts duplicates is evaluated anew at each instant and compared; so is one of which a large part of
 the inputs has changed at once.
@@ -22,7 +22,7 @@ from tidings.analysis.influents import CLOCK, influents, reads
 from tidings.compiled import Identity
 from tidings.delta.recursion.program import MaintenancePrograms
 from tidings.engine.changes import consolidated, no_changes, without_version
-from tidings.engine.fixpoint import SMALL
+from tidings.engine.recursion.fixpoint import SMALL
 from tidings.engine.source import Source, Sources
 from tidings.ir.expression import TIME, WEIGHT, ref
 from tidings.ir.relation import Column, Fixpoint, Project, Relation, Scan, Version

@@ -19,11 +19,11 @@ from sqlglot import exp
 from tidings.delta.recursion.rounds import PREFIX, RuleProgram, Stratum
 from tidings.engine.arrow import arrow_schema
 from tidings.engine.changes import as_changes, no_changes
-from tidings.engine.growing_folders import GrowingFolders
-from tidings.engine.indexed_rows import FetchedRows, rows_of, table_of
 from tidings.engine.progress import rounds
-from tidings.engine.rule_values import NotInMemory, is_supported
-from tidings.engine.rules_in_memory import InMemoryRun
+from tidings.engine.recursion.growing_folders import GrowingFolders
+from tidings.engine.recursion.indexed_rows import FetchedRows, rows_of, table_of
+from tidings.engine.recursion.rule_values import NotInMemory, is_supported
+from tidings.engine.recursion.rules_in_memory import InMemoryRun
 from tidings.engine.source import Source, Sources
 from tidings.errors import FixpointTooLong
 from tidings.ir.relation import Aggregate, Column, Fixpoint, Item, Relation, Scan, Version

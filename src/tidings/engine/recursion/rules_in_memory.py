@@ -18,8 +18,8 @@ from typing import Any
 from sqlglot import exp
 
 from tidings.delta.recursion.rounds import RuleProgram
-from tidings.engine.indexed_rows import FetchedRows, IndexedRows, Positions, Row
-from tidings.engine.rule_values import Binding, NotInMemory, holds, value_of
+from tidings.engine.recursion.indexed_rows import FetchedRows, IndexedRows, Positions, Row
+from tidings.engine.recursion.rule_values import Binding, NotInMemory, holds, value_of
 from tidings.errors import FixpointTooLong
 from tidings.ir.expression import Expression
 from tidings.ir.rule import DatalogAtom, DatalogRule, Literal, flattened, is_any, names_in, variable_name
