@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 from tidings import explain as explanation
 from tidings.algebra import AlgebraExpression, from_plan
-from tidings.clock import micros
 from tidings.deductive import Deductive
 from tidings.deliver.deliveries import Deliveries
 from tidings.exclusive import exclusive, reading, running
@@ -20,9 +19,10 @@ from tidings.extensible import Extensible
 from tidings.front.assembly import Parts
 from tidings.front.background_runner import POLL
 from tidings.front.choices import Instant, Late
+from tidings.instants import instant_of
 from tidings.lang.sql import statement as sql
 from tidings.read.subscriptions import Subscription
-from tidings.result import Delta, Result
+from tidings.result import AffectedRows, Delta, Result
 from tidings.rules.detached.backtest import Backtested, backtest
 from tidings.store.vacuum import GRACE, Vacuumed
 from tidings.waves.record import WaveRecord
@@ -135,7 +135,7 @@ class Database(Deductive, Extensible):
         ``rule`` is a name, or a ``CREATE RULE`` that has not been run.  Without ``since`` it is all that is retained.
         """
         rules = self._parts.rules
-        return backtest(rules, rules.registry.find_or_propose(rule), None if since is None else _time(since))
+        return backtest(rules, rules.registry.find_or_propose(rule), None if since is None else instant_of(since))
 
     @exclusive
     def signal(self, event: str, rows: Any) -> int:
@@ -161,8 +161,8 @@ class Database(Deductive, Extensible):
     @exclusive
     def load(
         self, table: str | Mapping[str, Any], data: Any = None, *, sorted_by: str | None = None, late: Late = "refuse"
-    ) -> None:
-        """Give a table many rows at once: an Arrow table, or a Spark DataFrame with the Spark engine.
+    ) -> AffectedRows:
+        """Give a table many rows at once, in all the forms that ``tx.insert`` takes.
 
         The first rows of a table count as having been there before the first transaction.  They are stored in the order
         of one column, the first unless told otherwise; choose the one by which views look rows up.  Further rows are
@@ -176,7 +176,7 @@ class Database(Deductive, Extensible):
         Rules fire for what is loaded, and may refuse it.
         """
         self._require_no_procedure("load", f"{_TAKE_TX} tx.insert(table, rows)")
-        self._parts.loads.load(table, data, sorted_by, late)
+        return self._parts.loads.load(table, data, sorted_by, late)
 
     # answers
 
@@ -184,7 +184,7 @@ class Database(Deductive, Extensible):
     def query(self, text: str, as_of: Instant | None = None) -> Result:
         """The rows of a query or view, now or as they were at an earlier instant."""
         self._parts.folding.step()
-        return self._parts.statements.queries.answer(text, None if as_of is None else _time(as_of))
+        return self._parts.statements.queries.answer(text, None if as_of is None else instant_of(as_of))
 
     @reading
     def changes(
@@ -202,7 +202,7 @@ class Database(Deductive, Extensible):
         refuses to recompute where that would read fewer rows.
         """
         self._parts.folding.step()
-        start, end = 0 if since is None else _time(since), None if until is None else _time(until)
+        start, end = 0 if since is None else instant_of(since), None if until is None else instant_of(until)
         name, plan = self._parts.plans.relation_name(text), self._parts.plans.plan(text)
         return self._parts.answers.changes(name, plan, start, end, per_commit=per_commit, strict=strict)
 
@@ -229,7 +229,7 @@ class Database(Deductive, Extensible):
         With ``stored=False`` the reader holds the rows itself: no snapshot is made, only what changes from now on is
         told, and of a view that is not stored nothing but its definition is kept.
         """
-        position = _time(since) if since is not None else None if stored else self.time
+        position = instant_of(since) if since is not None else None if stored else self.time
         return self._parts.subscriptions.subscribe(text, position, follow=follow, timeout=timeout, name=name)
 
     @exclusive
@@ -308,8 +308,8 @@ class Database(Deductive, Extensible):
         The strategy is the one for the changes in ``(since, until]``, by default those of the last transaction.
         """
         parts = self._parts
-        start = parts.timeline.before if since is None else _time(since)
-        end = max(start, self.time) if until is None else _time(until)
+        start = parts.timeline.before if since is None else instant_of(since)
+        end = max(start, self.time) if until is None else instant_of(until)
         plan, definitions, how = parts.answers.strategy(text, parts.plans.plan(text), start, end)
         return explanation.explain(parts.plans.relation_name(text), plan, definitions, parts.backend.dialect, how)
 
@@ -348,7 +348,3 @@ class Database(Deductive, Extensible):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _time(instant: Instant) -> int:
-    return instant if isinstance(instant, int) else micros(instant)

@@ -10,21 +10,27 @@ held against what was delivered, and recorded.
     everything        Q'(100%): the first run of a query that is installed when all messages are there
 
 With the declared fact that a reply comes after what it answers, the rewritings of Q3 and Q5 are the paper's Q3' and
-Q5': the guard of one table is left.
+Q5': the guard of one table is left.  Q is the query itself in plain SQL over the same messages, all rows fetched.
+
+    python -m benchmarks.continuous [messages …]
 """
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from functools import partial
 
 import tidings
 from benchmarks.data.messages import BEGIN, QUERIES, SCHEMA, messages
 from benchmarks.measure import Figure, progress, timed
-from benchmarks.report import Table, ms
-from benchmarks.setting import database
+from benchmarks.report import Report, Table, finished, ms, times
+from benchmarks.setting import Plain, PlainDuckDB, PlainSpark, database, stop_spark
+from benchmarks.tapestry import at_present
 from tidings.front.choices import Engine
 
+SIZES = (380_000, 1_900_000)
+NEW = 38_000
 METHODS = ("changes", "rewriting")
 FACT = "CONSTRAINT replies_come_later (inreplyto) AFTER msgs (msgid) NOT ENFORCED"
 WHOLE, TENTH, HUNDREDTH, FIXED = "Q'(100%)", "Q'(10%)", "Q'(1%)", "fixed"
@@ -33,13 +39,14 @@ STAGES = (WHOLE, TENTH, HUNDREDTH, FIXED)
 
 @dataclass(slots=True)
 class ContinuousRuns:
-    """What runs took, by query, method and stage; and what each query delivered."""
+    """What runs took, by query, method and stage; what each query delivered; and what the query itself takes."""
 
     size: int
     fixed: int
     facts: bool
     figures: dict[tuple[str, str], dict[str, Figure]] = field(default_factory=dict)
     delivered: dict[tuple[str, str], int] = field(default_factory=dict)
+    plain: dict[str, Figure] = field(default_factory=dict)
 
 
 def measured(size: int, *, engine: Engine, fixed: int, facts: bool, runs: int = 3) -> ContinuousRuns:
@@ -70,6 +77,12 @@ def measured(size: int, *, engine: Engine, fixed: int, facts: bool, runs: int = 
         _run(db, found, FIXED)
         _install(db, "since = 'beginning'", "_whole")
         _run(db, found, WHOLE, "_whole")
+        db.fold()
+        plain: Plain = PlainSpark(db, ["msgs"]) if engine == "spark" else PlainDuckDB({"msgs": news.part(0, here)})
+        for query in QUERIES:
+            text = at_present(query, clock.now())
+            took = tuple(timed(partial(plain.fetch, text)) for _ in range(runs + 1))
+            found.plain[query] = Figure("Q", took[1:])
         for query, method in found.figures:
             (row,) = db.query(f"SELECT count(*) AS rows FROM {query}_{method}_whole").rows()
             found.delivered[query, method] = row["rows"]
@@ -95,12 +108,36 @@ def _run(db: tidings.Database, found: ContinuousRuns, stage: str | None, suffix:
                 figures[stage] = Figure(stage, (*before, took))
 
 
-def table(found: ContinuousRuns) -> Table:
-    """The times of one size."""
-    header = ("", "", *(stage if stage != FIXED else f"{found.fixed:,} messages" for stage in STAGES), "delivered")
-    rows = tuple(
-        (query, method, *(ms(figures[stage].median) for stage in STAGES), f"{found.delivered[query, method]:,}")
-        for (query, method), figures in found.figures.items()
+def report(found: list[ContinuousRuns]) -> Report:
+    tables = [_costs(one) for one in found]
+    about = (
+        "Q: the query in plain SQL over the same messages, all rows fetched.\n"
+        "Each other column is one run of a continuous query: what is new is found, held against what was delivered,\n"
+        "and recorded durably. Q'(n%): after the last n% of the messages came."
     )
+    return finished("continuous", about, tables, [])
+
+
+def _costs(found: ContinuousRuns) -> Table:
+    """The times of one size."""
+    stages = (stage if stage != FIXED else f"{found.fixed:,} messages" for stage in STAGES)
+    header = ("", "method", "Q", *stages, f"Q / {HUNDREDTH}", "delivered")
+    rows = []
+    for (query, method), figures in found.figures.items():
+        plain = found.plain[query].median
+        cells = (ms(figures[stage].median) for stage in STAGES)
+        ratio = times(plain / figures[HUNDREDTH].median)
+        rows.append((query, method, ms(plain), *cells, ratio, f"{found.delivered[query, method]:,}"))
     facts = "a reply is declared to come after what it answers" if found.facts else "no facts declared"
-    return Table(f"Figures 5, 6, 8 and 9 as continuous queries: {found.size:,} messages, {facts}", header, rows)
+    return Table(f"Figures 5, 6, 8 and 9: {found.size:,} messages, {facts}", header, tuple(rows))
+
+
+def main(*sizes: int) -> None:
+    wanted = [(size, facts) for size in sorted(sizes or SIZES) for facts in (False, True)]
+    found = [measured(size, engine="spark", fixed=NEW, facts=facts) for size, facts in wanted]
+    stop_spark()
+    report(found).publish()
+
+
+if __name__ == "__main__":
+    main(*(int(a.replace("_", "")) for a in sys.argv[1:]))
