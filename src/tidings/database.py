@@ -15,10 +15,10 @@ from tidings.algebra import AlgebraExpression, from_plan
 from tidings.deductive import Deductive
 from tidings.deliver.deliveries import Deliveries
 from tidings.exclusive import exclusive, reading, running
-from tidings.extensible import Extensible
 from tidings.front.assembly import Parts
 from tidings.front.background_runner import POLL
 from tidings.front.choices import Instant, Late
+from tidings.front.extensible import Extensible
 from tidings.instants import instant_of
 from tidings.lang.sql import statement as sql
 from tidings.read.subscriptions import Subscription

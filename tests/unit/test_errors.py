@@ -131,6 +131,7 @@ ELSEWHERE = {
     errors.InexactDelta: "tests/unit/algebra/calculus/test_facts.py",
     errors.FunctionNotRegistered: "tests/unit/front/test_functions.py",
     errors.InvalidFunction: "tests/unit/front/test_functions.py",
+    errors.InvalidName: "tests/unit/store/test_odd_names.py",
     errors.DuplicateTid: "tests/unit/algebra/expressions/test_sources.py",
     errors.DuplicateTuple: "tests/unit/algebra/expressions/test_sources.py",
     errors.InvalidDeltaRelation: "tests/papers/test_hipac_algebra.py",
