@@ -6,6 +6,7 @@ A thin front: each method hands on to a part that :mod:`tidings.front.assembly` 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from datetime import timedelta
 from types import TracebackType
 from typing import Any, TypeVar
@@ -14,11 +15,14 @@ from tidings import explain as explanation
 from tidings.clock import micros
 from tidings.deductive import Deductive
 from tidings.deliver.deliveries import Deliveries
+from tidings.errors import DatabaseClosed, UnknownPosition
 from tidings.exclusive import exclusive, reading, running
 from tidings.front.assembly import Parts
 from tidings.front.background_runner import POLL
+from tidings.front.check import Finding
 from tidings.front.choices import Instant, Late
 from tidings.lang.sql import statement as sql
+from tidings.read.position import Position
 from tidings.read.subscriptions import Subscription
 from tidings.result import Delta, Result
 from tidings.rules.detached.backtest import Backtested, backtest
@@ -43,6 +47,7 @@ class Database(Deductive):
     @property
     def time(self) -> int:
         """The time of the last commit; 0 before the first."""
+        self._mutex.check()
         return self._parts.timeline.time
 
     # definitions and statements
@@ -114,6 +119,7 @@ class Database(Deductive):
     @property
     def deliveries(self) -> Deliveries:
         """What rules send: delivered by ``step()``, or in a thread after ``start()``; listened to by ``listen()``."""
+        self._mutex.check()
         if self._deliveries is None:
             parts, signals = self._parts, self._parts.signals
             tables, settings = parts.storage.rule_tables, parts.settings.deliveries
@@ -148,6 +154,7 @@ class Database(Deductive):
 
     def transaction(self) -> Transaction:
         """Begin a transaction; use it in a ``with`` block."""
+        self._mutex.check()
         self._require_no_procedure("transaction", f"{_TAKE_TX} its methods")
         return Transaction(self._parts.transactions.begin())
 
@@ -203,7 +210,7 @@ class Database(Deductive):
     def subscribe(
         self,
         text: str,
-        since: Instant | None = None,
+        since: Instant | str | None = None,
         *,
         follow: bool = False,
         timeout: float | None = None,
@@ -212,9 +219,11 @@ class Database(Deductive):
     ) -> Subscription:
         """The rows of a table, view or query, and then every change of them, batch by batch, one per instant.
 
-        ``since`` is the position of a reader who has everything up to then: the time of the last batch it had.  Without
-        it the first batch is a snapshot.  The iterator ends at the present; with ``follow`` it waits for commits of
-        this process, and ends after ``timeout`` seconds without any.
+        ``since`` is the position of a reader who has everything up to then: the time of the last batch it had, or its
+        ``token``, by which a history that was lost is noticed.  Without it the first batch is a snapshot.
+
+        The iterator ends at the present; with ``follow`` it waits for commits of this process, and ends after
+        ``timeout`` seconds without any.
 
         With a ``name`` the catalog has the position.  A batch is acknowledged by its ``ack()``, or by asking for the
         next one; after a crash the subscription goes on behind the last one that was.
@@ -222,7 +231,7 @@ class Database(Deductive):
         With ``stored=False`` the reader holds the rows itself: no snapshot is made, only what changes from now on is
         told, and of a view that is not stored nothing but its definition is kept.
         """
-        position = _time(since) if since is not None else None if stored else self.time
+        position = _position(since) if since is not None else None if stored else self.time
         return self._parts.subscriptions.subscribe(text, position, follow=follow, timeout=timeout, name=name)
 
     @exclusive
@@ -290,6 +299,14 @@ class Database(Deductive):
         return self._parts.maintenance.vacuum(grace)
 
     @reading
+    def check(self) -> list[Finding]:
+        """Read everything, compare stored views with their queries, and say what is wrong; nothing is changed.
+
+        The same as ``VACUUM CHECK``.  It takes as long as reading all rows and computing all stored views.
+        """
+        return self._parts.statements.check()
+
+    @reading
     def explain(self, text: str, since: Instant | None = None, until: Instant | None = None) -> str:
         """How a query or view is maintained, as text for a terminal.
 
@@ -316,18 +333,20 @@ class Database(Deductive):
 
     def close(self) -> None:
         """Let go of the engine's resources and of the folder; advances and folds that are under way are waited for."""
-        parts = self._parts
+        parts, mutex = self._parts, self._mutex
+        if parts.signals.closed.is_set() or mutex.is_forked:
+            return
         parts.background.stop()
-        with parts.signals.news:
+        with mutex.held():
             parts.signals.closed.set()
             parts.signals.news.notify_all()
         if self._deliveries is not None:
             self._deliveries.close()
-        with parts.signals.news:
-            parts.folding.close()
-            parts.storage.close()
-            parts.scheduler.close()
-            parts.backend.close()
+        with mutex.held(), ExitStack() as ending:
+            for end in (parts.backend.close, parts.scheduler.close, parts.storage.close):
+                ending.callback(end)
+            parts.folding.close(adopting=mutex.refusal is None)
+            mutex.refusal = DatabaseClosed()
 
     def __enter__(self) -> Database:
         return self
@@ -340,3 +359,12 @@ class Database(Deductive):
 
 def _time(instant: Instant) -> int:
     return instant if isinstance(instant, int) else micros(instant)
+
+
+def _position(since: Instant | str) -> int:
+    if not isinstance(since, str):
+        return _time(since)
+    try:
+        return Position.read(since)
+    except ValueError:
+        raise UnknownPosition(position=since) from None

@@ -1,4 +1,4 @@
-"""Error conditions of engines and of what a database is opened with."""
+"""Error conditions of engines, and of what is stored: catalogs and folders that do not belong together."""
 
 from __future__ import annotations
 
@@ -54,7 +54,36 @@ class UnknownExecution(TidingsError):
     hint_template = "waves run on 'spark', or with 'auto' in this process where they are small"
 
 
+class CatalogLost(TidingsError):
+    """The folder {path} has files of a database, and its catalog is gone"""
+
+    hint_template = "put the catalog back from a backup; to begin anew, choose another folder or empty this one"
+
+
+class CatalogOfAnother(TidingsError):
+    """The folder {path} is that of database {expected}, and the catalog is that of {found}"""
+
+    hint_template = "open the folder with its own catalog, or put both back from one backup"
+
+
+class CatalogBehind(TidingsError):
+    """The catalog of {path} has {found} transactions, and {expected} were recorded: some are lost"""
+
+    hint_template = (
+        "put the whole folder back from one backup; or remove the file identity in it to go on with what is there"
+    )
+
+
+class UnknownPosition(TidingsError):
+    """{position} is no position"""
+
+    hint_template = "give an instant, or the token of a position as in since=batch.time.token"
+
+
 __all__ = [
+    "CatalogBehind",
+    "CatalogLost",
+    "CatalogOfAnother",
     "EngineFailed",
     "InvalidMemory",
     "JavaMissing",
@@ -62,5 +91,6 @@ __all__ = [
     "SessionNeeded",
     "UnknownEngine",
     "UnknownExecution",
+    "UnknownPosition",
     "UnknownStrategy",
 ]

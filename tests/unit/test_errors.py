@@ -123,6 +123,13 @@ CASES: list[tuple[type[TidingsError], Act, dict[str, object], tuple[int, int, st
     (errors.UnknownExecution, lambda db: opened(execution="fast"), {"name": "fast"}, None, True),
 ]
 ELSEWHERE = {
+    errors.InvalidName: "tests/unit/store/test_odd_names.py",
+    errors.CatalogLost: "tests/unit/store/test_damage.py",
+    errors.CatalogOfAnother: "tests/unit/store/test_damage.py",
+    errors.CatalogBehind: "tests/unit/store/test_damage.py",
+    errors.UnknownPosition: "tests/unit/store/test_damage.py",
+    errors.DatabaseForked: "tests/unit/test_interruptions.py",
+    errors.DatabaseInDoubt: "tests/unit/test_interruptions.py",
     errors.InvalidContinuousQuery: "tests/unit/continuous/test_statements.py",
     errors.UnknownContinuousQuery: "tests/unit/continuous/test_statements.py",
     errors.InternalError: "tests/unit/test_internal_errors.py",

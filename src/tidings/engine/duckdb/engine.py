@@ -208,7 +208,7 @@ class DuckDB:
         return nullcontext(Jobs())
 
     def stoppable(self) -> AbstractContextManager[Callable[[], object]]:
-        return nullcontext(self._connection.inner.interrupt)
+        return nullcontext(self._connection.interrupt)
 
     def sibling(self) -> DuckDB:
         return DuckDB(memory=self._memory, folder=self._folder)

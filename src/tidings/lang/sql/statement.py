@@ -162,7 +162,9 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Vacuum:
-    """``VACUUM``."""
+    """``VACUUM``, or ``VACUUM CHECK``, which reads everything and changes nothing."""
+
+    checks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,8 +316,11 @@ def _statement(tree: Expression, text: str, query_text: str) -> Statement:
             return read_merge(tree, text)
         case exp.Refresh() if str(tree.args.get("kind")) == "MATERIALIZED VIEW":
             return RefreshView(relation_name(tree.this, text))
-        case exp.Command() if str(tree.this).upper() == "VACUUM" and not tree.expression:
-            return Vacuum()
+        case exp.Command() if str(tree.this).upper() == "VACUUM" and tree.text("expression").upper().strip() in (
+            "",
+            "CHECK",
+        ):
+            return Vacuum(checks=bool(tree.text("expression").strip()))
         case exp.Query() | exp.Values():
             return Query(tree, text, query_text)
         case _:
