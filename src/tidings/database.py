@@ -12,19 +12,20 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from tidings import explain as explanation
-from tidings.clock import micros
+from tidings.algebra import AlgebraExpression, from_plan
 from tidings.deductive import Deductive
 from tidings.deliver.deliveries import Deliveries
-from tidings.errors import DatabaseClosed, UnknownPosition
+from tidings.errors import DatabaseClosed, InvalidInstant
 from tidings.exclusive import exclusive, reading, running
 from tidings.front.assembly import Parts
 from tidings.front.background_runner import POLL
 from tidings.front.check import Finding
 from tidings.front.choices import Instant, Late
+from tidings.instants import instant_of
 from tidings.lang.sql import statement as sql
 from tidings.read.position import Position
 from tidings.read.subscriptions import Subscription
-from tidings.result import Delta, Result
+from tidings.result import AffectedRows, Delta, Result
 from tidings.rules.detached.backtest import Backtested, backtest
 from tidings.store.vacuum import GRACE, Vacuumed
 from tidings.waves.record import WaveRecord
@@ -134,7 +135,7 @@ class Database(Deductive):
         ``rule`` is a name, or a ``CREATE RULE`` that has not been run.  Without ``since`` it is all that is retained.
         """
         rules = self._parts.rules
-        return backtest(rules, rules.registry.find_or_propose(rule), None if since is None else _time(since))
+        return backtest(rules, rules.registry.find_or_propose(rule), None if since is None else instant_of(since))
 
     @exclusive
     def signal(self, event: str, rows: Any) -> int:
@@ -161,8 +162,8 @@ class Database(Deductive):
     @exclusive
     def load(
         self, table: str | Mapping[str, Any], data: Any = None, *, sorted_by: str | None = None, late: Late = "refuse"
-    ) -> None:
-        """Give a table many rows at once: an Arrow table, or a Spark DataFrame with the Spark engine.
+    ) -> AffectedRows:
+        """Give a table many rows at once, in all the forms that ``tx.insert`` takes.
 
         The first rows of a table count as having been there before the first transaction.  They are stored in the order
         of one column, the first unless told otherwise; choose the one by which views look rows up.  Further rows are
@@ -176,7 +177,7 @@ class Database(Deductive):
         Rules fire for what is loaded, and may refuse it.
         """
         self._require_no_procedure("load", f"{_TAKE_TX} tx.insert(table, rows)")
-        self._parts.loads.load(table, data, sorted_by, late)
+        return self._parts.loads.load(table, data, sorted_by, late)
 
     # answers
 
@@ -184,7 +185,7 @@ class Database(Deductive):
     def query(self, text: str, as_of: Instant | None = None) -> Result:
         """The rows of a query or view, now or as they were at an earlier instant."""
         self._parts.folding.step()
-        return self._parts.statements.queries.answer(text, None if as_of is None else _time(as_of))
+        return self._parts.statements.queries.answer(text, None if as_of is None else instant_of(as_of))
 
     @reading
     def changes(
@@ -202,7 +203,7 @@ class Database(Deductive):
         refuses to recompute where that would read fewer rows.
         """
         self._parts.folding.step()
-        start, end = 0 if since is None else _time(since), None if until is None else _time(until)
+        start, end = 0 if since is None else instant_of(since), None if until is None else instant_of(until)
         name, plan = self._parts.plans.relation_name(text), self._parts.plans.plan(text)
         return self._parts.answers.changes(name, plan, start, end, per_commit=per_commit, strict=strict)
 
@@ -210,7 +211,7 @@ class Database(Deductive):
     def subscribe(
         self,
         text: str,
-        since: Instant | str | None = None,
+        since: Instant | None = None,
         *,
         follow: bool = False,
         timeout: float | None = None,
@@ -275,6 +276,11 @@ class Database(Deductive):
         """How the database is doing: stored views, logs, rules that fail, and the thread that :meth:`start` starts."""
         return self._parts.maintenance.status(self._parts.background.status())
 
+    @reading
+    def expression(self, text: str) -> AlgebraExpression:
+        """A query or view as an expression of :mod:`tidings.algebra`, over the tables of this database."""
+        return from_plan(self._parts.plans.plan(text), self)
+
     # upkeep
 
     @exclusive
@@ -313,8 +319,8 @@ class Database(Deductive):
         The strategy is the one for the changes in ``(since, until]``, by default those of the last transaction.
         """
         parts = self._parts
-        start = parts.timeline.before if since is None else _time(since)
-        end = max(start, self.time) if until is None else _time(until)
+        start = parts.timeline.before if since is None else instant_of(since)
+        end = max(start, self.time) if until is None else instant_of(until)
         plan, definitions, how = parts.answers.strategy(text, parts.plans.plan(text), start, end)
         return explanation.explain(parts.plans.relation_name(text), plan, definitions, parts.backend.dialect, how)
 
@@ -357,14 +363,11 @@ class Database(Deductive):
         self.close()
 
 
-def _time(instant: Instant) -> int:
-    return instant if isinstance(instant, int) else micros(instant)
-
-
-def _position(since: Instant | str) -> int:
-    if not isinstance(since, str):
-        return _time(since)
+def _position(since: Instant) -> int:
+    """An instant, or the token of a position."""
+    if not isinstance(since, str) or "@" not in since:
+        return instant_of(since)
     try:
         return Position.read(since)
     except ValueError:
-        raise UnknownPosition(position=since) from None
+        raise InvalidInstant(value=repr(since)[:100]) from None

@@ -74,12 +74,6 @@ class CatalogBehind(TidingsError):
     )
 
 
-class UnknownPosition(TidingsError):
-    """{position} is no position"""
-
-    hint_template = "give an instant, or the token of a position as in since=batch.time.token"
-
-
 __all__ = [
     "CatalogBehind",
     "CatalogLost",
@@ -91,6 +85,5 @@ __all__ = [
     "SessionNeeded",
     "UnknownEngine",
     "UnknownExecution",
-    "UnknownPosition",
     "UnknownStrategy",
 ]

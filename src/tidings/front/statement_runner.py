@@ -9,6 +9,7 @@ from tidings.define.replacement import as_table
 from tidings.define.statements import DefinitionStatements
 from tidings.front.check import DatabaseCheck, Finding
 from tidings.front.check import as_table as findings_table
+from tidings.front.create_table_as import create_table_as
 from tidings.front.maintenance import Maintenance
 from tidings.front.show_statements import ShowStatements
 from tidings.lang.sql import statement as sql
@@ -20,7 +21,7 @@ from tidings.rules.silence_statements import SilenceStatements
 from tidings.rules.statements import RuleStatements
 from tidings.rules.transactions import RuleTransactions
 from tidings.store.vacuum import GRACE
-from tidings.write import statements
+from tidings.write import copy, statements
 
 _CHECK = sql.Vacuum(checks=True)
 
@@ -41,7 +42,7 @@ class StatementRunner:
     maintenance: Maintenance
 
     def run(self, statement: sql.Statement) -> Result | None:
-        """Run one statement; returns the rows of a query, and a report where the statement has one."""
+        """Run one statement; returns the rows of a query, and what others report: how many rows they touched."""
         if isinstance(statement, sql.Query | sql.ShowStatement | sql.ExplainContinuous) or statement == _CHECK:
             return self._run(statement)
         self.maintenance.storage.require_writer()
@@ -60,7 +61,13 @@ class StatementRunner:
         match statement:
             case sql.Insert() | sql.Update() | sql.Delete() | sql.Merge():
                 with self.transactions.begin() as workspace:
-                    statements.run(workspace, statement)
+                    return statements.run(workspace, statement)
+            case sql.CreateTableAs():
+                self.continuous.before_definition(statement)
+                return create_table_as(statement, self.queries.plans, self.definitions, self.transactions)
+            case sql.Copy():
+                with self.transactions.begin() as workspace:
+                    return copy.run(workspace, statement)
             case (
                 sql.CreateRule()
                 | sql.DropRule()

@@ -31,9 +31,11 @@ class BoundPlans:
     compiled: CompiledPlans = field(default_factory=CompiledPlans)
     _plans: dict[str, Relation] = field(init=False)
     """Plans by the text of the query, or the name of the relation."""
+    _asked_once: dict[str, Relation] = field(init=False)
+    """The same for queries that are asked once, which keep the order of their rows."""
 
     def __post_init__(self) -> None:
-        self._plans = self.compiled.section()
+        self._plans, self._asked_once = self.compiled.section(), self.compiled.section()
 
     @exclusive
     def plan(self, text: str) -> Relation:
@@ -48,7 +50,16 @@ class BoundPlans:
                     self._plans[text] = self.parse(text)
         return self._plans[text]
 
-    def parse(self, text: str) -> Relation:
+    @exclusive
+    def asked_once(self, text: str) -> Relation:
+        """The same for a question that is answered now: its rows have their places, if it says an order."""
+        if self.relations.find(text) is not None:
+            return self.plan(text)
+        if text not in self._asked_once:
+            self._asked_once[text] = self.parse(text, once=True)
+        return self._asked_once[text]
+
+    def parse(self, text: str, *, once: bool = False) -> Relation:
         """The bound plan of a query's text, which is not remembered."""
         try:
             statements = statement.read(text)
@@ -57,7 +68,7 @@ class BoundPlans:
                 raise
             return self._named(text)
         query = _only_query(statements)
-        return self.bind(query.query, text, query_text=query.query_text)
+        return self.bind(query.query, text, query_text=query.query_text, once=once)
 
     def read(self, text: str) -> statement.Query:
         """The one query of a text."""
@@ -75,12 +86,20 @@ class BoundPlans:
         return Scan(declared[0], "result", declared[1])
 
     @exclusive
-    def bind(self, query: Expression, text: str, name: str = "result", query_text: str | None = None) -> Relation:
+    def bind(
+        self,
+        query: Expression,
+        text: str,
+        name: str = "result",
+        query_text: str | None = None,
+        *,
+        once: bool = False,
+    ) -> Relation:
         """The bound plan of a query; places in it refer to the text, ``query_text`` is the query's part of it.
 
         Columns of the same name are told apart by numbers: only what is kept needs a name for each.
         """
-        return bind(query, text, self.relations, self.analyzer, name, query_text, numbered=True)
+        return bind(query, text, self.relations, self.analyzer, name, query_text, numbered=True, once=once)
 
     def relation_name(self, text: str) -> str:
         """The name of the relation that a text asks for; ``result`` for a query."""

@@ -11,6 +11,8 @@ is joined so far is a supplementary predicate, which gives the next literal its 
 The query rules derive what is asked for, from the inputs alone, and ask further the same way:
 
     closure(x, y) :- m_closure_bf(x), edge(x, y).
+
+A least or greatest value is never asked for by itself, since it is the least of its whole group.
 """
 
 from __future__ import annotations
@@ -20,10 +22,15 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from tidings.delta.recursion.maintenance import MaintenanceRules, maintenance_columns, maintenance_rules
+from tidings.delta.recursion.maintenance import (
+    MaintenanceRules,
+    extreme_members,
+    maintenance_columns,
+    maintenance_rules,
+)
 from tidings.ir.expression import Expression, operand, refs
 from tidings.ir.relation import Column, Fixpoint
-from tidings.ir.rule import DatalogAtom, DatalogRule, Literal, is_any, names_in, variable, variable_name
+from tidings.ir.rule import DatalogAtom, DatalogRule, Literal, flattened, is_any, names_in, variable, variable_name
 
 ONE: Expression = exp.Literal.number(1)
 """The argument of predicates that would have none."""
@@ -90,8 +97,9 @@ class _Rewriting:
 
     def _idle_check(self, rule: DatalogRule) -> list[DatalogRule]:
         """What came is looked for in the old state: a plus that was there is none."""
-        came, old, *_ = rule.body
-        if old.predicate not in self.demanded:
+        came, *rest = rule.body
+        old = next((i for i in rest if i.predicate in self.demanded), None)
+        if old is None or not came.predicate.endswith(("_ins", "_del")):
             return []
         return [self._magic(old.atom, set(came.variables), (came,), ())]
 
@@ -158,6 +166,8 @@ class _Rewriting:
     ) -> DatalogRule:
         """The rule that asks for the rows of an atom, given the variables that are bound."""
         is_bound = [not is_any(term) and all(n in bound for _, n in refs(term)) for term in atom.terms]
+        if atom.predicate in extreme_members(self.node):
+            is_bound[-1] = False
         adornment = "".join("b" if b else "f" for b in is_bound)
         name = f"m_{atom.predicate}_{adornment}"
         columns = [c for c, b in zip(self.columns[atom.predicate], is_bound, strict=True) if b]
@@ -192,8 +202,9 @@ class _Rewriting:
             else:
                 terms.append(term)
         guard = Literal(DatalogAtom(magic, tuple(terms) or (ONE,)))
-        ordered = [*_by_bindings(guard, list(rule.positive)), *(i for i in rule.body if i.negated)]
-        return self._joined(rule.head, ordered, tuple(conditions))
+        plain = flattened(DatalogRule(rule.head, rule.body, tuple(conditions)))
+        ordered = [*_by_bindings(guard, list(plain.positive)), *(i for i in plain.body if i.negated)]
+        return self._joined(plain.head, ordered, plain.conditions)
 
 
 def _by_bindings(first: Literal, rest: list[Literal]) -> list[Literal]:

@@ -17,7 +17,7 @@ from functools import cached_property
 
 from tidings.delta.recursion.lookup import lookup_plan
 from tidings.delta.recursion.magic import OnDemandRules, on_demand_rules
-from tidings.delta.recursion.maintenance import maintenance_columns, maintenance_rules
+from tidings.delta.recursion.maintenance import extreme_predicates, maintenance_columns, maintenance_rules
 from tidings.delta.recursion.rounds import RuleProgram
 from tidings.ir.relation import Column, Fixpoint, Relation
 from tidings.ir.rule import DatalogAtom, DatalogRule, Literal, rule_text, variable
@@ -74,7 +74,8 @@ class MaintenancePrograms:
     def text(self) -> str:
         """The rules, as a program that the language accepts."""
         rules = self.rules.all if self.on_demand else maintenance_rules(self.node).all
-        return "\n".join(dict.fromkeys(map(rule_text, rules)))
+        extremes = extreme_predicates(self.node)
+        return "\n".join(dict.fromkeys(rule_text(rule, extremes.get(rule.head.predicate)) for rule in rules))
 
     def _programs(self, given: Mapping[str, Relation], states: tuple[DatalogRule, ...]) -> tuple[RuleProgram, ...]:
         rules = self.rules
@@ -84,9 +85,8 @@ class MaintenancePrograms:
 
         def program(part: tuple[DatalogRule, ...]) -> RuleProgram:
             idle = {f"{name}_ins": name for name in self.stored}
-            return RuleProgram(
-                tuple(dict.fromkeys(part + rules.new_states + states)), self.columns, given, inlined, unless=idle
-            )
+            every = tuple(dict.fromkeys(part + rules.new_states + states))
+            return RuleProgram(every, self.columns, given, inlined, extreme_predicates(self.node), idle)
 
         return program(first), program(second), program(rules.net)
 
