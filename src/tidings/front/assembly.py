@@ -31,6 +31,7 @@ from tidings.engine.run import Runner
 from tidings.exclusive import Mutex
 from tidings.front.amosql.session import AmosqlSession
 from tidings.front.background_runner import BackgroundRunner
+from tidings.front.functions import Functions
 from tidings.front.loads import Loads
 from tidings.front.maintenance import Maintenance
 from tidings.front.show_statements import ShowStatements
@@ -137,6 +138,10 @@ class Parts:
     @property
     def relations(self) -> Relations:
         return self.storage.relations
+
+    @property
+    def functions(self) -> Functions:
+        return Functions(self.storage, self.compiled)
 
     @property
     def backend(self) -> Backend:

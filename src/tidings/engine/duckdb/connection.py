@@ -15,8 +15,8 @@ import duckdb
 import pyarrow as pa
 
 from tidings.engine.location import Location
+from tidings.engine.scalar_function import engine_failure
 from tidings.engine.sql.quoting import quoted, text_literal
-from tidings.errors import EngineFailed
 
 _OPTIMIZERS = "disabled_optimizers"
 
@@ -126,7 +126,7 @@ def _failures() -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
-        raise EngineFailed(engine="duckdb", reason=sentence(error)) from None
+        raise engine_failure("duckdb", sentence(error), str(error)) from None
     except RuntimeError as error:
         if isinstance(error.__cause__, KeyboardInterrupt):
             raise error.__cause__ from None
