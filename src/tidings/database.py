@@ -12,13 +12,13 @@ from typing import Any, TypeVar
 
 from tidings import explain as explanation
 from tidings.algebra import AlgebraExpression, from_plan
+from tidings.clock import instant_of
 from tidings.deductive import Deductive
 from tidings.deliver.deliveries import Deliveries
 from tidings.exclusive import exclusive, reading, running
 from tidings.front.assembly import Parts
 from tidings.front.background_runner import POLL
 from tidings.front.choices import Instant, Late
-from tidings.instants import instant_of
 from tidings.lang.sql import statement as sql
 from tidings.read.subscriptions import Subscription
 from tidings.result import Delta, Result

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from tidings.clock import instant_of
 from tidings.errors import InvalidExpression, InvalidInstant, InvalidInterval
-from tidings.instants import instant_of
 from tidings.ir.expression import Expression
 from tidings.lang.sql.changes import ChangesOf, reads_changes
 from tidings.lang.sql.parse import place
