@@ -87,7 +87,9 @@ class UnsupportedType(TidingsError):
 class UnsupportedStatement(TidingsError):
     """The statement {statement} is not known to Tidings"""
 
-    hint_template = "known: CREATE, ALTER, DROP TABLE, CREATE and DROP VIEW, INSERT, UPDATE, DELETE, MERGE, queries"
+    hint_template = (
+        "known: CREATE, ALTER, DROP, TRUNCATE TABLE, CREATE, DROP VIEW, INSERT, UPDATE, DELETE, MERGE, queries"
+    )
 
 
 class NonDeterministic(TidingsError):
@@ -143,7 +145,7 @@ class CheckViolated(TidingsError):
 class DuplicateKey(TidingsError):
     """Row {row} of {table} has the key {key}, which another row has: {values}"""
 
-    hint_template = "update the row that is there, or use MERGE"
+    hint_template = "update the row that is there, or say ON CONFLICT; tx.upsert(table, rows) does both"
 
 
 class AppendOnly(TidingsError):
@@ -160,6 +162,12 @@ class AmbiguousMerge(TidingsError):
     """More than one row of the source matches this row of {table}, so what becomes of it is open: {values}"""
 
     hint_template = "make the source have one row per row of the table, or the clauses more particular"
+
+
+class AmbiguousUpsert(TidingsError):
+    """Two rows for {table} have the same key, so what ON CONFLICT makes of it is open: {values}"""
+
+    hint_template = "give one row per key"
 
 
 class UnknownTransactionState(TidingsError):

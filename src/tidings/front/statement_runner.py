@@ -37,7 +37,7 @@ class StatementRunner:
     maintenance: Maintenance
 
     def run(self, statement: sql.Statement) -> Result | None:
-        """Run one statement; returns the rows of a query, and a report where the statement has one."""
+        """Run one statement; returns the rows of a query, and what others report: how many rows they touched."""
         if isinstance(statement, sql.Query | sql.ShowStatement | sql.ExplainContinuous):
             return self._run(statement)
         self.maintenance.storage.require_writer()
@@ -50,7 +50,7 @@ class StatementRunner:
         match statement:
             case sql.Insert() | sql.Update() | sql.Delete() | sql.Merge():
                 with self.transactions.begin() as workspace:
-                    statements.run(workspace, statement)
+                    return statements.run(workspace, statement)
             case (
                 sql.CreateRule()
                 | sql.DropRule()

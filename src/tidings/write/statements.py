@@ -28,10 +28,11 @@ from tidings.lang.sql.rows.merge import clause_queries
 from tidings.lang.sql.rows.selection import fixed_keys, selection_query
 from tidings.lang.sql.rows.target import Assignment
 from tidings.lang.sql.statements.dml import Delete, Insert, Merge, RowStatement, Update
+from tidings.result import AffectedRows
 from tidings.store.relation.net import table_of
 from tidings.store.relation.rows import read_rows
 from tidings.store.relation.table import Table
-from tidings.write import merge
+from tidings.write import merge, upsert
 from tidings.write.statement_context import StatementContext
 from tidings.write.workspace import Workspace
 
@@ -39,22 +40,23 @@ KEYS = 10_000
 """Up to this many keys are looked up one by one."""
 
 
-def run(workspace: Workspace, statement: RowStatement) -> None:
-    """Run a statement in a transaction."""
+def run(workspace: Workspace, statement: RowStatement) -> AffectedRows:
+    """Run a statement in a transaction; how many rows it inserted, updated and deleted."""
     now = workspace.now()
     context = StatementContext.of(workspace, target(workspace, statement), statement, now)
     match statement:
         case Insert():
-            _insert(context, statement)
+            affected = _insert(context, statement)
         case Update():
-            _update(context, statement)
+            affected = _update(context, statement)
         case Delete():
-            _delete(context, statement)
+            affected = _delete(context, statement)
         case Merge():
-            merge.run(context, statement)
+            affected = merge.run(context, statement)
         case _:
             assert_never(statement)
     workspace.statement_done()
+    return affected
 
 
 def check(workspace: Workspace, statement: RowStatement) -> None:
@@ -65,6 +67,8 @@ def check(workspace: Workspace, statement: RowStatement) -> None:
             columns = insert_columns(context.target, statement)
             if constant_rows(context.target, statement.query, columns) is None:
                 _inserted_rows(context, statement, columns)
+            if statement.conflict is not None:
+                upsert.check_settings(context, statement, statement.conflict)
         case Update():
             values = [value for _, value in context.target.assignments(statement.settings)]
             context.bind(selection_query(context.target, _where(context, statement), values))
@@ -102,7 +106,7 @@ def signal(workspace: Workspace, statement: Insert) -> None:
     workspace.statement_done()
 
 
-def _insert(context: StatementContext, statement: Insert) -> None:
+def _insert(context: StatementContext, statement: Insert) -> AffectedRows:
     table, workspace, target = context.table, context.workspace, context.target
     columns = insert_columns(target, statement)
     defaults = workspace.parts.enforcer.evaluator.defaults(table, target.now)
@@ -111,7 +115,11 @@ def _insert(context: StatementContext, statement: Insert) -> None:
         rows: Any = workspace.answer(_inserted_rows(context, statement, columns), target.now)
     else:
         rows = [dict(zip((c.name for c in columns), row, strict=True)) for row in constants]
-    workspace.add(table, read_rows(table.name, table.columns, rows, defaults), 1)
+    rows = read_rows(table.name, table.columns, rows, defaults)
+    if statement.conflict is not None:
+        return upsert.run(context, statement, statement.conflict, rows)
+    workspace.add(table, rows, 1)
+    return AffectedRows.of(inserted=rows.num_rows)
 
 
 def _inserted_rows(context: StatementContext, statement: Insert, columns: tuple[Column, ...]) -> Project:
@@ -124,13 +132,14 @@ def _inserted_rows(context: StatementContext, statement: Insert, columns: tuple[
     return Project(plan, "inserted", tuple(items))
 
 
-def _update(context: StatementContext, statement: Update) -> None:
+def _update(context: StatementContext, statement: Update) -> AffectedRows:
     assignments = context.target.assignments(statement.settings)
     where = _where(context, statement)
     changed = _update_by_key(context, assignments, where) or _update_by_query(context, assignments, where)
     old, new = changed
     context.workspace.add(context.table, old, -1)
     context.workspace.add(context.table, new, 1)
+    return AffectedRows.of(updated=new.num_rows)
 
 
 def _update_by_key(
@@ -158,12 +167,13 @@ def _update_by_query(
     return context.rows(answer), context.rows(answer, new)
 
 
-def _delete(context: StatementContext, statement: Delete) -> None:
+def _delete(context: StatementContext, statement: Delete) -> AffectedRows:
     where = _where(context, statement)
     old = _by_key(context, where)
     if old is None:
         old = context.rows(context.answer(selection_query(context.target, where), list(context.table.columns)))
     context.workspace.add(context.table, old, -1)
+    return AffectedRows.of(deleted=old.num_rows)
 
 
 def _by_key(context: StatementContext, where: Expression | None) -> pa.Table | None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from tidings.errors import EmptySignal, UnsupportedStatement
 from tidings.exclusive import exclusive, running
 from tidings.lang.sql import statement as sql
-from tidings.result import Result
+from tidings.result import AffectedRows, Result
 from tidings.store.relation.rows import read_rows
 from tidings.store.relation.table import Table
 from tidings.write import by_key, statements
@@ -41,14 +41,16 @@ class Transaction:
     # changes by rows
 
     @exclusive
-    def insert(self, table: str, rows: Any) -> None:
+    def insert(self, table: str, rows: Any) -> AffectedRows:
         """Add rows: dictionaries, tuples, an Arrow table, a pandas or Spark frame, or the path of a file.
 
         A column that is not given has its DEFAULT, or NULL.
         """
         target = self._workspace.target(table)
-        self._workspace.add(target, self._read(target, rows), 1)
+        inserted = self._read(target, rows)
+        self._workspace.add(target, inserted, 1)
         self._workspace.statement_done()
+        return AffectedRows.of(inserted=inserted.num_rows)
 
     @exclusive
     def signal(self, event: str, rows: Any) -> None:
@@ -61,40 +63,61 @@ class Transaction:
         self._workspace.statement_done()
 
     @exclusive
-    def delete(self, table: str, rows: Any) -> None:
+    def delete(self, table: str, rows: Any) -> AffectedRows:
         """Remove rows, each named by its primary key or by all its values; one occurrence per row given."""
         target = self._workspace.target(table)
-        by_key.delete(self._workspace, target, rows)
+        affected = by_key.delete(self._workspace, target, rows)
         self._workspace.statement_done()
+        return affected
 
     @exclusive
-    def update(self, table: str, old: Any, new: Any = None) -> None:
+    def update(self, table: str, old: Any, new: Any = None) -> AffectedRows:
         """Replace rows by others; with one argument, give rows named by their primary key other values."""
         target = self._workspace.target(table)
         if new is None:
-            by_key.update(self._workspace, target, old)
+            affected = by_key.update(self._workspace, target, old)
         else:
             new_rows = self._read(target, new)
             by_key.delete(self._workspace, target, old)
             self._workspace.add(target, new_rows, 1)
+            affected = AffectedRows.of(updated=new_rows.num_rows)
         self._workspace.statement_done()
+        return affected
+
+    @exclusive
+    def upsert(self, table: str, rows: Any) -> AffectedRows:
+        """Update the rows that have the primary keys of those given, and insert the others.
+
+        Columns that are not given stay as they are in a row that is there, and have their DEFAULT, or NULL, in one that
+        comes.  Of two rows with one key the later one counts.
+        """
+        target = self._workspace.target(table)
+        affected = by_key.upsert(self._workspace, target, rows, self._defaults(target))
+        self._workspace.statement_done()
+        return affected
 
     def _read(self, target: Table, rows: Any) -> pa.Table:
-        defaults = self._workspace.parts.enforcer.evaluator.defaults(target, self._workspace.now())
-        return read_rows(target.name, target.columns, rows, defaults)
+        return read_rows(target.name, target.columns, rows, self._defaults(target))
+
+    def _defaults(self, target: Table) -> dict[str, Any]:
+        return self._workspace.parts.enforcer.evaluator.defaults(target, self._workspace.now())
 
     # changes and questions in SQL
 
     @running
     def sql(self, text: str) -> Result | None:
-        """Run statements that change rows, and queries, which see the changes; the rows of the last one if any."""
-        workspace, result = self._workspace, None
+        """Run statements that change rows, and queries, which see the changes; what the last one gives.
+
+        That is the rows of a query, or how many rows a statement inserted, updated and deleted.
+        """
+        workspace = self._workspace
+        result: Result | None = None
         for statement in sql.read(text):
             workspace.require_open()
             result = None
             match statement:
                 case sql.Insert() | sql.Update() | sql.Delete() | sql.Merge():
-                    statements.run(workspace, statement)
+                    result = statements.run(workspace, statement)
                 case sql.Signal():
                     statements.signal(workspace, statement.insert)
                 case sql.Query():

@@ -15,13 +15,13 @@ from sqlglot import exp
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from tidings.errors import InvalidSyntax, Place, UnsupportedStatement
+from tidings.errors import UnsupportedStatement
 from tidings.ir.dialect import DIALECT
 from tidings.ir.expression import Expression
-from tidings.lang.sql.bind import check_names
 from tidings.lang.sql.embedded import HiddenPrograms, hidden
 from tidings.lang.sql.names import relation_name
-from tidings.lang.sql.parse import after_as, place, slices, statements
+from tidings.lang.sql.parse import place, slices, statements
+from tidings.lang.sql.statements.clauses import refuse_unread
 from tidings.lang.sql.statements.continuous import (
     ContinuousStatement,
     CreateContinuousQuery,
@@ -47,6 +47,7 @@ from tidings.lang.sql.statements.dml import (
     read_delete,
     read_insert,
     read_merge,
+    read_truncate,
     read_update,
 )
 from tidings.lang.sql.statements.explain_continuous import (
@@ -84,6 +85,7 @@ from tidings.lang.sql.statements.silence import (
     read_silence_statement,
 )
 from tidings.lang.sql.statements.token_reader import TokenReader, blanked, parse_at
+from tidings.lang.sql.statements.view import CreateView, read_create_view
 
 __all__ = [
     "ActivateRule",
@@ -124,23 +126,6 @@ __all__ = [
     "Vacuum",
     "read",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class CreateView:
-    """``CREATE [OR REPLACE] [MATERIALIZED] VIEW [IF NOT EXISTS] name [(columns)] [WITH (refresh = '…')] AS query``."""
-
-    name: str
-    columns: tuple[str, ...]
-    query: Expression
-    text: str
-    query_text: str
-    place: Place | None
-    if_absent: bool
-    stored: bool = False
-    strict: bool = False
-    refresh: str = "on advance"
-    replace: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,17 +279,19 @@ def _plain(text: str) -> list[Statement]:
 
 
 def _statement(tree: Expression, text: str, query_text: str) -> Statement:
+    if not isinstance(tree, exp.Query | exp.Values):
+        refuse_unread(tree, text)
     match tree:
         case exp.Create(kind="TABLE", this=exp.Schema()) if not tree.expression and not tree.args.get("replace"):
             return read_create_table(tree, text)
-        case exp.Alter(kind="TABLE") if not tree.args.get("exists"):
+        case exp.Alter(kind="TABLE"):
             return read_alter(tree, text)
         case exp.Create(kind="VIEW"):
-            return _create_view(tree, text, query_text)
+            return read_create_view(tree, text, query_text)
         case exp.Drop() if tree.args.get("kind") in ("TABLE", "VIEW"):
             names = tuple(relation_name(t, text) for t in tree.args["tables"])
             return Drop(names, tree.args["kind"], bool(tree.args.get("exists")), bool(tree.args.get("cascade")))
-        case exp.Insert() if isinstance(tree.expression, exp.Query | exp.Values) and not tree.args.get("overwrite"):
+        case exp.Insert() if isinstance(tree.expression, exp.Query | exp.Values):
             return read_insert(tree, text)
         case exp.Update():
             return read_update(tree, text)
@@ -312,6 +299,8 @@ def _statement(tree: Expression, text: str, query_text: str) -> Statement:
             return read_delete(tree, text)
         case exp.Merge():
             return read_merge(tree, text)
+        case exp.TruncateTable():
+            return read_truncate(tree, text)
         case exp.Refresh() if str(tree.args.get("kind")) == "MATERIALIZED VIEW":
             return RefreshView(relation_name(tree.this, text))
         case exp.Command() if str(tree.this).upper() == "VACUUM" and not tree.expression:
@@ -325,42 +314,3 @@ def _statement(tree: Expression, text: str, query_text: str) -> Statement:
 
 
 _NO_SCHEMA = "a schema needs no statement: it is a part of names, as in CREATE TABLE sales.orders (…)"
-
-
-def _create_view(tree: exp.Create, text: str, query_text: str) -> CreateView:
-    schema = tree.this if isinstance(tree.this, exp.Schema) else None
-    named = schema.expressions if schema is not None else []
-    name = relation_name(schema.this if schema is not None else tree.this, text)
-    if not isinstance(tree.expression, exp.Query | exp.Values):
-        raise InvalidSyntax(place(text, tree), reason="a view needs AS and a query")
-    at = place(text, schema) if schema is not None else None
-    check_names([c.name for c in named], at)
-    columns = tuple(c.name for c in named)
-    exists, replace = bool(tree.args.get("exists")), bool(tree.args.get("replace"))
-    if exists and replace:
-        raise InvalidSyntax(place(text, tree), reason="OR REPLACE and IF NOT EXISTS exclude each other")
-    is_stored, refresh, strict = _refresh(tree, text)
-    query = after_as(query_text)
-    return CreateView(name, columns, tree.expression, text, query, at, exists, is_stored, strict, refresh, replace)
-
-
-def _refresh(tree: exp.Create, text: str) -> tuple[bool, str, bool]:
-    """Whether a view is stored, when it is brought up to date, and whether it must never be recomputed."""
-    properties = tree.args["properties"].expressions if tree.args.get("properties") else []
-    stored = any(isinstance(p, exp.MaterializedProperty) for p in properties)
-    refresh = "incremental"
-    for option in (p for p in properties if not isinstance(p, exp.MaterializedProperty)):
-        name = str(option.name).lower() if isinstance(option, exp.Property) else ""
-        if not stored or name != "refresh":
-            words = option.sql(DIALECT, comments=False)
-            hint = "the one option is refresh, of CREATE MATERIALIZED VIEW"
-            raise UnsupportedStatement(place(text, tree), hint, statement=f"CREATE VIEW with {words}")
-        refresh = str(option.args["value"].name).lower()
-        if refresh.removesuffix(" strict") not in _REFRESH:
-            hint = f"it is one of: {', '.join(_REFRESH)}, each perhaps followed by strict"
-            raise InvalidSyntax(place(text, tree), hint, reason=f"there is no refresh {refresh!r}")
-    return stored, _REFRESH[refresh.removesuffix(" strict")], refresh.endswith(" strict")
-
-
-_REFRESH = {"immediate": "immediate", "on advance": "on advance", "manual": "manual", "incremental": "on advance"}
-"""The values of ``refresh``, and when a view is brought up to date; ``incremental`` is another word for the default."""

@@ -37,10 +37,12 @@ def as_records(table: str, columns: tuple[Column, ...], data: Any) -> pa.Table |
         return read_file(table, columns, Path(data))
     if hasattr(data, "to_arrow_table") or hasattr(data, "toArrow"):
         data = data.toArrow() if hasattr(data, "toArrow") else data.to_arrow_table()
-    if isinstance(data, pa.RecordBatch):
-        data = pa.Table.from_batches([data])
     if not isinstance(data, pa.Table) and hasattr(data, "columns") and hasattr(data, "iloc"):
         data = pa.Table.from_pandas(data, preserve_index=False)
+    if not isinstance(data, pa.Table) and hasattr(data, "__arrow_c_stream__"):
+        data = pa.table(data)
+    if isinstance(data, pa.RecordBatch):
+        data = pa.Table.from_batches([data])
     if not isinstance(data, pa.Table | Iterable):
         raise InvalidRow(row=1, table=table, reason=f"{data!r} holds no rows")
     return data if isinstance(data, pa.Table) else list(data)
