@@ -20,6 +20,7 @@ from tidings.front.assembly import Parts
 from tidings.front.background_runner import POLL
 from tidings.front.choices import Instant, Late
 from tidings.lang.sql import statement as sql
+from tidings.lang.sql.parameters import Params
 from tidings.read.subscriptions import Subscription
 from tidings.result import Delta, Result
 from tidings.rules.detached.backtest import Backtested, backtest
@@ -49,12 +50,12 @@ class Database(Deductive):
     # definitions and statements
 
     @running
-    def sql(self, text: str) -> Result | None:
+    def sql(self, text: str, params: Params | None = None) -> Result | None:
         """Run statements; the rows of the last one if it is a query."""
         self._require_no_procedure("sql", f"{_TAKE_TX} tx.sql(…)")
         self.reload()
         result = None
-        for statement in sql.read(text):
+        for statement in sql.read(text, params):
             result = self._parts.statements.run(statement)
         return result
 
@@ -175,10 +176,13 @@ class Database(Deductive):
     # answers
 
     @reading
-    def query(self, text: str, as_of: Instant | None = None) -> Result:
-        """The rows of a query or view, now or as they were at an earlier instant."""
+    def query(self, text: str, as_of: Instant | None = None, *, params: Params | None = None) -> Result:
+        """The rows of a query or view, now or as they were at an earlier instant; in its order, if it says one.
+
+        ``params`` has the values of ``:name`` by name, or those of ``?`` in order.
+        """
         self._parts.folding.step()
-        return self._parts.statements.queries.answer(text, None if as_of is None else instant_of(as_of))
+        return self._parts.statements.queries.answer(text, None if as_of is None else instant_of(as_of), params)
 
     @reading
     def changes(
@@ -189,6 +193,7 @@ class Database(Deductive):
         *,
         per_commit: bool = False,
         strict: bool = False,
+        params: Params | None = None,
     ) -> Delta:
         """How the answer of a query or view changed over ``(since, until]``.
 
@@ -197,7 +202,8 @@ class Database(Deductive):
         """
         self._parts.folding.step()
         start, end = 0 if since is None else instant_of(since), None if until is None else instant_of(until)
-        name, plan = self._parts.plans.relation_name(text), self._parts.plans.plan(text)
+        plans = self._parts.plans
+        name, plan = plans.relation_name(text), plans.plan(text) if params is None else plans.parse(text, params)
         return self._parts.answers.changes(name, plan, start, end, per_commit=per_commit, strict=strict)
 
     @running

@@ -127,6 +127,7 @@ ELSEWHERE = {
     errors.UnknownContinuousQuery: "tests/unit/continuous/test_statements.py",
     errors.InternalError: "tests/unit/test_internal_errors.py",
     errors.InvalidInstant: "tests/unit/test_clock_instants.py",
+    errors.InvalidParameter: "tests/unit/lang/sql/test_parameters.py",
     errors.InvalidName: "tests/unit/store/test_odd_names.py",
     errors.UnknownSilence: "tests/unit/rules/test_silence.py",
     errors.InexactDelta: "tests/unit/algebra/calculus/test_facts.py",

@@ -14,6 +14,7 @@ import pyarrow as pa
 from tidings.errors import EmptySignal, UnsupportedStatement
 from tidings.exclusive import exclusive, running
 from tidings.lang.sql import statement as sql
+from tidings.lang.sql.parameters import Params
 from tidings.result import AffectedRows, Result
 from tidings.store.relation.rows import read_rows
 from tidings.store.relation.table import Table
@@ -105,14 +106,14 @@ class Transaction:
     # changes and questions in SQL
 
     @running
-    def sql(self, text: str) -> Result | None:
+    def sql(self, text: str, params: Params | None = None) -> Result | None:
         """Run statements that change rows, and queries, which see the changes; what the last one gives.
 
         That is the rows of a query, or how many rows a statement inserted, updated and deleted.
         """
         workspace = self._workspace
         result: Result | None = None
-        for statement in sql.read(text):
+        for statement in sql.read(text, params):
             workspace.require_open()
             result = None
             match statement:
@@ -130,10 +131,10 @@ class Transaction:
         return result
 
     @running
-    def query(self, text: str) -> Result:
+    def query(self, text: str, *, params: Params | None = None) -> Result:
         """The rows of a query, or of a table or view by its name, with what this transaction has done."""
         self._workspace.require_open()
-        return self._workspace.result(self._workspace.parts.plans.asked_once(text))
+        return self._workspace.result(self._workspace.parts.plans.asked_once(text, params))
 
     # the end
 
