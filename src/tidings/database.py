@@ -19,7 +19,7 @@ from tidings.exclusive import exclusive, reading, running
 from tidings.front.assembly import Parts
 from tidings.front.background_runner import POLL
 from tidings.front.choices import Instant, Late
-from tidings.lang.sql import statement as sql
+from tidings.front.scripts import Script
 from tidings.lang.sql.parameters import Params
 from tidings.read.subscriptions import Subscription
 from tidings.result import Delta, Result
@@ -51,13 +51,14 @@ class Database(Deductive):
 
     @running
     def sql(self, text: str, params: Params | None = None) -> Result | None:
-        """Run statements; the rows of the last one if it is a query."""
+        """Run statements; what the last one gives: the rows of a query, or how many rows were touched.
+
+        Those between ``BEGIN`` and ``COMMIT`` are one transaction.  ``params`` has the values of ``:name`` by name, or
+        those of ``?`` in order.
+        """
         self._require_no_procedure("sql", f"{_TAKE_TX} tx.sql(…)")
         self.reload()
-        result = None
-        for statement in sql.read(text, params):
-            result = self._parts.statements.run(statement)
-        return result
+        return Script(self._parts.statements).run(text, params)
 
     @exclusive
     def amosql(self, text: str) -> Result | None:

@@ -11,14 +11,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from tidings.errors import EmptySignal, UnsupportedStatement
+from tidings.errors import EmptySignal
 from tidings.exclusive import exclusive, running
 from tidings.lang.sql import statement as sql
 from tidings.lang.sql.parameters import Params
 from tidings.result import AffectedRows, Result
 from tidings.store.relation.rows import read_rows
 from tidings.store.relation.table import Table
-from tidings.write import by_key, statements
+from tidings.write import by_key
+from tidings.write.inside import run_inside
 from tidings.write.workspace import Workspace
 
 
@@ -111,23 +112,9 @@ class Transaction:
 
         That is the rows of a query, or how many rows a statement inserted, updated and deleted.
         """
-        workspace = self._workspace
-        result: Result | None = None
+        result = None
         for statement in sql.read(text, params):
-            workspace.require_open()
-            result = None
-            match statement:
-                case sql.Insert() | sql.Update() | sql.Delete() | sql.Merge():
-                    result = statements.run(workspace, statement)
-                case sql.Signal():
-                    statements.signal(workspace, statement.insert)
-                case sql.Query():
-                    plans, query_text = workspace.parts.plans, statement.query_text
-                    plan = plans.bind(statement.query, statement.text, query_text=query_text, once=True)
-                    result = workspace.result(plan)
-                case _:
-                    hint = "define tables and views outside of transactions"
-                    raise UnsupportedStatement(None, hint, statement=f"{type(statement).__name__} in a transaction")
+            result = run_inside(self._workspace, statement)
         return result
 
     @running

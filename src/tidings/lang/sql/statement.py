@@ -91,6 +91,8 @@ from tidings.lang.sql.statements.view import CreateView, read_create_view
 __all__ = [
     "ActivateRule",
     "AddColumns",
+    "Begin",
+    "Commit",
     "ContinuousStatement",
     "CreateContinuousQuery",
     "CreateEvent",
@@ -114,6 +116,7 @@ __all__ = [
     "RefreshView",
     "RenameColumn",
     "RenameTable",
+    "Rollback",
     "RuleStatement",
     "ShowCreate",
     "ShowNames",
@@ -152,6 +155,21 @@ class Vacuum:
 
 
 @dataclass(frozen=True, slots=True)
+class Begin:
+    """``BEGIN``: the statements up to COMMIT or ROLLBACK are one transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """``COMMIT``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rollback:
+    """``ROLLBACK``."""
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """A query to be answered now."""
 
@@ -174,6 +192,9 @@ Statement: TypeAlias = (
     | Delete
     | Merge
     | Vacuum
+    | Begin
+    | Commit
+    | Rollback
     | Query
     | RuleStatement
     | SilenceStatement
@@ -313,6 +334,12 @@ def _statement(tree: Expression, text: str, query_text: str) -> Statement:
             return read_truncate(tree, text)
         case exp.Refresh() if str(tree.args.get("kind")) == "MATERIALIZED VIEW":
             return RefreshView(relation_name(tree.this, text))
+        case exp.Transaction():
+            return Begin()
+        case exp.Commit():
+            return Commit()
+        case exp.Rollback():
+            return Rollback()
         case exp.Command() if str(tree.this).upper() == "VACUUM" and not tree.expression:
             return Vacuum()
         case exp.Query() | exp.Values():
