@@ -7,8 +7,8 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from tidings.engine.fixpoint import fixpoint_program
-from tidings.engine.rule_values import is_supported
+from tidings.engine.recursion.fixpoint import fixpoint_program
+from tidings.engine.recursion.rule_values import is_supported
 from tidings.errors import InvalidDatalog, UnknownRelation, closest
 from tidings.exclusive import exclusive
 from tidings.front.assembly import Parts
@@ -30,20 +30,21 @@ class Deductive:
 
     @exclusive
     def datalog(
-        self, program: str | Path, *, stored: bool | Collection[str] = False, replace: bool = False
+        self, program: str | Path, *, stored: bool | Collection[str] | None = None, replace: bool = False
     ) -> list[Result]:
         """Define every predicate of a program as a view, and answer what it asks with ``?- p(1, x).``
 
         ``program`` is a text, or the path of a ``.dl`` file.  ``stored`` says of which predicates the rows are kept: of
-        all, of none or of those named.  Nothing is defined if the program is refused.
+        all, of none or of those named; else the program does with ``.stored``.  Of a recursion of which neither says
+        anything they are derived on demand until storing them costs less.  Nothing is defined if the program is
+        refused.
         """
         text = program.read_text(encoding="utf-8") if isinstance(program, Path) else _text(program)
         parts = self._parts
         bound = bind_program(text, parts.relations, parts.backend, views=True)
-        kept: Collection[str] = bound.predicates if stored is True else stored or ()
         created: list[str] = []
         try:
-            for name, create in view_statements(bound, stored=kept, replace=replace):
+            for name, create in view_statements(bound, stored=stored, replace=replace):
                 for statement in sql.read(create):
                     parts.statements.run(statement)
                 created.append(name)

@@ -8,7 +8,7 @@ all empty is not run: a wave stops where there is nothing to tell.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -22,8 +22,9 @@ from tidings.delta.plan import Program, Step
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Backend
 from tidings.engine.changes import no_changes
-from tidings.engine.fixpoint import MAX_ROUNDS, PlanOverFixpoints, has_fixpoint, over_fixpoints
 from tidings.engine.location import Location
+from tidings.engine.recursion.fixpoint import MAX_ROUNDS, EvaluationWay, PlanOverFixpoints, has_fixpoint, over_fixpoints
+from tidings.engine.recursion.growing_folders import GrowingFolders
 from tidings.engine.source import Rows, Source, Sources
 from tidings.engine.sql.combined import combined, separated
 from tidings.engine.sql.literals import among, literals, within
@@ -57,6 +58,8 @@ class Runner:
     """A recursion that is not finished after so many rounds is refused."""
     rules_in_memory: bool = True
     """Whether small recursions are evaluated in this process."""
+    evaluations: dict[str, tuple[int, int]] = field(init=False)
+    """How often all rows of each recursion were derived, by its group, and how many they were together."""
     _statements: dict[tuple[Identity[Step], frozenset[str], frozenset[str]], PreparedStatement] = field(init=False)
     _steps: dict[Identity[Relation], Step] = field(init=False)
     """Plans of rows, as steps."""
@@ -67,6 +70,7 @@ class Runner:
 
     def __post_init__(self) -> None:
         section = self.compiled.section
+        self.evaluations = section()
         self._statements, self._steps, self._columns, self._fixpoints = section(), section(), section(), section()
 
     def run(self, program: Program, sources: Sources, since: int, until: int) -> pa.Table:
@@ -179,21 +183,21 @@ class Runner:
         step, sources = self._after_fixpoints(step, sources, batch)
         deltas: dict[str, Rows] = {}
         for scan in step.scans:
-            version = scan.relation, scan.version
-            if version not in registered:
-                if scan.version is Version.DELTA:
-                    registered[version] = _narrow(
-                        computed.get(scan.relation) or sources(*version), needed[scan.relation]
-                    )
-                else:
-                    registered[version] = sources(*version)
-                make = self.backend.plain if scan.version is Version.CURRENT else self.backend.versioned
-                make(source_name(*version), registered[version])
             if scan.version is Version.DELTA:
-                deltas[scan.relation] = registered[version].changes
+                known = registered.get((scan.relation, scan.version)) or computed.get(scan.relation)
+                deltas[scan.relation] = (known or sources(scan.relation, scan.version)).changes
         few = frozenset(r for r, rows in deltas.items() if _size(rows) <= LIST_LIMIT)
         some = frozenset(r for r, rows in deltas.items() if _size(rows) <= KEEP_LIMIT)
         statement = self.statement(step, few, some - few)
+        for scan in step.scans:
+            version, name = (scan.relation, scan.version), source_name(scan.relation, scan.version)
+            if version in registered or name not in statement.text:
+                continue  # of a delta whose keys are listed nothing else may be read
+            source = computed.get(scan.relation) if scan.version is Version.DELTA else None
+            source = source or sources(*version)
+            registered[version] = _narrow(source, needed[scan.relation]) if scan.version is Version.DELTA else source
+            make = self.backend.plain if scan.version is Version.CURRENT else self.backend.versioned
+            make(name, registered[version])
         dialect = self.backend.dialect
 
         def test(keys: KeyList, place: KeyTest) -> str:
@@ -250,7 +254,18 @@ class Runner:
         def run(plan: Relation, inner: Sources) -> pa.Table:
             return self._fetched(self._step_of(plan), inner, batch)
 
-        return rest, over.sources(run, sources, self.max_rounds, in_memory=self.rules_in_memory)
+        with self.folders() as folders:
+            way = EvaluationWay(self.max_rounds, self.rules_in_memory, self.backend.looks_up_first, folders)
+            return rest, over.sources(run, sources, way, self._count_evaluation)
+
+    def folders(self) -> AbstractContextManager[GrowingFolders | None]:
+        """Where the rows of recursions are while they are evaluated, if the engine reads large rows from files."""
+        files = self.backend.scratch if self.backend.looks_up_first else None
+        return nullcontext() if files is None else GrowingFolders(files, KEEP_LIMIT)
+
+    def _count_evaluation(self, group: str, rows: int) -> None:
+        times, before = self.evaluations.get(group, (0, 0))
+        self.evaluations[group] = times + 1, before + rows
 
     def statement(self, step: Step, listed: frozenset[str], ranged: frozenset[str] = frozenset()) -> PreparedStatement:
         """The SQL of a step, printed once per choice of listed keys."""

@@ -90,6 +90,8 @@ class Settings:
     retention: timedelta | None
     deliveries: DeliverySettings
     cascade: int
+    rounds: int
+    """The most rounds of a recursion."""
     memory: MemoryBudget
     """What the second engine and the caches of this process may hold."""
     usual_speeds: bool = False
@@ -249,7 +251,7 @@ def _folding(storage: Storage, settings: Settings) -> Folding:
 def _scheduler(storage: Storage, settings: Settings, timeline: Timeline, compiled: CompiledPlans) -> Scheduler:
     """What plans and runs waves: on the engine, and in this process if that is wanted."""
     in_memory = settings.in_process or not storage.backend.looks_up_first
-    runner = Runner(storage.backend, compiled, rules_in_memory=in_memory)
+    runner = Runner(storage.backend, compiled, max_rounds=settings.rounds, rules_in_memory=in_memory)
     on_engine = EngineRunner(storage, runner, compiled, settings.memory)
     in_process = None
     if settings.in_process:

@@ -2,8 +2,8 @@
 
 A recursion is maintained instant by instant (:mod:`tidings.delta.recursion.maintenance`): what its inputs lost and
 gained as sets, found by waves of their own, is put into the maintenance rules, and these are run in rounds
-(:mod:`tidings.engine.fixpoint`).  The old rows of its predicates are those of stored views where there are any, and are
-derived on demand else.  A wave then reads the delta of a recursion like that of a table.
+(:mod:`tidings.engine.recursion`).  The old rows of its predicates are those of stored views where there are any, and
+are derived on demand else.  A wave then reads the delta of a recursion like that of a table.
 
 A recursion that counts duplicates is evaluated anew at each instant and compared; so is one of which a large part of
 the inputs has changed at once.
@@ -22,7 +22,7 @@ from tidings.analysis.influents import CLOCK, influents, reads
 from tidings.compiled import Identity
 from tidings.delta.recursion.program import MaintenancePrograms
 from tidings.engine.changes import consolidated, no_changes, without_version
-from tidings.engine.fixpoint import SMALL
+from tidings.engine.recursion.fixpoint import SMALL
 from tidings.engine.source import Source, Sources
 from tidings.ir.expression import TIME, WEIGHT, ref
 from tidings.ir.relation import Column, Fixpoint, Project, Relation, Scan, Version
@@ -31,6 +31,7 @@ from tidings.lang.datalog.rule_plan import distinct
 from tidings.rewrite.pipeline import normalise
 from tidings.waves.executor import Executor
 from tidings.waves.planner import Planner
+from tidings.waves.recursion.choice import Evaluations, RecursionCosts, StorageChoice
 from tidings.waves.recursion.maintenance_run import MaintenanceRun
 from tidings.waves.strategy import Strategy
 from tidings.waves.wave import WaveRequest
@@ -70,6 +71,8 @@ class Recursion:
     executor: Executor
     records: dict[str, RecursionRecord] = field(init=False, default_factory=dict)
     """The last maintenance of each recursion, by its group."""
+    costs: dict[str, RecursionCosts] = field(init=False, default_factory=dict)
+    """What each recursion has taken on demand so far, by its group."""
     _programs: dict[tuple[object, ...], MaintenancePrograms] = field(init=False)
     _changes: dict[Identity[Relation], Relation] = field(init=False)
     """Inputs as sets."""
@@ -137,9 +140,13 @@ class Recursion:
         """Whether so much changes at once that it is cheaper to evaluate the recursion anew."""
         instants = len(_instants(changes))
         rows = sum(delta.num_rows for delta in changes.values())
-        tables = {t for plan in node.inputs for t in influents(plan, definitions) if t != CLOCK}
-        size = sum(self.planner.relations.rows(t).history.size(since) for t in tables)
+        size = self._input_rows(node, definitions, since)
         return instants == 1 and rows > 1000 and rows > LARGE_SHARE * size
+
+    def _input_rows(self, node: Fixpoint, definitions: Mapping[str, Relation], at: int) -> int:
+        """How many rows the tables have that a recursion depends on."""
+        tables = {t for plan in node.inputs for t in influents(plan, definitions) if t != CLOCK}
+        return sum(self.planner.relations.rows(t).history.size(at) for t in tables)
 
     def in_slice(
         self,
@@ -224,6 +231,10 @@ class Recursion:
         ]
         deltas = run.over(instants)
         way = "on demand" if programs.on_demand else "stored"
+        if programs.on_demand:
+            costs = self.costs.setdefault(node.group, RecursionCosts())
+            changed, told = (sum(map(len, tables.values())) for tables in (changes, deltas))
+            costs.add(changed, told, run.derived)
         self.records[node.group] = RecursionRecord(
             node.group, way, len(instants), run.derived, run.statements, run.rounds, run.in_memory
         )
@@ -234,23 +245,15 @@ class Recursion:
         relations = self.planner.relations
         return sum(relations.rows(r).history.size(at) for r in reads(plan) if r != CLOCK)
 
+    def storage_choice(self, node: Fixpoint, at: int) -> StorageChoice:
+        """Whether the rows of a recursion are worth storing by now."""
+        evaluations = Evaluations(*self.executor.runner.evaluations.get(node.group, (0, 0)))
+        definitions = self.planner.definitions([node], at)
+        return self.costs.get(node.group, RecursionCosts()).choice(self._input_rows(node, definitions, at), evaluations)
+
     def programs(self, node: Fixpoint, since: int) -> MaintenancePrograms:
         """The rules by which a recursion is maintained from an instant on."""
         return self._compiled(node, self._stored(node, since), self.planner.definitions([node], since))
-
-    def explained(self, plans: Iterable[Relation], since: int) -> list[str]:
-        """How the recursions that some plans read are maintained from an instant on: the rules, and the last run."""
-        definitions = self.planner.definitions(plans, since)
-        texts: list[str] = []
-        for node in recursions(plans, definitions, frozenset()).values():
-            record, programs = self.records.get(node.group), self.programs(node, since)
-            if counts_duplicates(node):
-                texts.append(f"recursion {node.output}: evaluated anew at each instant that touches it")
-                continue
-            way = "old rows derived on demand" if programs.on_demand else "old rows stored"
-            texts.append(f"recursion {node.output}: {way}" + ("" if record is None else f"; last time {record}"))
-            texts += [f"  {line}" for line in programs.text().splitlines()]
-        return texts
 
     def _compiled(
         self, node: Fixpoint, stored: Mapping[str, Scan], definitions: Mapping[str, Relation]

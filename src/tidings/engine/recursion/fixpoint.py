@@ -1,8 +1,9 @@
 """Runs rule programs in rounds: each round is a few ordinary statements, whose plans do not grow with its number.
 
-What is new in a round is fetched and handed to the next one as rows in memory, or in files where an engine keeps large
-rows there, so a plan never contains the one before it.  After :data:`MAX_ROUNDS` rounds without an end the recursion is
-refused: it derives new values without bound.
+What is new in a round is fetched and handed to the next one as rows in memory, so a plan never contains the one before
+it.  Where an engine reads large rows from files, those of a large predicate are in a folder that grows by a file per
+round, so that none is handed over twice.  After :data:`MAX_ROUNDS` rounds without an end the recursion is refused: it
+derives new values without bound.
 """
 
 from __future__ import annotations
@@ -13,19 +14,23 @@ from functools import lru_cache
 from typing import TypeAlias
 
 import pyarrow as pa
+from sqlglot import exp
 
 from tidings.delta.recursion.rounds import PREFIX, RuleProgram, Stratum
 from tidings.engine.arrow import arrow_schema
 from tidings.engine.changes import as_changes, no_changes
-from tidings.engine.rule_values import NotInMemory, is_supported
-from tidings.engine.rules_in_memory import FetchedRows, InMemoryRun, rows_of, table_of
+from tidings.engine.progress import rounds
+from tidings.engine.recursion.growing_folders import GrowingFolders
+from tidings.engine.recursion.indexed_rows import FetchedRows, rows_of, table_of
+from tidings.engine.recursion.rule_values import NotInMemory, is_supported
+from tidings.engine.recursion.rules_in_memory import InMemoryRun
 from tidings.engine.source import Source, Sources
 from tidings.errors import FixpointTooLong
-from tidings.ir.relation import Column, Fixpoint, Relation, Scan, Version
+from tidings.ir.relation import Aggregate, Column, Fixpoint, Item, Relation, Scan, Version
 from tidings.ir.traverse import children, walk, with_children
 
 MAX_ROUNDS = 10_000
-"""A recursion that is not finished after so many rounds is refused."""
+"""A recursion that is not finished after so many rounds is refused; ``tidings.open(rounds=…)`` says another number."""
 
 SMALL = 20_000
 """Relations of up to so many rows are read whole into memory."""
@@ -41,6 +46,8 @@ class Predicates:
     columns: Mapping[str, tuple[Column, ...]]
     rows: dict[str, pa.Table] = field(default_factory=dict)
     new: dict[str, pa.Table] = field(default_factory=dict)
+    folders: GrowingFolders | None = None
+    """Where the engine reads the rows of large predicates, if it reads them from files."""
     _sources: dict[tuple[str, Version], tuple[pa.Table, Source]] = field(default_factory=dict)
 
     def of(self, predicate: str) -> pa.Table:
@@ -59,10 +66,22 @@ class Predicates:
         )
         known = self._sources.get((predicate, version))
         if known is None or known[0] is not rows:
-            columns = self.columns[predicate]
-            known = rows, Source(columns, None, as_changes(columns, rows)) if rows.num_rows else _nothing(columns)
+            known = rows, self._made(predicate, version, rows)
             self._sources[predicate, version] = known
         return known[1]
+
+    def _made(self, predicate: str, version: Version, rows: pa.Table) -> Source:
+        columns = self.columns[predicate]
+        if not rows.num_rows:
+            return _nothing(columns)
+        if self.folders is not None and version is not Version.DELTA and rows.num_rows > self.folders.least:
+            return Source(columns, None, self.folders.holding(predicate, columns, rows))
+        return Source(columns, None, as_changes(columns, rows))
+
+    def leave_files(self) -> None:
+        """Let sources be rows in memory from now on; the folders will be removed."""
+        self.folders = None
+        self._sources.clear()
 
     def over(self, sources: Sources) -> Sources:
         """Where the plans of a program find rows: those of predicates here, others elsewhere."""
@@ -101,18 +120,20 @@ class RuleProgramRun:
     def _stratum(self, program: RuleProgram, stratum: Stratum) -> None:
         new = {head: self._first(stratum, head) for head in stratum.heads}
         self._take(stratum, new)
-        rounds = 1
-        while stratum.again and any(rows.num_rows for rows in new.values()):
-            rounds += 1
-            if rounds > self.limit:
-                raise FixpointTooLong(predicate=stratum.heads[0], rounds=self.limit)
-            moved = {head for head, rows in new.items() if rows.num_rows}
-            new = {
-                head: self._rows(plan) if stratum.reads[head] & moved else self.predicates.of(head).slice(0, 0)
-                for head, plan in stratum.again.items()
-            }
-            self._take(stratum, new)
-        self.rounds += rounds
+        number = 1
+        with rounds(f"deriving {', '.join(stratum.heads)}") as done:
+            while stratum.again and any(rows.num_rows for rows in new.values()):
+                done(sum(rows.num_rows for rows in new.values()))
+                number += 1
+                if number > self.limit:
+                    raise FixpointTooLong(predicate=stratum.heads[0], rounds=self.limit)
+                moved = {head for head, rows in new.items() if rows.num_rows}
+                new = {
+                    head: self._rows(plan) if stratum.reads[head] & moved else self.predicates.of(head).slice(0, 0)
+                    for head, plan in stratum.again.items()
+                }
+                self._take(stratum, new)
+        self.rounds += number
 
     def _first(self, stratum: Stratum, head: str) -> pa.Table:
         """What the rules of a predicate give as they stand; nothing is run where all of them join nothing."""
@@ -126,6 +147,8 @@ class RuleProgramRun:
         for head, rows in new.items():
             if rows.num_rows and head in stratum.improve:
                 self.predicates.rows[head] = self._rows(stratum.improve[head])
+                if self.predicates.folders is not None:
+                    self.predicates.folders.forget(head)
             elif rows.num_rows:
                 self.predicates.rows[head] = pa.concat_tables([self.predicates.of(head), rows])
 
@@ -158,11 +181,25 @@ def has_fixpoint(plan: Relation) -> bool:
 class _Evaluation:
     """A recursion to evaluate, and under which names its predicates are then read."""
 
+    group: str
     program: RuleProgram
     inputs: Mapping[str, Relation]
     """Predicates whose rows are computed first, since every round reads them."""
     outputs: Mapping[str, str]
     """The names of relations, by predicate."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationWay:
+    """How recursions are evaluated."""
+
+    limit: int
+    """The most rounds."""
+    in_memory: bool = False
+    """Whether small ones are evaluated over rows in this process."""
+    counts_bases: bool = False
+    """Whether a round costs so much that it is worth counting the rows of bases, to know which ones are small."""
+    folders: GrowingFolders | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,14 +209,16 @@ class PlanOverFixpoints:
     plan: Relation
     evaluations: tuple[_Evaluation, ...]
 
-    def sources(self, run: RunPlan, sources: Sources, limit: int, *, in_memory: bool) -> Sources:
-        """Evaluate the fixpoints, small ones in memory if that is allowed; where the plan finds its rows."""
+    def sources(self, run: RunPlan, sources: Sources, way: EvaluationWay, count: Callable[[str, int], None]) -> Sources:
+        """Evaluate the fixpoints; where the plan finds its rows.  ``count`` is told how many rows each one has."""
         evaluated: dict[str, Source] = {}
         for evaluation in self.evaluations:
-            predicates = Predicates(evaluation.program.columns)
+            predicates = Predicates(evaluation.program.columns, folders=way.folders)
             predicates.rows |= {name: run(plan, sources) for name, plan in evaluation.inputs.items()}
-            if not (in_memory and _evaluated_in_memory(evaluation.program, predicates, run, sources, limit)):
-                RuleProgramRun(run, sources, predicates, limit).evaluate(evaluation.program)
+            if not (way.in_memory and _evaluated_in_memory(evaluation.program, predicates, run, sources, way)):
+                RuleProgramRun(run, sources, predicates, way.limit).evaluate(evaluation.program)
+            predicates.leave_files()
+            count(evaluation.group, sum(predicates.of(head).num_rows for head in evaluation.program.heads))
             for predicate, name in evaluation.outputs.items():
                 evaluated[name] = predicates.source(predicate, Version.OLD)
 
@@ -190,25 +229,35 @@ class PlanOverFixpoints:
 
 
 def _evaluated_in_memory(
-    program: RuleProgram, predicates: Predicates, run: RunPlan, sources: Sources, limit: int
+    program: RuleProgram, predicates: Predicates, run: RunPlan, sources: Sources, way: EvaluationWay
 ) -> bool:
     """Evaluate a small program over rows in memory; whether it was small, and one on whose values all agree."""
-    scans = [node for plan in program.given.values() for node in walk(plan) if isinstance(node, Scan)]
-    given = [sources(scan.relation, scan.version) for scan in scans]
-    if any(source.base is not None or _size(source) > SMALL for source in given) or not is_supported(program):
+    if not is_supported(program) or not all(_is_small(plan, run, sources, way) for plan in program.given.values()):
         return False
     if any(rows.num_rows > SMALL for rows in predicates.rows.values()):
         return False
     computed = {name: rows_of(rows) for name, rows in predicates.rows.items()}
     computed |= {name: rows_of(run(plan, sources)) for name, plan in program.given.items()}
     rows = {name: FetchedRows(name, lambda name, _positions, _keys: computed[name], is_small=True) for name in computed}
-    in_memory = InMemoryRun(rows, limit)
+    in_memory = InMemoryRun(rows, way.limit)
     try:
         in_memory.evaluate(program)
     except NotInMemory:
         return False
     predicates.rows |= {h: table_of(program.columns[h], in_memory.of(h).rows) for h in program.heads}
     return True
+
+
+def _is_small(plan: Relation, run: RunPlan, sources: Sources, way: EvaluationWay) -> bool:
+    """Whether a plan has few rows; those of a base are counted by the engine, where that is worth it."""
+    given = [sources(scan.relation, scan.version) for scan in walk(plan) if isinstance(scan, Scan)]
+    has_base = any(source.base is not None for source in given)
+    if any(_size(source) > SMALL for source in given) or (has_base and not way.counts_bases):
+        return False
+    if not has_base:
+        return True
+    number = Item("n", "bigint", exp.Count(this=exp.Star(), big_int=True))
+    return bool(run(Aggregate(plan, "rows", (), (number,)), sources).column("n")[0].as_py() <= SMALL)
 
 
 def _size(source: Source) -> int:
@@ -234,5 +283,5 @@ def over_fixpoints(plan: Relation) -> PlanOverFixpoints:
         program = fixpoint_program(node)
         inputs = {name: given for name, given in program.given.items() if not isinstance(given, Scan)}
         rest = {name: given for name, given in program.given.items() if name not in inputs}
-        evaluations.append(_Evaluation(replace(program, given=rest), inputs, outputs))
+        evaluations.append(_Evaluation(node.group, replace(program, given=rest), inputs, outputs))
     return PlanOverFixpoints(replaced(plan), tuple(evaluations))

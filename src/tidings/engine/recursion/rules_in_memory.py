@@ -11,88 +11,21 @@ engine (:class:`NotInMemory`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
-import pyarrow as pa
 from sqlglot import exp
 
 from tidings.delta.recursion.rounds import RuleProgram
-from tidings.engine.arrow import arrow_schema
-from tidings.engine.rule_values import Binding, NotInMemory, holds, value_of
+from tidings.engine.recursion.indexed_rows import FetchedRows, IndexedRows, Positions, Row
+from tidings.engine.recursion.rule_values import Binding, NotInMemory, holds, value_of
 from tidings.errors import FixpointTooLong
 from tidings.ir.expression import Expression
-from tidings.ir.relation import Column
 from tidings.ir.rule import DatalogAtom, DatalogRule, Literal, flattened, is_any, names_in, variable_name
 
 LIMIT = 100_000
 """So many rows are derived here at most."""
-
-Row: TypeAlias = tuple[Any, ...]
-Positions: TypeAlias = tuple[int, ...]
-Fetch: TypeAlias = Callable[[str, Positions, "list[Row] | None"], Iterable[Row]]
-"""The rows of a given predicate that have some keys at some positions; all of them for None."""
-
-
-@dataclass(slots=True)
-class _Indexed:
-    """Rows with an index for every combination of positions that was asked for."""
-
-    rows: set[Row] = field(default_factory=set)
-    _indexes: dict[Positions, dict[Row, list[Row]]] = field(default_factory=dict)
-
-    def add(self, rows: Iterable[Row]) -> None:
-        for row in rows:
-            if row not in self.rows:
-                self.rows.add(row)
-                for positions, index in self._indexes.items():
-                    index.setdefault(tuple(row[p] for p in positions), []).append(row)
-
-    def remove(self, row: Row) -> None:
-        if row in self.rows:
-            self.rows.remove(row)
-            for positions, index in self._indexes.items():
-                index[tuple(row[p] for p in positions)].remove(row)
-
-    def having(self, positions: Positions, key: Row) -> Iterable[Row]:
-        if not positions:
-            return self.rows
-        if positions not in self._indexes:
-            index: dict[Row, list[Row]] = {}
-            for row in self.rows:
-                index.setdefault(tuple(row[p] for p in positions), []).append(row)
-            self._indexes[positions] = index
-        return self._indexes[positions].get(key, ())
-
-
-@dataclass(slots=True)
-class FetchedRows:
-    """What has been fetched of a predicate that no rule defines."""
-
-    name: str
-    fetch: Fetch
-    is_small: bool = False
-    """Whether all rows are fetched as soon as some are asked for."""
-    _fetched: _Indexed = field(default_factory=_Indexed)
-    _known: dict[Positions, set[Row]] = field(default_factory=dict)
-    _whole: bool = False
-
-    def prepare(self, positions: Positions, keys: set[Row]) -> None:
-        """Fetch the rows that have some keys, unless they are here."""
-        if self._whole:
-            return
-        if not positions or self.is_small:
-            self._fetched.add(self.fetch(self.name, (), None))
-            self._whole = True
-            return
-        missing = keys - self._known.setdefault(positions, set())
-        if missing:
-            self._fetched.add(self.fetch(self.name, positions, sorted(missing, key=repr)))
-            self._known[positions] |= missing
-
-    def having(self, positions: Positions, key: Row) -> Iterable[Row]:
-        return self._fetched.having(positions, key)
 
 
 @dataclass(slots=True)
@@ -102,14 +35,14 @@ class InMemoryRun:
     given: dict[str, FetchedRows]
     limit: int
     """The most rounds."""
-    predicates: dict[str, _Indexed] = field(default_factory=dict)
+    predicates: dict[str, IndexedRows] = field(default_factory=dict)
     rounds: int = 0
     trace: list[dict[str, set[Row]]] | None = None
     """What each round found, for those who ask for it."""
     _size: int = 0
 
-    def of(self, predicate: str) -> _Indexed:
-        return self.predicates.setdefault(predicate, _Indexed())
+    def of(self, predicate: str) -> IndexedRows:
+        return self.predicates.setdefault(predicate, IndexedRows())
 
     def evaluate(self, program: RuleProgram) -> None:
         """Add what follows from the rows there are, stratum by stratum."""
@@ -128,7 +61,7 @@ class InMemoryRun:
             raise NotInMemory(f"more than {LIMIT:,} rows")
         return new
 
-    def _improve(self, target: _Indexed, rows: Iterable[Row], extreme: str) -> set[Row]:
+    def _improve(self, target: IndexedRows, rows: Iterable[Row], extreme: str) -> set[Row]:
         """Keep the best value of each group; the rows that are better than those before."""
         best: dict[Row, Any] = {}
         for *key, value in rows:
@@ -340,17 +273,3 @@ def _matched(atom: DatalogAtom, row: Row, binding: Binding) -> Binding | None:
         elif not name.startswith("_") and matched.setdefault(name, value) != value:
             return None
     return matched
-
-
-def rows_of(table: pa.Table) -> list[Row]:
-    """The rows of an Arrow table as tuples."""
-    columns = [column.to_pylist() for column in table.columns]
-    return list(zip(*columns, strict=True)) if columns else [()] * table.num_rows
-
-
-def table_of(columns: tuple[Column, ...], rows: Iterable[Row]) -> pa.Table:
-    """Tuples as an Arrow table."""
-    schema = arrow_schema(columns)
-    values = list(rows)
-    arrays = [pa.array([row[n] for row in values], field.type) for n, field in enumerate(schema)]
-    return pa.Table.from_arrays(arrays, schema=schema)
