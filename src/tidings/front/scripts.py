@@ -39,17 +39,17 @@ class Script:
 
     def _step(self, statement: sql.Statement) -> Result | None:
         match statement:
-            case sql.Begin():
+            case sql.BeginTransaction():
                 if self._transaction is not None:
                     raise InvalidSyntax(None, _END, reason="a transaction has begun already")
                 self.runner.maintenance.storage.require_writer()
                 self._transaction = self.runner.transactions.begin()
-            case sql.Commit() | sql.Rollback():
+            case sql.CommitTransaction() | sql.RollbackTransaction():
                 workspace, self._transaction = self._transaction, None
                 if workspace is None:
                     hint = "BEGIN comes first, in the same text; db.transaction() is for several calls"
                     raise InvalidSyntax(None, hint, reason="no transaction has begun")
-                if isinstance(statement, sql.Rollback):
+                if isinstance(statement, sql.RollbackTransaction):
                     workspace.rollback()
                 else:
                     workspace.commit()

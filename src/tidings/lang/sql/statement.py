@@ -91,8 +91,8 @@ from tidings.lang.sql.statements.view import CreateView, read_create_view
 __all__ = [
     "ActivateRule",
     "AddColumns",
-    "Begin",
-    "Commit",
+    "BeginTransaction",
+    "CommitTransaction",
     "ContinuousStatement",
     "CreateContinuousQuery",
     "CreateEvent",
@@ -116,7 +116,7 @@ __all__ = [
     "RefreshView",
     "RenameColumn",
     "RenameTable",
-    "Rollback",
+    "RollbackTransaction",
     "RuleStatement",
     "ShowCreate",
     "ShowNames",
@@ -155,17 +155,17 @@ class Vacuum:
 
 
 @dataclass(frozen=True, slots=True)
-class Begin:
+class BeginTransaction:
     """``BEGIN``: the statements up to COMMIT or ROLLBACK are one transaction."""
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
+class CommitTransaction:
     """``COMMIT``."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rollback:
+class RollbackTransaction:
     """``ROLLBACK``."""
 
 
@@ -192,9 +192,9 @@ Statement: TypeAlias = (
     | Delete
     | Merge
     | Vacuum
-    | Begin
-    | Commit
-    | Rollback
+    | BeginTransaction
+    | CommitTransaction
+    | RollbackTransaction
     | Query
     | RuleStatement
     | SilenceStatement
@@ -334,12 +334,8 @@ def _statement(tree: Expression, text: str, query_text: str) -> Statement:
             return read_truncate(tree, text)
         case exp.Refresh() if str(tree.args.get("kind")) == "MATERIALIZED VIEW":
             return RefreshView(relation_name(tree.this, text))
-        case exp.Transaction():
-            return Begin()
-        case exp.Commit():
-            return Commit()
-        case exp.Rollback():
-            return Rollback()
+        case exp.Transaction() | exp.Commit() | exp.Rollback() if not any(tree.args.values()):
+            return _TRANSACTION[type(tree)]
         case exp.Command() if str(tree.this).upper() == "VACUUM" and not tree.expression:
             return Vacuum()
         case exp.Query() | exp.Values():
@@ -350,4 +346,9 @@ def _statement(tree: Expression, text: str, query_text: str) -> Statement:
             raise UnsupportedStatement(place(text, tree), _NO_SCHEMA if about_schema else None, statement=words)
 
 
+_TRANSACTION: dict[type[Expression], BeginTransaction | CommitTransaction | RollbackTransaction] = {
+    exp.Transaction: BeginTransaction(),
+    exp.Commit: CommitTransaction(),
+    exp.Rollback: RollbackTransaction(),
+}
 _NO_SCHEMA = "a schema needs no statement: it is a part of names, as in CREATE TABLE sales.orders (…)"
