@@ -5,7 +5,7 @@ from __future__ import annotations
 from tidings.errors import UnsupportedStatement
 from tidings.lang.sql import statement as sql
 from tidings.result import Result
-from tidings.write import statements
+from tidings.write import copy, statements
 from tidings.write.workspace import Workspace
 
 
@@ -15,6 +15,8 @@ def run_inside(workspace: Workspace, statement: sql.Statement) -> Result | None:
     match statement:
         case sql.Insert() | sql.Update() | sql.Delete() | sql.Merge():
             return statements.run(workspace, statement)
+        case sql.Copy():
+            return copy.run(workspace, statement)
         case sql.Signal():
             statements.signal(workspace, statement.insert)
         case sql.Query(query=query, text=text, query_text=query_text):
