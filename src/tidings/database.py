@@ -19,6 +19,7 @@ from tidings.exclusive import exclusive, reading, running
 from tidings.front.assembly import Parts
 from tidings.front.background_runner import POLL
 from tidings.front.choices import Instant, Late
+from tidings.front.extensible import Extensible
 from tidings.front.scripts import Script
 from tidings.lang.sql.parameters import Params
 from tidings.read.subscriptions import Subscription
@@ -34,7 +35,7 @@ F = TypeVar("F", bound=Callable[..., object])
 _TAKE_TX = "give the procedure a parameter tx, which is the transaction it runs in, and use"
 
 
-class Database(Deductive):
+class Database(Deductive, Extensible):
     """Tables, views and their history; :func:`tidings.open` opens one."""
 
     def __init__(self, parts: Parts) -> None:
@@ -77,6 +78,11 @@ class Database(Deductive):
         return registered
 
     # what is defined
+
+    @reading
+    def functions(self) -> Result:
+        """The functions and operators that SQL can call: types, whether their code is registered here, and its text."""
+        return self._parts.functions.describe()
 
     @reading
     def tables(self) -> Result:
