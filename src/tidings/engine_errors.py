@@ -1,4 +1,4 @@
-"""Error conditions of engines, of what a database is opened with, and of what users add: functions, operators, deltas."""
+"""Error conditions of engines, of opening a database, and of what users add: functions, operators, deltas."""
 
 from __future__ import annotations
 
