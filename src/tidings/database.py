@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from tidings import explain as explanation
 from tidings.algebra import AlgebraExpression, from_plan
+from tidings.clock import instant_of
 from tidings.deductive import Deductive
 from tidings.deliver.deliveries import Deliveries
 from tidings.errors import DatabaseClosed, InvalidInstant
@@ -22,8 +23,8 @@ from tidings.front.background_runner import POLL
 from tidings.front.check import Finding
 from tidings.front.choices import Instant, Late
 from tidings.front.extensible import Extensible
-from tidings.instants import instant_of
-from tidings.lang.sql import statement as sql
+from tidings.front.scripts import Script
+from tidings.lang.sql.parameters import Params
 from tidings.read.position import Position
 from tidings.read.subscriptions import Subscription
 from tidings.result import AffectedRows, Delta, Result
@@ -55,14 +56,15 @@ class Database(Deductive, Extensible):
     # definitions and statements
 
     @running
-    def sql(self, text: str) -> Result | None:
-        """Run statements; the rows of the last one if it is a query."""
+    def sql(self, text: str, params: Params | None = None) -> Result | None:
+        """Run statements; what the last one gives: the rows of a query, or how many rows were touched.
+
+        Those between ``BEGIN`` and ``COMMIT`` are one transaction.  ``params`` has the values of ``:name`` by name, or
+        those of ``?`` in order.
+        """
         self._require_no_procedure("sql", f"{_TAKE_TX} tx.sql(…)")
         self.reload()
-        result = None
-        for statement in sql.read(text):
-            result = self._parts.statements.run(statement)
-        return result
+        return Script(self._parts.statements).run(text, params)
 
     @exclusive
     def amosql(self, text: str) -> Result | None:
@@ -188,10 +190,13 @@ class Database(Deductive, Extensible):
     # answers
 
     @reading
-    def query(self, text: str, as_of: Instant | None = None) -> Result:
-        """The rows of a query or view, now or as they were at an earlier instant."""
+    def query(self, text: str, as_of: Instant | None = None, *, params: Params | None = None) -> Result:
+        """The rows of a query or view, now or as they were at an earlier instant; in its order, if it says one.
+
+        ``params`` has the values of ``:name`` by name, or those of ``?`` in order.
+        """
         self._parts.folding.step()
-        return self._parts.statements.queries.answer(text, None if as_of is None else instant_of(as_of))
+        return self._parts.statements.queries.answer(text, None if as_of is None else instant_of(as_of), params)
 
     @reading
     def changes(
@@ -202,6 +207,7 @@ class Database(Deductive, Extensible):
         *,
         per_commit: bool = False,
         strict: bool = False,
+        params: Params | None = None,
     ) -> Delta:
         """How the answer of a query or view changed over ``(since, until]``.
 
@@ -210,7 +216,8 @@ class Database(Deductive, Extensible):
         """
         self._parts.folding.step()
         start, end = 0 if since is None else instant_of(since), None if until is None else instant_of(until)
-        name, plan = self._parts.plans.relation_name(text), self._parts.plans.plan(text)
+        plans = self._parts.plans
+        name, plan = plans.relation_name(text), plans.plan(text) if params is None else plans.parse(text, params)
         return self._parts.answers.changes(name, plan, start, end, per_commit=per_commit, strict=strict)
 
     @running

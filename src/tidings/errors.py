@@ -311,6 +311,10 @@ class InvalidInterval(TidingsError):
     """The interval ({since}, {until}] is not valid: {reason}"""
 
 
+class InvalidParameter(TidingsError):
+    """The parameter {name} cannot be used: {reason}"""
+
+
 class InvalidInstant(TidingsError):
     """{value} is no instant"""
 
