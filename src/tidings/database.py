@@ -21,7 +21,7 @@ from tidings.front.choices import Instant, Late
 from tidings.instants import instant_of
 from tidings.lang.sql import statement as sql
 from tidings.read.subscriptions import Subscription
-from tidings.result import Delta, Result
+from tidings.result import AffectedRows, Delta, Result
 from tidings.rules.detached.backtest import Backtested, backtest
 from tidings.store.vacuum import GRACE, Vacuumed
 from tidings.waves.record import WaveRecord
@@ -155,8 +155,8 @@ class Database(Deductive):
     @exclusive
     def load(
         self, table: str | Mapping[str, Any], data: Any = None, *, sorted_by: str | None = None, late: Late = "refuse"
-    ) -> None:
-        """Give a table many rows at once: an Arrow table, or a Spark DataFrame with the Spark engine.
+    ) -> AffectedRows:
+        """Give a table many rows at once, in all the forms that ``tx.insert`` takes.
 
         The first rows of a table count as having been there before the first transaction.  They are stored in the order
         of one column, the first unless told otherwise; choose the one by which views look rows up.  Further rows are
@@ -170,7 +170,7 @@ class Database(Deductive):
         Rules fire for what is loaded, and may refuse it.
         """
         self._require_no_procedure("load", f"{_TAKE_TX} tx.insert(table, rows)")
-        self._parts.loads.load(table, data, sorted_by, late)
+        return self._parts.loads.load(table, data, sorted_by, late)
 
     # answers
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tidings.continuous.statements import ContinuousStatements
 from tidings.define.replacement import as_table
 from tidings.define.statements import DefinitionStatements
+from tidings.front.create_table_as import create_table_as
 from tidings.front.maintenance import Maintenance
 from tidings.front.show_statements import ShowStatements
 from tidings.lang.sql import statement as sql
@@ -18,7 +19,7 @@ from tidings.rules.silence_statements import SilenceStatements
 from tidings.rules.statements import RuleStatements
 from tidings.rules.transactions import RuleTransactions
 from tidings.store.vacuum import GRACE
-from tidings.write import statements
+from tidings.write import copy, statements
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,12 @@ class StatementRunner:
             case sql.Insert() | sql.Update() | sql.Delete() | sql.Merge():
                 with self.transactions.begin() as workspace:
                     return statements.run(workspace, statement)
+            case sql.CreateTableAs():
+                self.continuous.before_definition(statement)
+                return create_table_as(statement, self.queries.plans, self.definitions, self.transactions)
+            case sql.Copy():
+                with self.transactions.begin() as workspace:
+                    return copy.run(workspace, statement)
             case (
                 sql.CreateRule()
                 | sql.DropRule()

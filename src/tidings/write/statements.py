@@ -27,6 +27,7 @@ from tidings.lang.sql.rows.insert import constant_rows, insert_columns, insert_q
 from tidings.lang.sql.rows.merge import clause_queries
 from tidings.lang.sql.rows.selection import fixed_keys, selection_query
 from tidings.lang.sql.rows.target import Assignment
+from tidings.lang.sql.statements.copy import Copy
 from tidings.lang.sql.statements.dml import Delete, Insert, Merge, RowStatement, Update
 from tidings.result import AffectedRows
 from tidings.store.relation.net import table_of
@@ -85,7 +86,7 @@ def _where(context: StatementContext, statement: Update | Delete) -> Expression 
     return None if statement.where is None else at_instant(statement.where, context.target.now)
 
 
-def target(workspace: Workspace, statement: RowStatement) -> Table:
+def target(workspace: Workspace, statement: RowStatement | Copy) -> Table:
     """The table a statement changes."""
     try:
         return workspace.target(statement.table)

@@ -15,9 +15,10 @@ from tidings.errors import EmptySignal, UnsupportedStatement
 from tidings.exclusive import exclusive, running
 from tidings.lang.sql import statement as sql
 from tidings.result import AffectedRows, Result
+from tidings.store.relation.progress import progress
 from tidings.store.relation.rows import read_rows
 from tidings.store.relation.table import Table
-from tidings.write import by_key, statements
+from tidings.write import by_key, copy, statements
 from tidings.write.workspace import Workspace
 
 
@@ -42,7 +43,8 @@ class Transaction:
 
     @exclusive
     def insert(self, table: str, rows: Any) -> AffectedRows:
-        """Add rows: dictionaries, tuples, an Arrow table, a pandas or Spark frame, or the path of a file.
+        """Add rows: dictionaries or tuples in a list or iterator, an Arrow table, a frame of pandas, polars or Spark,
+        or the name of Parquet, CSV or JSON files, perhaps a pattern such as ``sales/*.csv``, or of a folder of them.
 
         A column that is not given has its DEFAULT, or NULL.
         """
@@ -97,7 +99,8 @@ class Transaction:
         return affected
 
     def _read(self, target: Table, rows: Any) -> pa.Table:
-        return read_rows(target.name, target.columns, rows, self._defaults(target))
+        with progress(f"reading rows for {target.name}") as seen:
+            return read_rows(target.name, target.columns, rows, self._defaults(target), seen)
 
     def _defaults(self, target: Table) -> dict[str, Any]:
         return self._workspace.parts.enforcer.evaluator.defaults(target, self._workspace.now())
@@ -118,6 +121,8 @@ class Transaction:
             match statement:
                 case sql.Insert() | sql.Update() | sql.Delete() | sql.Merge():
                     result = statements.run(workspace, statement)
+                case sql.Copy():
+                    result = copy.run(workspace, statement)
                 case sql.Signal():
                     statements.signal(workspace, statement.insert)
                 case sql.Query():

@@ -30,6 +30,8 @@ from tidings.lang.sql.statements.continuous import (
     is_continuous_statement,
     read_continuous_statement,
 )
+from tidings.lang.sql.statements.copy import Copy, read_copy
+from tidings.lang.sql.statements.create_table_as import CreateTableAs, read_create_table_as
 from tidings.lang.sql.statements.define import (
     AddColumns,
     CreateTable,
@@ -91,10 +93,12 @@ __all__ = [
     "ActivateRule",
     "AddColumns",
     "ContinuousStatement",
+    "Copy",
     "CreateContinuousQuery",
     "CreateEvent",
     "CreateRule",
     "CreateTable",
+    "CreateTableAs",
     "CreateView",
     "Delete",
     "Describe",
@@ -161,6 +165,7 @@ class Query:
 
 Statement: TypeAlias = (
     CreateTable
+    | CreateTableAs
     | AddColumns
     | DropColumns
     | RenameColumn
@@ -172,6 +177,7 @@ Statement: TypeAlias = (
     | Update
     | Delete
     | Merge
+    | Copy
     | Vacuum
     | Query
     | RuleStatement
@@ -190,7 +196,7 @@ def read(text: str) -> list[Statement]:
 
 def _restored(statement: Statement, programs: HiddenPrograms) -> Statement:
     """A statement with the programs of other languages that were hidden from the parser."""
-    if not isinstance(statement, CreateView | Query):
+    if not isinstance(statement, CreateView | CreateTableAs | Query):
         return statement
     programs.mark(statement.query)
     return replace(statement, text=programs.original, query_text=programs.restored(statement.query_text))
@@ -265,11 +271,10 @@ def _tokens_after(text: str, word: Token, rest: Token) -> list[Token]:
 
 
 def _change(tree: Expression, text: str) -> Insert | Update | Delete | Merge | None:
-    """A statement that changes rows."""
-    if not isinstance(tree, exp.Insert | exp.Update | exp.Delete | exp.Merge):
-        return None
-    statement = _statement(tree, text, "")
-    return statement if isinstance(statement, Insert | Update | Delete | Merge) else None
+    """A statement that changes rows, as the action of a rule."""
+    refuse_unread(tree, text)
+    statement = _row_statement(tree, text)
+    return None if isinstance(statement, Copy) else statement
 
 
 def _plain(text: str) -> list[Statement]:
@@ -278,10 +283,36 @@ def _plain(text: str) -> list[Statement]:
     return [_statement(tree, text, query_text) for tree, query_text in zip(trees, slices(text), strict=True)]
 
 
+def _row_statement(tree: Expression, text: str) -> Insert | Update | Delete | Merge | Copy | None:
+    """A statement that changes rows; None for others."""
+    match tree:
+        case exp.Insert() if isinstance(tree.expression, exp.Query | exp.Values):
+            return read_insert(tree, text)
+        case exp.Update():
+            return read_update(tree, text)
+        case exp.Delete():
+            return read_delete(tree, text)
+        case exp.Merge():
+            return read_merge(tree, text)
+        case exp.Copy():
+            return read_copy(tree, text)
+        case exp.TruncateTable():
+            return read_truncate(tree, text)
+        case _:
+            return None
+
+
 def _statement(tree: Expression, text: str, query_text: str) -> Statement:
     if not isinstance(tree, exp.Query | exp.Values):
         refuse_unread(tree, text)
+    statement = _row_statement(tree, text)
+    if statement is not None:
+        return statement
     match tree:
+        case exp.Create(kind="TABLE") if isinstance(tree.expression, exp.Query | exp.Values) and not tree.args.get(
+            "replace"
+        ):
+            return read_create_table_as(tree, text, query_text)
         case exp.Create(kind="TABLE", this=exp.Schema()) if not tree.expression and not tree.args.get("replace"):
             return read_create_table(tree, text)
         case exp.Alter(kind="TABLE"):
@@ -291,16 +322,6 @@ def _statement(tree: Expression, text: str, query_text: str) -> Statement:
         case exp.Drop() if tree.args.get("kind") in ("TABLE", "VIEW"):
             names = tuple(relation_name(t, text) for t in tree.args["tables"])
             return Drop(names, tree.args["kind"], bool(tree.args.get("exists")), bool(tree.args.get("cascade")))
-        case exp.Insert() if isinstance(tree.expression, exp.Query | exp.Values):
-            return read_insert(tree, text)
-        case exp.Update():
-            return read_update(tree, text)
-        case exp.Delete():
-            return read_delete(tree, text)
-        case exp.Merge():
-            return read_merge(tree, text)
-        case exp.TruncateTable():
-            return read_truncate(tree, text)
         case exp.Refresh() if str(tree.args.get("kind")) == "MATERIALIZED VIEW":
             return RefreshView(relation_name(tree.this, text))
         case exp.Command() if str(tree.this).upper() == "VACUUM" and not tree.expression:

@@ -1,4 +1,4 @@
-"""Files of rows: Parquet, CSV with a header, and JSON with one object per line.
+"""Files of rows: Parquet, CSV with a header, and JSON with one object per line; one file, a pattern or a folder.
 
 Texts in CSV and JSON are read as the types of the table's columns, so that ``2026-01-01`` is a date in a column of
 dates.  Moments without a time zone are in UTC.
@@ -7,6 +7,9 @@ dates.  Moments without a time zone are in UTC.
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
+from glob import glob
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,8 +21,21 @@ from tidings.engine.arrow import arrow_type
 from tidings.errors import InvalidRow
 from tidings.ir import types
 from tidings.ir.relation import Column
+from tidings.store.relation.progress import Seen, nobody
 
 _LINES = (".json", ".jsonl", ".ndjson")
+_PATTERN = re.compile(r"[*?\[]")
+
+
+FORMATS = {"parquet": ".parquet", "csv": ".csv", "json": ".json"}
+"""What the files of a format are called."""
+
+
+def names_files(data: object) -> bool:
+    """Whether something is the name of files that rows can be read from, and not the rows."""
+    if not isinstance(data, str) or "\0" in data:
+        return isinstance(data, Path)
+    return is_file_of_rows(Path(data)) or bool(_PATTERN.search(data)) or Path(data).is_dir()
 
 
 def is_file_of_rows(path: Path) -> bool:
@@ -27,10 +43,46 @@ def is_file_of_rows(path: Path) -> bool:
     return path.suffix.lower() in (".parquet", ".csv", *_LINES)
 
 
-def read_file(table: str, columns: tuple[Column, ...], path: Path) -> pa.Table:
+def read_files(
+    table: str, columns: tuple[Column, ...], pattern: str | Path, format: str | None = None, seen: Seen = nobody
+) -> Iterator[tuple[Path, pa.Table]]:
+    """The rows of each file that a pattern such as ``sales/*.csv`` fits, or of those in a folder, in order of name."""
+    paths = _files(table, pattern, format)
+    for done, path in enumerate(paths, 1):
+        yield path, read_file(table, columns, path, format)
+        seen(done, len(paths))
+
+
+def read_together(table: str, columns: tuple[Column, ...], pattern: str | Path) -> pa.Table:
+    """The same in one table."""
+    tables = [rows for _, rows in read_files(table, columns, pattern)]
+    try:
+        return pa.concat_tables(tables, promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        reason = f"the files {pattern} have columns of different types: {str(error).splitlines()[0]}"
+        raise InvalidRow(row=1, table=table, reason=reason) from None
+
+
+def _files(table: str, pattern: str | Path, format: str | None) -> list[Path]:
+    text = str(pattern)
+    if Path(text).is_dir():
+        inside = sorted(Path(text).iterdir())
+        paths = [p for p in inside if p.is_file() and not p.name.startswith((".", "_"))]
+        paths = [p for p in paths if format is not None or is_file_of_rows(p)]
+    elif _PATTERN.search(text) and not Path(text).exists():
+        paths = [Path(p) for p in sorted(glob(text, recursive=True)) if Path(p).is_file()]
+    else:
+        return [Path(text)]
+    if not paths:
+        hint = "a pattern has * for any part of a name, ** for any folders"
+        raise InvalidRow(None, hint, row=1, table=table, reason=f"there is no file {text}")
+    return paths
+
+
+def read_file(table: str, columns: tuple[Column, ...], path: Path, format: str | None = None) -> pa.Table:
     """The rows of a file, with the columns it has."""
     try:
-        match path.suffix.lower():
+        match path.suffix.lower() if format is None else FORMATS[format]:
             case ".parquet":
                 return pq.read_table(path, partitioning=None)
             case ".csv":
@@ -40,8 +92,13 @@ def read_file(table: str, columns: tuple[Column, ...], path: Path) -> pa.Table:
             case _:
                 known = "Parquet (.parquet), CSV (.csv) and JSON lines (.jsonl)"
                 raise InvalidRow(None, f"known files are {known}", row=1, table=table, reason=f"{path} is none")
-    except (pa.ArrowInvalid, ValueError, OSError) as error:
-        raise InvalidRow(row=1, table=table, reason=f"{path} cannot be read: {error}") from None
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, ValueError, OSError) as error:
+        reason = f"{path} cannot be read: {error}"
+        if isinstance(error, FileNotFoundError):
+            reason = f"there is no file {path}"
+        elif isinstance(error, json.JSONDecodeError):
+            reason = f"{path} is no JSON with an object per line"
+        raise InvalidRow(row=1, table=table, reason=reason) from None
 
 
 def _csv(columns: tuple[Column, ...], path: Path) -> pa.Table:
