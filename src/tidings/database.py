@@ -12,14 +12,16 @@ from typing import Any, TypeVar
 
 from tidings import explain as explanation
 from tidings.algebra import AlgebraExpression, from_plan
+from tidings.clock import instant_of
 from tidings.deductive import Deductive
 from tidings.deliver.deliveries import Deliveries
 from tidings.exclusive import exclusive, reading, running
 from tidings.front.assembly import Parts
 from tidings.front.background_runner import POLL
 from tidings.front.choices import Instant, Late
-from tidings.instants import instant_of
-from tidings.lang.sql import statement as sql
+from tidings.front.extensible import Extensible
+from tidings.front.scripts import Script
+from tidings.lang.sql.parameters import Params
 from tidings.read.subscriptions import Subscription
 from tidings.result import AffectedRows, Delta, Result
 from tidings.rules.detached.backtest import Backtested, backtest
@@ -33,7 +35,7 @@ F = TypeVar("F", bound=Callable[..., object])
 _TAKE_TX = "give the procedure a parameter tx, which is the transaction it runs in, and use"
 
 
-class Database(Deductive):
+class Database(Deductive, Extensible):
     """Tables, views and their history; :func:`tidings.open` opens one."""
 
     def __init__(self, parts: Parts) -> None:
@@ -49,14 +51,15 @@ class Database(Deductive):
     # definitions and statements
 
     @running
-    def sql(self, text: str) -> Result | None:
-        """Run statements; the rows of the last one if it is a query."""
+    def sql(self, text: str, params: Params | None = None) -> Result | None:
+        """Run statements; what the last one gives: the rows of a query, or how many rows were touched.
+
+        Those between ``BEGIN`` and ``COMMIT`` are one transaction.  ``params`` has the values of ``:name`` by name, or
+        those of ``?`` in order.
+        """
         self._require_no_procedure("sql", f"{_TAKE_TX} tx.sql(…)")
         self.reload()
-        result = None
-        for statement in sql.read(text):
-            result = self._parts.statements.run(statement)
-        return result
+        return Script(self._parts.statements).run(text, params)
 
     @exclusive
     def amosql(self, text: str) -> Result | None:
@@ -75,6 +78,11 @@ class Database(Deductive):
         return registered
 
     # what is defined
+
+    @reading
+    def functions(self) -> Result:
+        """The functions and operators that SQL can call: types, whether their code is registered here, and its text."""
+        return self._parts.functions.describe()
 
     @reading
     def tables(self) -> Result:
@@ -175,10 +183,13 @@ class Database(Deductive):
     # answers
 
     @reading
-    def query(self, text: str, as_of: Instant | None = None) -> Result:
-        """The rows of a query or view, now or as they were at an earlier instant."""
+    def query(self, text: str, as_of: Instant | None = None, *, params: Params | None = None) -> Result:
+        """The rows of a query or view, now or as they were at an earlier instant; in its order, if it says one.
+
+        ``params`` has the values of ``:name`` by name, or those of ``?`` in order.
+        """
         self._parts.folding.step()
-        return self._parts.statements.queries.answer(text, None if as_of is None else instant_of(as_of))
+        return self._parts.statements.queries.answer(text, None if as_of is None else instant_of(as_of), params)
 
     @reading
     def changes(
@@ -189,6 +200,7 @@ class Database(Deductive):
         *,
         per_commit: bool = False,
         strict: bool = False,
+        params: Params | None = None,
     ) -> Delta:
         """How the answer of a query or view changed over ``(since, until]``.
 
@@ -197,7 +209,8 @@ class Database(Deductive):
         """
         self._parts.folding.step()
         start, end = 0 if since is None else instant_of(since), None if until is None else instant_of(until)
-        name, plan = self._parts.plans.relation_name(text), self._parts.plans.plan(text)
+        plans = self._parts.plans
+        name, plan = plans.relation_name(text), plans.plan(text) if params is None else plans.parse(text, params)
         return self._parts.answers.changes(name, plan, start, end, per_commit=per_commit, strict=strict)
 
     @running

@@ -52,6 +52,8 @@ class TidingsError(Exception):
     def __init__(self, place: Place | None = None, hint: str | None = None, **parameters: object) -> None:
         self.parameters = parameters
         self.place = place
+        self.statement: str | None = None
+        """Which of several statements it is about."""
         template = self.hint_template
         self.hint = hint or (template.format(**parameters) if template else None)
         super().__init__(self.message)
@@ -69,6 +71,8 @@ class TidingsError(Exception):
         parts = [f"{self.condition}: {self.message}"]
         if self.place is not None:
             parts.append(self.place.caret())
+        if self.statement is not None:
+            parts.append(f"in {self.statement}")
         if self.hint:
             parts.append(f"hint: {self.hint}")
         return "\n".join(parts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tidings.algebra_errors import *  # noqa: F403
 from tidings.continuous_errors import InvalidContinuousQuery as InvalidContinuousQuery
 from tidings.continuous_errors import UnknownContinuousQuery as UnknownContinuousQuery
 from tidings.engine_errors import *  # noqa: F403
@@ -298,6 +297,10 @@ class CircularView(TidingsError):
 
 class InvalidInterval(TidingsError):
     """The interval ({since}, {until}] is not valid: {reason}"""
+
+
+class InvalidParameter(TidingsError):
+    """The parameter {name} cannot be used: {reason}"""
 
 
 class InvalidInstant(TidingsError):

@@ -30,6 +30,7 @@ from tidings.engine.memory import MemoryBudget
 from tidings.engine.run import Runner
 from tidings.front.amosql.session import AmosqlSession
 from tidings.front.background_runner import BackgroundRunner
+from tidings.front.functions import Functions
 from tidings.front.loads import Loads
 from tidings.front.maintenance import Maintenance
 from tidings.front.show_statements import ShowStatements
@@ -138,6 +139,10 @@ class Parts:
         return self.storage.relations
 
     @property
+    def functions(self) -> Functions:
+        return Functions(self.storage, self.compiled)
+
+    @property
     def backend(self) -> Backend:
         return self.storage.backend
 
@@ -222,7 +227,8 @@ def assemble(storage: Storage, settings: Settings) -> Parts:
     views = Views(storage, scheduler, timeline, (rebinding.check, continuous.dependencies.check_change))
     rule_tables = RuleSystemTables(rules.registry, rules.silences.store, timeline)
     queries = QueryDescriptions(runs, timeline)
-    answers = Answers(scheduler, timeline, SystemTables(rule_tables, queries, storage))
+    system_tables = SystemTables(Descriptions(storage.relations), rule_tables, queries, storage)
+    answers = Answers(scheduler, timeline, system_tables)
     maintenance = Maintenance(storage, views, rules, DetachedRules(transactions), runs, folding, compiled)
     maintenance.restore()
     statements = _statements(answers, transactions, continuous, maintenance, rule_tables, queries)

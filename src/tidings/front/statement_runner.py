@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tidings.continuous.statements import ContinuousStatements
 from tidings.define.replacement import as_table
 from tidings.define.statements import DefinitionStatements
+from tidings.errors import UnsupportedStatement
 from tidings.front.create_table_as import create_table_as
 from tidings.front.maintenance import Maintenance
 from tidings.front.show_statements import ShowStatements
@@ -82,6 +83,9 @@ class StatementRunner:
                 return Result(self.rewritings.explained(statement))
             case sql.Query():
                 return self.queries.run(statement)
+            case sql.BeginTransaction() | sql.CommitTransaction() | sql.RollbackTransaction():
+                name = type(statement).__name__.removesuffix("Transaction").upper()
+                raise UnsupportedStatement(None, "a text with BEGIN is run by db.sql()", statement=f"{name} alone")
             case _:
                 self.continuous.before_definition(statement)
                 self.dependencies.check_definition(statement)
