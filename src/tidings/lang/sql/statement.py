@@ -38,6 +38,7 @@ from tidings.lang.sql.statements.define import (
     DropColumns,
     RenameColumn,
     RenameTable,
+    WidenColumn,
     read_alter,
     read_create_table,
 )
@@ -128,6 +129,7 @@ __all__ = [
     "UnsilenceRule",
     "Update",
     "Vacuum",
+    "WidenColumn",
     "read",
 ]
 
@@ -168,6 +170,7 @@ Statement: TypeAlias = (
     | CreateTableAs
     | AddColumns
     | DropColumns
+    | WidenColumn
     | RenameColumn
     | RenameTable
     | CreateView
