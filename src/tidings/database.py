@@ -18,6 +18,7 @@ from tidings.exclusive import exclusive, reading, running
 from tidings.front.assembly import Parts
 from tidings.front.background_runner import POLL
 from tidings.front.choices import Instant, Late
+from tidings.front.extensible import Extensible
 from tidings.instants import instant_of
 from tidings.lang.sql import statement as sql
 from tidings.read.subscriptions import Subscription
@@ -33,7 +34,7 @@ F = TypeVar("F", bound=Callable[..., object])
 _TAKE_TX = "give the procedure a parameter tx, which is the transaction it runs in, and use"
 
 
-class Database(Deductive):
+class Database(Deductive, Extensible):
     """Tables, views and their history; :func:`tidings.open` opens one."""
 
     def __init__(self, parts: Parts) -> None:
@@ -75,6 +76,11 @@ class Database(Deductive):
         return registered
 
     # what is defined
+
+    @reading
+    def functions(self) -> Result:
+        """The functions and operators that SQL can call: types, whether their code is registered here, and its text."""
+        return self._parts.functions.describe()
 
     @reading
     def tables(self) -> Result:

@@ -1,4 +1,4 @@
-"""Error conditions of engines and of what a database is opened with."""
+"""Error conditions of engines, of what a database is opened with, and of what users add: functions, operators, deltas."""
 
 from __future__ import annotations
 
@@ -16,6 +16,16 @@ class JavaMissing(TidingsError):
 
 class EngineFailed(TidingsError):
     """The {engine} engine could not evaluate the plan: {reason}"""
+
+
+class FunctionNotRegistered(TidingsError):
+    """The function {name} is declared in this database, and its code is not registered in this process"""
+
+    hint_template = "register it with @db.function({name!r}, …); db.functions() shows the text that it had"
+
+
+class InvalidFunction(TidingsError):
+    """The function {name} cannot be registered: {reason}"""
 
 
 class UnknownEngine(TidingsError):
@@ -54,12 +64,52 @@ class UnknownExecution(TidingsError):
     hint_template = "waves run on 'spark', or with 'auto' in this process where they are small"
 
 
+class DuplicateTid(TidingsError):
+    """The tid {tid} of {relation} stands for two tuples: {first} and {second}"""
+
+    hint_template = "a tid identifies one tuple; take a column as tid whose values are all different"
+
+
+class DuplicateTuple(TidingsError):
+    """{relation} has the tuple {row} twice, with the tids {first} and {second}"""
+
+    hint_template = (
+        "these operators work on sets: keep the key among the attributes, or project, which leaves one of them"
+    )
+
+
+class InvalidDeltaRelation(TidingsError):
+    """The row {row} cannot be part of a delta relation: {reason}"""
+
+
+class NotComposable(TidingsError):
+    """The changes do not fit {relation}: the tuple {row} {reason}"""
+
+    hint_template = "a delta has net changes only: what it removes was there, and what it adds was not"
+
+
+class TransformationRefused(TidingsError):
+    """Transformation {number} does not apply to {expression}: {reason}"""
+
+
+class InvalidOperator(TidingsError):
+    """The operator {name} cannot be used like this: {reason}"""
+
+
 __all__ = [
+    "DuplicateTid",
+    "DuplicateTuple",
     "EngineFailed",
+    "FunctionNotRegistered",
+    "InvalidDeltaRelation",
+    "InvalidFunction",
     "InvalidMemory",
+    "InvalidOperator",
     "JavaMissing",
     "MissingPackage",
+    "NotComposable",
     "SessionNeeded",
+    "TransformationRefused",
     "UnknownEngine",
     "UnknownExecution",
     "UnknownStrategy",

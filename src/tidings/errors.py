@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tidings.algebra_errors import *  # noqa: F403
 from tidings.continuous_errors import InvalidContinuousQuery as InvalidContinuousQuery
 from tidings.continuous_errors import UnknownContinuousQuery as UnknownContinuousQuery
 from tidings.engine_errors import *  # noqa: F403

@@ -30,6 +30,7 @@ from tidings.engine.memory import MemoryBudget
 from tidings.engine.run import Runner
 from tidings.front.amosql.session import AmosqlSession
 from tidings.front.background_runner import BackgroundRunner
+from tidings.front.functions import Functions
 from tidings.front.loads import Loads
 from tidings.front.maintenance import Maintenance
 from tidings.front.show_statements import ShowStatements
@@ -136,6 +137,10 @@ class Parts:
     @property
     def relations(self) -> Relations:
         return self.storage.relations
+
+    @property
+    def functions(self) -> Functions:
+        return Functions(self.storage, self.compiled)
 
     @property
     def backend(self) -> Backend:

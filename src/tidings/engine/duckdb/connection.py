@@ -13,6 +13,7 @@ import duckdb
 import pyarrow as pa
 
 from tidings.engine.location import Location
+from tidings.engine.scalar_function import engine_failure
 from tidings.engine.sql.quoting import quoted, text_literal
 from tidings.errors import EngineFailed
 
@@ -57,7 +58,7 @@ class DuckDBConnection:
         try:
             return self._rows(text)
         except duckdb.Error as error:
-            raise EngineFailed(engine="duckdb", reason=sentence(error)) from None
+            raise engine_failure("duckdb", sentence(error), str(error)) from None
 
     def _rows(self, text: str) -> pa.Table:
         """The rows of a query; without the pass of DuckDB's optimizer that fails on it, if one does.
@@ -113,7 +114,7 @@ class DuckDBConnection:
         try:
             self.inner.execute(text)
         except duckdb.Error as error:
-            raise EngineFailed(engine="duckdb", reason=sentence(error)) from None
+            raise engine_failure("duckdb", sentence(error), str(error)) from None
 
     def view(self, name: str, rows: str) -> None:
         self.execute(f"CREATE OR REPLACE TEMP VIEW {quoted(name, 'duckdb')} AS {rows}")

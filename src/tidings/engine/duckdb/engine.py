@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
+from duckdb.func import FunctionNullHandling, PythonUDFType
 from pyarrow.dataset import dataset
 from sqlglot import exp
 
@@ -18,6 +19,7 @@ from tidings.engine.duckdb.connection import DuckDBConnection, sentence
 from tidings.engine.location import Location
 from tidings.engine.memory import MemoryBudget
 from tidings.engine.plain_rows import plain_rows, separating_column
+from tidings.engine.scalar_function import ScalarFunction
 from tidings.engine.scratch import Scratch
 from tidings.engine.source import Source
 from tidings.engine.spark_typing import spark_name, spark_type, with_typed_nulls
@@ -29,6 +31,7 @@ from tidings.ir import types
 from tidings.ir.expression import TIME, WEIGHT
 from tidings.ir.relation import Column
 from tidings.lang.sql.bind import AnalysisFailed
+from tidings.lang.sql.table_operator import TableOperator
 
 _ROW_GROUP = 20_000
 """Rows per row group of a snapshot: single rows are looked up in them."""
@@ -50,6 +53,8 @@ class DuckDB:
         self._registered: dict[str, Source] = {}
         self._holds = False
         self._memory = memory
+        self._functions: set[str] = set()
+        self._operators: dict[str, TableOperator] = {}
         self._remote: set[str] = set()
         """Bases that are read through Arrow."""
         self._connection = DuckDBConnection(threads, memory, folder=folder)
@@ -211,6 +216,29 @@ class DuckDB:
     def stoppable(self) -> AbstractContextManager[Callable[[], object]]:
         return nullcontext(self._connection.inner.interrupt)
 
+    def register(self, function: ScalarFunction) -> None:
+        if function.name in self._functions:
+            self._connection.inner.remove_function(function.name)
+        inner = self._connection.inner
+        inner.create_function(
+            function.name,
+            function.vectorised(),
+            [inner.type(_duckdb_type(type)) for type in function.takes],
+            inner.type(_duckdb_type(function.returns)),
+            type=PythonUDFType.ARROW,
+            null_handling=FunctionNullHandling.SPECIAL,
+        )
+        self._functions.add(function.name)
+        if function.operator is not None:
+            self._operators[function.operator.name] = function.operator
+
+    def has_function(self, name: str) -> bool:
+        found = "SELECT 1 FROM duckdb_functions() WHERE lower(function_name) = ?"
+        return name not in self._functions and bool(self._connection.inner.execute(found, [name]).fetchall())
+
+    def operator(self, name: str) -> TableOperator | None:
+        return self._operators.get(name.lower())
+
     def sibling(self) -> DuckDB:
         return DuckDB(memory=self._memory, folder=self._folder)
 
@@ -236,6 +264,11 @@ def _as_declared(sql: str, type: str) -> str:
 
 def _base(name: str) -> str:
     return f"__base_{name}"
+
+
+def _duckdb_type(type: str) -> str:
+    """DuckDB's name of a type."""
+    return types.parse(type).sql("duckdb")
 
 
 def _quoted(name: str) -> str:

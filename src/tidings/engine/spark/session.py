@@ -20,10 +20,10 @@ from pyspark.sql.utils import is_remote
 
 from tidings.engine.arrow import without_empty_chunks
 from tidings.engine.location import Location
+from tidings.engine.scalar_function import engine_failure
 from tidings.engine.scratch import Scratch
 from tidings.engine.spark.java import require_java
 from tidings.engine.sql import quoting
-from tidings.errors import EngineFailed
 from tidings.ir import types
 from tidings.quiet import quiet
 
@@ -80,7 +80,7 @@ def failures_named() -> Iterator[None]:
     try:
         yield
     except FAILURES as error:
-        raise EngineFailed(engine="spark", reason=sentence(error)) from None
+        raise engine_failure("spark", sentence(error), str(error)) from None
 
 
 def arrow_frame(session: SparkSession, rows: pa.Table) -> DataFrame:
