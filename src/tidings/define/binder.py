@@ -86,9 +86,6 @@ class ViewBinder:
                 broken[old.name] = "its columns would be others"
                 continue
             bound = self._rebound_stored(reader, new, changed) if isinstance(reader, StoredView) else new
-            if isinstance(reader, StoredView) and isinstance(bound, StoredView) and not _has_rows_of(bound, reader):
-                broken[old.name] = "what is stored for it would be other: drop it, and create it again"
-                continue
             changed.replace([bound])
             rebound.append((reader, bound))
         if broken:
@@ -103,11 +100,6 @@ class ViewBinder:
         new.tables |= {n: t for n, t in reader.tables.items() if n in new.tables and new.tables[n].columns == t.columns}
         new.cursor = reader.cursor
         return new
-
-
-def _has_rows_of(new: StoredView, old: StoredView) -> bool:
-    """Whether a stored view keeps all that is stored for it."""
-    return all(new.tables.get(name) is table for name, table in old.tables.items())
 
 
 def grouping_names(view: StoredView) -> dict[str, str]:

@@ -13,7 +13,7 @@ from tidings.constraints.evaluate import Evaluator
 from tidings.define.after_constraints import checked_facts, of_renamed_table, require_unmentioned, require_unnamed
 from tidings.define.binder import AnyView, ViewBinder
 from tidings.define.column_use import users
-from tidings.define.widening import widened, without_length
+from tidings.define.widening import require_same_stored, widened, without_length
 from tidings.errors import (
     ColumnInUse,
     DependentObjects,
@@ -130,6 +130,7 @@ class Tables:
         changed.remove(table)
         changed.add(altered)
         readers = self.binder.rebound_readers(table.name, changed)
+        require_same_stored(table.name, readers)
         alter(self.storage, table, altered)
         self.relations.replace([reader for _, reader in readers])
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tidings.define.after_constraints import require_unmentioned
-from tidings.errors import UnknownColumn, UnsupportedStatement, closest
+from tidings.define.binder import AnyView
+from tidings.errors import BreaksViews, UnknownColumn, UnsupportedStatement, closest
 from tidings.ir import types
 from tidings.ir.relation import Column
 from tidings.lang.sql import statement
@@ -17,6 +18,7 @@ from tidings.lang.sql.text_lengths import checked_length, length_check
 from tidings.store.relation.constraints import Constraints
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
+from tidings.store.relation.view import StoredView
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _HINT = "a type becomes wider: INT to BIGINT, FLOAT to DOUBLE, DECIMAL(6,2) to DECIMAL(8,2), VARCHAR(3) to VARCHAR(9)"
@@ -43,6 +45,16 @@ def widened(
         check = expression_text(length_check(column.name, alteration.length))
         constraints = replace(constraints, checks=(check, *constraints.checks))
     return columns, constraints
+
+
+def require_same_stored(table: str, readers: list[tuple[AnyView, AnyView]]) -> None:
+    """Refuse an alteration by which stored views, each given as it is and as it will be, would store other things."""
+    stored = [(old, new) for old, new in readers if isinstance(old, StoredView) and isinstance(new, StoredView)]
+    broken = [old.name for old, new in stored if any(new.tables.get(n) is not t for n, t in old.tables.items())]
+    if broken:
+        reason = "what is stored for them would be other"
+        hint = "drop them, and create them again afterwards"
+        raise BreaksViews(None, hint, name=table, dependents=", ".join(broken), reason=reason)
 
 
 def is_wider(old: str, new: str) -> bool:

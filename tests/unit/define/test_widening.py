@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 
@@ -110,7 +110,7 @@ def test_refusals(db: Database, statement: str, condition: type[TidingsError]) -
 
 
 def test_texts_that_are_too_long_are_refused_by_every_way_in(db: Database) -> None:
-    ways = [
+    ways: list[Callable[[], object]] = [
         lambda: db.sql("INSERT INTO t (id, s) VALUES (9, 'abc'), (10, 'abcd')"),
         lambda: db.sql("INSERT INTO t (id, s) SELECT 10, concat('ab', 'cd')"),
         lambda: db.sql("UPDATE t SET s = 'abcd' WHERE id = 1"),

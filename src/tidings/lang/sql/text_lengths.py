@@ -38,9 +38,16 @@ def checked_length(check: str, column: str) -> int | None:
     >>> checked_length("LENGTH(x) <= 3", "X"), checked_length("x > 3", "x"), checked_length("LENGTH(y) <= 3", "x")
     (3, None, None)
     """
-    match parsed(check):
-        case exp.LTE(this=exp.Length(this=exp.Column() as named), expression=exp.Literal(is_string=False) as length):
-            is_own = named.name.lower() == column.lower() and str(length.this).isdigit()
-            return int(length.this) if is_own else None
-        case _:
-            return None
+    condition = parsed(check)
+    if not is_length_check(condition) or condition.this.this.name.lower() != column.lower():
+        return None
+    return int(condition.expression.name)
+
+
+def is_length_check(condition: Expression) -> bool:
+    """Whether a condition is that a column has no longer text."""
+    if not isinstance(condition, exp.LTE) or not isinstance(condition.this, exp.Length):
+        return False
+    length = condition.expression
+    is_number = isinstance(length, exp.Literal) and not length.is_string and length.name.isdigit()
+    return is_number and isinstance(condition.this.this, exp.Column)

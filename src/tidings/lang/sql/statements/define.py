@@ -18,7 +18,7 @@ from tidings.ir.relation import Column
 from tidings.ir.standard_form import After
 from tidings.lang.sql.names import check_names, relation_name
 from tidings.lang.sql.parse import place
-from tidings.lang.sql.text_lengths import declared_length, length_check
+from tidings.lang.sql.text_lengths import declared_length, is_length_check, length_check
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,6 @@ class _Demands:
     key: list[str] = field(default_factory=list)
     required: list[str] = field(default_factory=list)
     checks: list[Expression] = field(default_factory=list)
-    lengths: list[Expression] = field(default_factory=list)
     defaults: list[tuple[str, Expression]] = field(default_factory=list)
     after: list[After] = field(default_factory=list)
 
@@ -116,7 +115,7 @@ class _Demands:
         type, length = _type(definition.args["kind"], at)
         self.columns.append(Column(definition.name, type))
         if length is not None:
-            self.lengths.append(length_check(definition.name, length))
+            self.checks.append(length_check(definition.name, length))
         for constraint in definition.args.get("constraints") or []:
             self._of_column(definition.name, constraint)
 
@@ -192,7 +191,7 @@ def read_create_table(tree: exp.Create, text: str) -> CreateTable:
         text,
         key,
         required,
-        (*demands.lengths, *demands.checks),
+        tuple(demands.checks),
         tuple(demands.defaults),
         append_only,
         time,
@@ -279,11 +278,11 @@ def _added(table: str, definitions: list[Expression], text: str, at: Place | Non
         if not isinstance(definition, exp.ColumnDef) or definition.args.get("exists"):
             raise _altered(definition, text)
         demands.column(definition)
-    if demands.key or demands.checks:
+    if demands.key or not all(is_length_check(check) for check in demands.checks):
         raise UnsupportedStatement(at, _ALTER, statement="ALTER TABLE ADD COLUMN with PRIMARY KEY or CHECK")
     check_names([c.name for c in demands.columns], at)
     required, defaults = tuple(demands.required), tuple(demands.defaults)
-    return AddColumns(table, tuple(demands.columns), required, defaults, text, at, tuple(demands.lengths))
+    return AddColumns(table, tuple(demands.columns), required, defaults, text, at, tuple(demands.checks))
 
 
 _ALTER = "known: ADD COLUMN with NOT NULL and DEFAULT, DROP COLUMN, ALTER COLUMN … TYPE …, RENAME COLUMN, RENAME TO"
