@@ -6,21 +6,26 @@ A thin front: each method hands on to a part that :mod:`tidings.front.assembly` 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from datetime import timedelta
 from types import TracebackType
 from typing import Any, TypeVar
 
 from tidings import explain as explanation
 from tidings.algebra import AlgebraExpression, from_plan
+from tidings.clock import instant_of
 from tidings.deductive import Deductive
 from tidings.deliver.deliveries import Deliveries
+from tidings.errors import DatabaseClosed, InvalidInstant
 from tidings.exclusive import exclusive, reading, running
 from tidings.front.assembly import Parts
 from tidings.front.background_runner import POLL
+from tidings.front.check import Finding
 from tidings.front.choices import Instant, Late
 from tidings.front.extensible import Extensible
-from tidings.instants import instant_of
-from tidings.lang.sql import statement as sql
+from tidings.front.scripts import Script
+from tidings.lang.sql.parameters import Params
+from tidings.read.position import Position
 from tidings.read.subscriptions import Subscription
 from tidings.result import AffectedRows, Delta, Result
 from tidings.rules.detached.backtest import Backtested, backtest
@@ -45,19 +50,21 @@ class Database(Deductive, Extensible):
     @property
     def time(self) -> int:
         """The time of the last commit; 0 before the first."""
+        self._mutex.check()
         return self._parts.timeline.time
 
     # definitions and statements
 
     @running
-    def sql(self, text: str) -> Result | None:
-        """Run statements; the rows of the last one if it is a query."""
+    def sql(self, text: str, params: Params | None = None) -> Result | None:
+        """Run statements; what the last one gives: the rows of a query, or how many rows were touched.
+
+        Those between ``BEGIN`` and ``COMMIT`` are one transaction.  ``params`` has the values of ``:name`` by name, or
+        those of ``?`` in order.
+        """
         self._require_no_procedure("sql", f"{_TAKE_TX} tx.sql(…)")
         self.reload()
-        result = None
-        for statement in sql.read(text):
-            result = self._parts.statements.run(statement)
-        return result
+        return Script(self._parts.statements).run(text, params)
 
     @exclusive
     def amosql(self, text: str) -> Result | None:
@@ -121,6 +128,7 @@ class Database(Deductive, Extensible):
     @property
     def deliveries(self) -> Deliveries:
         """What rules send: delivered by ``step()``, or in a thread after ``start()``; listened to by ``listen()``."""
+        self._mutex.check()
         if self._deliveries is None:
             parts, signals = self._parts, self._parts.signals
             tables, settings = parts.storage.rule_tables, parts.settings.deliveries
@@ -155,6 +163,7 @@ class Database(Deductive, Extensible):
 
     def transaction(self) -> Transaction:
         """Begin a transaction; use it in a ``with`` block."""
+        self._mutex.check()
         self._require_no_procedure("transaction", f"{_TAKE_TX} its methods")
         return Transaction(self._parts.transactions.begin())
 
@@ -181,10 +190,13 @@ class Database(Deductive, Extensible):
     # answers
 
     @reading
-    def query(self, text: str, as_of: Instant | None = None) -> Result:
-        """The rows of a query or view, now or as they were at an earlier instant."""
+    def query(self, text: str, as_of: Instant | None = None, *, params: Params | None = None) -> Result:
+        """The rows of a query or view, now or as they were at an earlier instant; in its order, if it says one.
+
+        ``params`` has the values of ``:name`` by name, or those of ``?`` in order.
+        """
         self._parts.folding.step()
-        return self._parts.statements.queries.answer(text, None if as_of is None else instant_of(as_of))
+        return self._parts.statements.queries.answer(text, None if as_of is None else instant_of(as_of), params)
 
     @reading
     def changes(
@@ -195,6 +207,7 @@ class Database(Deductive, Extensible):
         *,
         per_commit: bool = False,
         strict: bool = False,
+        params: Params | None = None,
     ) -> Delta:
         """How the answer of a query or view changed over ``(since, until]``.
 
@@ -203,7 +216,8 @@ class Database(Deductive, Extensible):
         """
         self._parts.folding.step()
         start, end = 0 if since is None else instant_of(since), None if until is None else instant_of(until)
-        name, plan = self._parts.plans.relation_name(text), self._parts.plans.plan(text)
+        plans = self._parts.plans
+        name, plan = plans.relation_name(text), plans.plan(text) if params is None else plans.parse(text, params)
         return self._parts.answers.changes(name, plan, start, end, per_commit=per_commit, strict=strict)
 
     @running
@@ -219,9 +233,11 @@ class Database(Deductive, Extensible):
     ) -> Subscription:
         """The rows of a table, view or query, and then every change of them, batch by batch, one per instant.
 
-        ``since`` is the position of a reader who has everything up to then: the time of the last batch it had.  Without
-        it the first batch is a snapshot.  The iterator ends at the present; with ``follow`` it waits for commits of
-        this process, and ends after ``timeout`` seconds without any.
+        ``since`` is the position of a reader who has everything up to then: the time of the last batch it had, or its
+        ``token``, by which a history that was lost is noticed.  Without it the first batch is a snapshot.
+
+        The iterator ends at the present; with ``follow`` it waits for commits of this process, and ends after
+        ``timeout`` seconds without any.
 
         With a ``name`` the catalog has the position.  A batch is acknowledged by its ``ack()``, or by asking for the
         next one; after a crash the subscription goes on behind the last one that was.
@@ -229,7 +245,7 @@ class Database(Deductive, Extensible):
         With ``stored=False`` the reader holds the rows itself: no snapshot is made, only what changes from now on is
         told, and of a view that is not stored nothing but its definition is kept.
         """
-        position = instant_of(since) if since is not None else None if stored else self.time
+        position = _position(since) if since is not None else None if stored else self.time
         return self._parts.subscriptions.subscribe(text, position, follow=follow, timeout=timeout, name=name)
 
     @exclusive
@@ -302,6 +318,14 @@ class Database(Deductive, Extensible):
         return self._parts.maintenance.vacuum(grace)
 
     @reading
+    def check(self) -> list[Finding]:
+        """Read everything, compare stored views with their queries, and say what is wrong; nothing is changed.
+
+        The same as ``VACUUM CHECK``.  It takes as long as reading all rows and computing all stored views.
+        """
+        return self._parts.statements.check()
+
+    @reading
     def explain(self, text: str, since: Instant | None = None, until: Instant | None = None) -> str:
         """How a query or view is maintained, as text for a terminal.
 
@@ -328,18 +352,20 @@ class Database(Deductive, Extensible):
 
     def close(self) -> None:
         """Let go of the engine's resources and of the folder; advances and folds that are under way are waited for."""
-        parts = self._parts
+        parts, mutex = self._parts, self._mutex
+        if parts.signals.closed.is_set() or mutex.is_forked:
+            return
         parts.background.stop()
-        with parts.signals.news:
+        with mutex.held():
             parts.signals.closed.set()
             parts.signals.news.notify_all()
         if self._deliveries is not None:
             self._deliveries.close()
-        with parts.signals.news:
-            parts.folding.close()
-            parts.storage.close()
-            parts.scheduler.close()
-            parts.backend.close()
+        with mutex.held(), ExitStack() as ending:
+            for end in (parts.backend.close, parts.scheduler.close, parts.storage.close):
+                ending.callback(end)
+            parts.folding.close(adopting=mutex.refusal is None)
+            mutex.refusal = DatabaseClosed()
 
     def __enter__(self) -> Database:
         return self
@@ -348,3 +374,13 @@ class Database(Deductive, Extensible):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _position(since: Instant) -> int:
+    """An instant, or the token of a position."""
+    if not isinstance(since, str) or "@" not in since:
+        return instant_of(since)
+    try:
+        return Position.read(since)
+    except ValueError:
+        raise InvalidInstant(value=repr(since)[:100]) from None

@@ -1,4 +1,4 @@
-"""Error conditions of engines, of what a database is opened with, and of what users add: functions, operators, deltas."""
+"""Error conditions of engines, of what is stored, and of what users add: functions, operators, deltas."""
 
 from __future__ import annotations
 
@@ -96,7 +96,30 @@ class InvalidOperator(TidingsError):
     """The operator {name} cannot be used like this: {reason}"""
 
 
+class CatalogLost(TidingsError):
+    """The folder {path} has files of a database, and its catalog is gone"""
+
+    hint_template = "put the catalog back from a backup; to begin anew, choose another folder or empty this one"
+
+
+class CatalogOfAnother(TidingsError):
+    """The folder {path} is that of database {expected}, and the catalog is that of {found}"""
+
+    hint_template = "open the folder with its own catalog, or put both back from one backup"
+
+
+class CatalogBehind(TidingsError):
+    """The catalog of {path} has {found} transactions, and {expected} were recorded: some are lost"""
+
+    hint_template = (
+        "put the whole folder back from one backup; or remove the file identity in it to go on with what is there"
+    )
+
+
 __all__ = [
+    "CatalogBehind",
+    "CatalogLost",
+    "CatalogOfAnother",
     "DuplicateTid",
     "DuplicateTuple",
     "EngineFailed",

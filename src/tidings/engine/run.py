@@ -23,6 +23,7 @@ from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Backend
 from tidings.engine.changes import no_changes
 from tidings.engine.location import Location
+from tidings.engine.recursion.evaluations import Evaluations
 from tidings.engine.recursion.fixpoint import MAX_ROUNDS, EvaluationWay, PlanOverFixpoints, has_fixpoint, over_fixpoints
 from tidings.engine.recursion.growing_folders import GrowingFolders
 from tidings.engine.source import Rows, Source, Sources
@@ -58,8 +59,8 @@ class Runner:
     """A recursion that is not finished after so many rounds is refused."""
     rules_in_memory: bool = True
     """Whether small recursions are evaluated in this process."""
-    evaluations: dict[str, tuple[int, int]] = field(init=False)
-    """How often all rows of each recursion were derived, by its group, and how many they were together."""
+    evaluations: dict[str, Evaluations] = field(init=False)
+    """What was derived of each recursion for plans that read it, by its group."""
     _statements: dict[tuple[Identity[Step], frozenset[str], frozenset[str]], PreparedStatement] = field(init=False)
     _steps: dict[Identity[Relation], Step] = field(init=False)
     """Plans of rows, as steps."""
@@ -180,7 +181,7 @@ class Runner:
         needed: Needed,
     ) -> tuple[str, dict[str, Rows], bool]:
         """Make a step's inputs readable, unless they are; its text, its deltas and whether it is small work."""
-        step, sources = self._after_fixpoints(step, sources, batch)
+        step, sources = self._after_fixpoints(step, sources, computed, batch)
         deltas: dict[str, Rows] = {}
         for scan in step.scans:
             if scan.version is Version.DELTA:
@@ -240,11 +241,13 @@ class Runner:
         rows = self.backend.fetch(text, step.columns, small=small or in_memory)
         return conform(rows, arrow_schema(step.columns))
 
-    def _after_fixpoints(self, step: Step, sources: Sources, batch: tuple[str, str]) -> tuple[Step, Sources]:
+    def _after_fixpoints(
+        self, step: Step, sources: Sources, computed: Mapping[str, Source], batch: tuple[str, str]
+    ) -> tuple[Step, Sources]:
         """A step without recursions, and where it finds the rows of these, which are evaluated."""
         key = Identity(step.plan)
         if key not in self._fixpoints:
-            over = over_fixpoints(step.plan) if has_fixpoint(step.plan) else None
+            over = over_fixpoints(step.plan, step.name) if has_fixpoint(step.plan) else None
             self._fixpoints[key] = None if over is None else (over, replace(step, plan=over.plan))
         prepared = self._fixpoints[key]
         if prepared is None:
@@ -256,16 +259,16 @@ class Runner:
 
         with self.folders() as folders:
             way = EvaluationWay(self.max_rounds, self.rules_in_memory, self.backend.looks_up_first, folders)
-            return rest, over.sources(run, sources, way, self._count_evaluation)
+            return rest, over.sources(run, _over(computed, sources), way, self._count_evaluation)
 
     def folders(self) -> AbstractContextManager[GrowingFolders | None]:
         """Where the rows of recursions are while they are evaluated, if the engine reads large rows from files."""
         files = self.backend.scratch if self.backend.looks_up_first else None
         return nullcontext() if files is None else GrowingFolders(files, KEEP_LIMIT)
 
-    def _count_evaluation(self, group: str, rows: int) -> None:
-        times, before = self.evaluations.get(group, (0, 0))
-        self.evaluations[group] = times + 1, before + rows
+    def _count_evaluation(self, group: str, rows: int, whole: bool) -> None:
+        before = self.evaluations.get(group, Evaluations())
+        self.evaluations[group] = before.and_all(rows) if whole else before.and_some(rows)
 
     def statement(self, step: Step, listed: frozenset[str], ranged: frozenset[str] = frozenset()) -> PreparedStatement:
         """The SQL of a step, printed once per choice of listed keys."""

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from tidings.continuous.statements import ContinuousStatements
 from tidings.define.replacement import as_table
 from tidings.define.statements import DefinitionStatements
+from tidings.errors import UnsupportedStatement
+from tidings.front.check import DatabaseCheck, Finding
+from tidings.front.check import as_table as findings_table
 from tidings.front.create_table_as import create_table_as
 from tidings.front.maintenance import Maintenance
 from tidings.front.show_statements import ShowStatements
@@ -20,6 +23,8 @@ from tidings.rules.statements import RuleStatements
 from tidings.rules.transactions import RuleTransactions
 from tidings.store.vacuum import GRACE
 from tidings.write import copy, statements
+
+_CHECK = sql.Vacuum(checks=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +44,19 @@ class StatementRunner:
 
     def run(self, statement: sql.Statement) -> Result | None:
         """Run one statement; returns the rows of a query, and what others report: how many rows they touched."""
-        if isinstance(statement, sql.Query | sql.ShowStatement | sql.ExplainContinuous):
+        if isinstance(statement, sql.Query | sql.ShowStatement | sql.ExplainContinuous) or statement == _CHECK:
             return self._run(statement)
         self.maintenance.storage.require_writer()
         try:
-            return self._run(statement)
+            result = self._run(statement)
+            self.maintenance.storage.journal.settlement.end()
+            return result
         finally:
             self.maintenance.rules.wake_runner()
+
+    def check(self) -> list[Finding]:
+        """Read everything, and say what is wrong."""
+        return DatabaseCheck(self.maintenance.storage, self.queries.answers).findings()
 
     def _run(self, statement: sql.Statement) -> Result | None:
         match statement:
@@ -74,6 +85,8 @@ class StatementRunner:
                 self.continuous.run(statement)
             case sql.RefreshView():
                 self.maintenance.refresh(statement.name)
+            case sql.Vacuum(checks=True):
+                return Result(findings_table(self.check()))
             case sql.Vacuum():
                 return Result(self.maintenance.vacuum(GRACE).to_arrow())
             case sql.ShowNames() | sql.ShowCreate() | sql.Describe() | sql.ExplainRule():
@@ -82,6 +95,9 @@ class StatementRunner:
                 return Result(self.rewritings.explained(statement))
             case sql.Query():
                 return self.queries.run(statement)
+            case sql.BeginTransaction() | sql.CommitTransaction() | sql.RollbackTransaction():
+                name = type(statement).__name__.removesuffix("Transaction").upper()
+                raise UnsupportedStatement(None, "a text with BEGIN is run by db.sql()", statement=f"{name} alone")
             case _:
                 self.continuous.before_definition(statement)
                 self.dependencies.check_definition(statement)

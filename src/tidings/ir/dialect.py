@@ -20,6 +20,13 @@ def _flag(parser: Any) -> exp.Property:
     return exp.Property(this=name, value=value)
 
 
+def _question_mark(parser: Any) -> exp.Placeholder:
+    """``?``, which knows its place in the text: the values of parameters are given in that order."""
+    token, node = parser._prev, exp.Placeholder()
+    node.meta.update(start=token.start, end=token.end)
+    return node
+
+
 class ComesAfter(exp.Expression):
     """``(columns) AFTER table (columns) [NOT ENFORCED]``, a constraint: rows come after those that they name."""
 
@@ -67,6 +74,7 @@ class SparkSQL(Spark):
     class Parser(Spark.Parser):  # type: ignore[misc, valid-type]
         PROPERTY_PARSERS = {**Spark.Parser.PROPERTY_PARSERS, "APPEND_ONLY": _flag}  # noqa: RUF012
         FUNCTIONS = {**Spark.Parser.FUNCTIONS, **_CASTS, **OLDER_FUNCTIONS}  # noqa: RUF012
+        PLACEHOLDER_PARSERS = {**Spark.Parser.PLACEHOLDER_PARSERS, TokenType.PLACEHOLDER: _question_mark}  # noqa: RUF012
         SUPPORTS_TABLE_QUERY = True
 
         def _parse_constraint(self) -> exp.Expr | None:

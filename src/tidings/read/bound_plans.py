@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from threading import RLock
 
 from tidings.compiled import CompiledPlans
 from tidings.errors import InvalidExpression, Place, UnknownRelation, UnsupportedStatement, closest
-from tidings.exclusive import exclusive
+from tidings.exclusive import Mutex, exclusive
 from tidings.ir.expression import Expression
 from tidings.ir.relation import Relation, Scan
 from tidings.lang.sql import statement
 from tidings.lang.sql.bind import bind
 from tidings.lang.sql.context import Analyzer
+from tidings.lang.sql.parameters import Params
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
 from tidings.store.relation.view import StoredView, View
@@ -28,7 +28,7 @@ class BoundPlans:
 
     relations: Relations
     analyzer: Analyzer
-    _mutex: RLock
+    _mutex: Mutex
     compiled: CompiledPlans = field(default_factory=CompiledPlans)
     _plans: dict[str, Relation] = field(init=False)
     """Plans by the text of the query, or the name of the relation."""
@@ -52,18 +52,20 @@ class BoundPlans:
         return self._plans[text]
 
     @exclusive
-    def asked_once(self, text: str) -> Relation:
+    def asked_once(self, text: str, params: Params | None = None) -> Relation:
         """The same for a question that is answered now: its rows have their places, if it says an order."""
+        if params is not None:
+            return self.parse(text, params, once=True)
         if self.relations.find(text) is not None:
             return self.plan(text)
         if text not in self._asked_once:
             self._asked_once[text] = self.parse(text, once=True)
         return self._asked_once[text]
 
-    def parse(self, text: str, *, once: bool = False) -> Relation:
+    def parse(self, text: str, params: Params | None = None, *, once: bool = False) -> Relation:
         """The bound plan of a query's text, which is not remembered."""
         try:
-            statements = statement.read(text)
+            statements = statement.read(text, params)
         except UnsupportedStatement:
             if _NAME.fullmatch(text) is None:
                 raise
@@ -71,9 +73,9 @@ class BoundPlans:
         query = _only_query(statements)
         return self.bind(query.query, text, query_text=query.query_text, once=once)
 
-    def read(self, text: str) -> statement.Query:
+    def read(self, text: str, params: Params | None = None) -> statement.Query:
         """The one query of a text."""
-        return _only_query(statement.read(text))
+        return _only_query(statement.read(text, params))
 
     def _named(self, text: str) -> Relation:
         """The plan of a relation whose name is quoted, or that shows what the database knows of itself."""

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from tidings.clock import instant_of
 from tidings.errors import InvalidExpression, InvalidInstant, InvalidInterval
-from tidings.instants import instant_of
 from tidings.ir.expression import Expression
 from tidings.lang.sql.changes import ChangesOf, reads_changes
+from tidings.lang.sql.parameters import Params
 from tidings.lang.sql.parse import place
 from tidings.lang.sql.query_of_changes import INSTANT, bind_query_of_changes, instant_query
 from tidings.lang.sql.statement import Query
@@ -33,11 +34,11 @@ class OneTimeQueries:
     plans: BoundPlans
     answers: Answers
 
-    def answer(self, text: str, as_of: int | None = None) -> Result:
+    def answer(self, text: str, as_of: int | None = None, params: Params | None = None) -> Result:
         """The rows of a query, or of a relation by its name, now or as they were at an earlier instant."""
-        if _MENTIONS_CHANGES.search(text) and reads_changes((query := self.plans.read(text)).query):
+        if _MENTIONS_CHANGES.search(text) and reads_changes((query := self.plans.read(text, params)).query):
             return self._over_intervals(query, as_of)
-        plan = self.plans.asked_once(text)
+        plan = self.plans.asked_once(text, params)
         return self.answers.now(plan) if as_of is None else self.answers.as_of(plan, as_of)
 
     def run(self, query: Query) -> Result:

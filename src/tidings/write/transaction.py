@@ -5,20 +5,21 @@ A thin front of :class:`tidings.write.workspace.Workspace`: rows and texts come 
 
 from __future__ import annotations
 
-from threading import RLock
 from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
 
-from tidings.errors import EmptySignal, UnsupportedStatement
-from tidings.exclusive import exclusive, running
+from tidings.errors import EmptySignal
+from tidings.exclusive import Mutex, exclusive, running
 from tidings.lang.sql import statement as sql
+from tidings.lang.sql.parameters import Params
 from tidings.result import AffectedRows, Result
 from tidings.store.relation.progress import progress
 from tidings.store.relation.rows import read_rows
 from tidings.store.relation.table import Table
-from tidings.write import by_key, copy, statements
+from tidings.write import by_key
+from tidings.write.inside import run_inside
 from tidings.write.workspace import Workspace
 
 
@@ -32,7 +33,7 @@ class Transaction:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._mutex: RLock = workspace.parts.mutex
+        self._mutex: Mutex = workspace.parts.mutex
 
     @property
     def time(self) -> int | None:
@@ -108,37 +109,21 @@ class Transaction:
     # changes and questions in SQL
 
     @running
-    def sql(self, text: str) -> Result | None:
+    def sql(self, text: str, params: Params | None = None) -> Result | None:
         """Run statements that change rows, and queries, which see the changes; what the last one gives.
 
         That is the rows of a query, or how many rows a statement inserted, updated and deleted.
         """
-        workspace = self._workspace
-        result: Result | None = None
-        for statement in sql.read(text):
-            workspace.require_open()
-            result = None
-            match statement:
-                case sql.Insert() | sql.Update() | sql.Delete() | sql.Merge():
-                    result = statements.run(workspace, statement)
-                case sql.Copy():
-                    result = copy.run(workspace, statement)
-                case sql.Signal():
-                    statements.signal(workspace, statement.insert)
-                case sql.Query():
-                    plans, query_text = workspace.parts.plans, statement.query_text
-                    plan = plans.bind(statement.query, statement.text, query_text=query_text, once=True)
-                    result = workspace.result(plan)
-                case _:
-                    hint = "define tables and views outside of transactions"
-                    raise UnsupportedStatement(None, hint, statement=f"{type(statement).__name__} in a transaction")
+        result = None
+        for statement in sql.read(text, params):
+            result = run_inside(self._workspace, statement)
         return result
 
     @running
-    def query(self, text: str) -> Result:
+    def query(self, text: str, *, params: Params | None = None) -> Result:
         """The rows of a query, or of a table or view by its name, with what this transaction has done."""
         self._workspace.require_open()
-        return self._workspace.result(self._workspace.parts.plans.asked_once(text))
+        return self._workspace.result(self._workspace.parts.plans.asked_once(text, params))
 
     # the end
 

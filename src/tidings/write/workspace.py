@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from threading import RLock
 from types import TracebackType
 
 import pyarrow as pa
@@ -17,6 +16,7 @@ import pyarrow as pa
 from tidings.constraints.enforce import Enforcer
 from tidings.engine.changes import as_changes
 from tidings.errors import NotATable, UnknownEvent, UnknownTransactionState, UnsupportedStatement
+from tidings.exclusive import Mutex
 from tidings.ir.relation import Relation
 from tidings.read import in_transaction
 from tidings.read.bound_plans import BoundPlans
@@ -44,7 +44,7 @@ class WriteParts:
     scheduler: Scheduler
     timeline: Timeline
     commits: Commits
-    mutex: RLock
+    mutex: Mutex
     """Lets one thread in at a time: transactions of several threads share the engine and the tables in memory."""
 
 

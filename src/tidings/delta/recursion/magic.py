@@ -17,7 +17,7 @@ A least or greatest value is never asked for by itself, since it is the least of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -60,6 +60,23 @@ def on_demand_rules(node: Fixpoint, stored: frozenset[str] = frozenset()) -> OnD
     return _Rewriting(node, frozenset(m.name for m in node.members) - stored).rules()
 
 
+@dataclass(frozen=True, slots=True)
+class QueryRules:
+    """The rules that derive the rows of a fixpoint that are asked for, and the columns of their predicates."""
+
+    rules: tuple[DatalogRule, ...]
+    columns: Mapping[str, tuple[Column, ...]]
+    magic: tuple[str, ...]
+    """The predicates that ask, one for each question."""
+
+
+def query_rules(node: Fixpoint, questions: Sequence[tuple[str, int]]) -> QueryRules:
+    """The query rules for the rows of members that have given values in one column; a question is both."""
+    rewriting = _Rewriting(node, frozenset(m.name for m in node.members))
+    magic = tuple(rewriting.ask(predicate, column) for predicate, column in questions)
+    return QueryRules(rewriting.queries(), rewriting.columns, magic)
+
+
 @dataclass(slots=True)
 class _Rewriting:
     node: Fixpoint
@@ -78,7 +95,7 @@ class _Rewriting:
         changes = [r for rule in rules.rederivations for r in self._chain(rule, 0)]
         changes += [r for rule in rules.insertions for r in self._chain(rule, self._delta_place(rule))]
         changes += [r for rule in rules.net for r in self._idle_check(rule)]
-        queries = self._queries()
+        queries = self.queries()
         return OnDemandRules(
             tuple(deletions), tuple(changes), rules.net, queries, rules.new_states, self.columns, self.demanded
         )
@@ -176,7 +193,13 @@ class _Rewriting:
         terms = tuple(term for term, b in zip(atom.terms, is_bound, strict=True) if b) or (ONE,)
         return DatalogRule(DatalogAtom(name, terms), body, conditions)
 
-    def _queries(self) -> tuple[DatalogRule, ...]:
+    def ask(self, predicate: str, column: int) -> str:
+        """The magic predicate that asks for the rows of a member by the values of one column."""
+        terms = tuple(variable(f"x{n}") for n in range(len(self.columns[predicate])))
+        atom = DatalogAtom(predicate, terms)
+        return self._magic(atom, {f"x{column}"}, (), ()).head.predicate
+
+    def queries(self) -> tuple[DatalogRule, ...]:
         """The query rules of all magic predicates, and of those that they ask with themselves."""
         rules: list[DatalogRule] = []
         done: set[str] = set()

@@ -214,7 +214,7 @@ class DuckDB:
         return nullcontext(Jobs())
 
     def stoppable(self) -> AbstractContextManager[Callable[[], object]]:
-        return nullcontext(self._connection.inner.interrupt)
+        return nullcontext(self._connection.interrupt)
 
     def register(self, function: ScalarFunction) -> None:
         if function.name in self._functions:

@@ -8,7 +8,7 @@ derives new values without bound.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TypeAlias
@@ -20,13 +20,14 @@ from tidings.delta.recursion.rounds import PREFIX, RuleProgram, Stratum
 from tidings.engine.arrow import arrow_schema
 from tidings.engine.changes import as_changes, no_changes
 from tidings.engine.progress import rounds
+from tidings.engine.recursion.demanded import DemandedRows, Question, RunPlan, question
 from tidings.engine.recursion.growing_folders import GrowingFolders
 from tidings.engine.recursion.indexed_rows import FetchedRows, rows_of, table_of
 from tidings.engine.recursion.rule_values import NotInMemory, is_supported
 from tidings.engine.recursion.rules_in_memory import InMemoryRun
 from tidings.engine.source import Source, Sources
 from tidings.errors import FixpointTooLong
-from tidings.ir.relation import Aggregate, Column, Fixpoint, Item, Relation, Scan, Version
+from tidings.ir.relation import Aggregate, Column, Fixpoint, Item, Relation, Restrict, Scan, Version
 from tidings.ir.traverse import children, walk, with_children
 
 MAX_ROUNDS = 10_000
@@ -35,8 +36,8 @@ MAX_ROUNDS = 10_000
 SMALL = 20_000
 """Relations of up to so many rows are read whole into memory."""
 
-RunPlan: TypeAlias = Callable[[Relation, Sources], pa.Table]
-"""Runs a plan over sources and gives its rows."""
+CountRows: TypeAlias = Callable[[str, int, bool], None]
+"""Is told of a recursion, by its group, how many rows were derived, and whether these are all it has."""
 
 
 @dataclass(slots=True)
@@ -166,13 +167,6 @@ def fixpoint_program(node: Fixpoint) -> RuleProgram:
     return RuleProgram(node.rules, columns, given=inputs, extremes=extremes)
 
 
-def fixpoints(plan: Relation) -> list[Fixpoint]:
-    """The fixpoints in a plan that do not stand inside others."""
-    if isinstance(plan, Fixpoint):
-        return [plan]
-    return [node for child in children(plan) for node in fixpoints(child)]
-
-
 def has_fixpoint(plan: Relation) -> bool:
     return any(isinstance(node, Fixpoint) for node in walk(plan))
 
@@ -183,6 +177,8 @@ class _Evaluation:
 
     group: str
     program: RuleProgram
+    demanded: DemandedRows | None
+    """What derives the rows that are asked for, where not all are."""
     inputs: Mapping[str, Relation]
     """Predicates whose rows are computed first, since every round reads them."""
     outputs: Mapping[str, str]
@@ -209,16 +205,24 @@ class PlanOverFixpoints:
     plan: Relation
     evaluations: tuple[_Evaluation, ...]
 
-    def sources(self, run: RunPlan, sources: Sources, way: EvaluationWay, count: Callable[[str, int], None]) -> Sources:
-        """Evaluate the fixpoints; where the plan finds its rows.  ``count`` is told how many rows each one has."""
+    def sources(self, run: RunPlan, sources: Sources, way: EvaluationWay, count: CountRows) -> Sources:
+        """Evaluate the fixpoints; where the plan finds its rows."""
         evaluated: dict[str, Source] = {}
         for evaluation in self.evaluations:
+            asked = evaluation.demanded if way.in_memory else None
+            rows = None if asked is None else asked.rows(run, sources, way.limit)
+            if rows is not None:
+                predicates = Predicates(evaluation.program.columns, rows)
+                count(evaluation.group, sum(map(len, rows.values())), False)
+                for predicate, name in evaluation.outputs.items():
+                    evaluated[name] = predicates.source(predicate, Version.OLD)
+                continue
             predicates = Predicates(evaluation.program.columns, folders=way.folders)
             predicates.rows |= {name: run(plan, sources) for name, plan in evaluation.inputs.items()}
             if not (way.in_memory and _evaluated_in_memory(evaluation.program, predicates, run, sources, way)):
                 RuleProgramRun(run, sources, predicates, way.limit).evaluate(evaluation.program)
             predicates.leave_files()
-            count(evaluation.group, sum(predicates.of(head).num_rows for head in evaluation.program.heads))
+            count(evaluation.group, sum(predicates.of(head).num_rows for head in evaluation.program.heads), True)
             for predicate, name in evaluation.outputs.items():
                 evaluated[name] = predicates.source(predicate, Version.OLD)
 
@@ -264,13 +268,17 @@ def _size(source: Source) -> int:
     return source.changes.num_rows if isinstance(source.changes, pa.Table) else SMALL + 1
 
 
-def over_fixpoints(plan: Relation) -> PlanOverFixpoints:
-    """A plan with its fixpoints taken out; those of one group over the same inputs are evaluated once."""
-    groups: dict[tuple[str, tuple[Relation, ...]], tuple[Fixpoint, dict[str, str]]] = {}
+def over_fixpoints(plan: Relation, reader: str = "") -> PlanOverFixpoints:
+    """A plan with its fixpoints taken out; those of one group over the same inputs are evaluated once.
+
+    ``reader`` is a name for the plan: another one of the same program may ask for other rows of them.
+    """
+    groups: dict[tuple[str, tuple[Relation, ...]], _Group] = {}
     scans: dict[int, Scan] = {}
-    for node in fixpoints(plan):
-        _, outputs = groups.setdefault((node.group, node.inputs), (node, {}))
-        name = outputs.setdefault(node.output, f"rows of {node.name} {len(groups)}")
+    for node, restriction in _restricted_fixpoints(plan):
+        group = groups.setdefault((node.group, node.inputs), _Group(node))
+        name = group.outputs.setdefault(node.output, f"rows of {node.name} {len(groups)} for {reader}")
+        group.questions.append(None if restriction is None else question(node, restriction))
         scans[id(node)] = Scan(name, node.alias, node.columns)
 
     def replaced(node: Relation) -> Relation:
@@ -278,10 +286,34 @@ def over_fixpoints(plan: Relation) -> PlanOverFixpoints:
             return scans[id(node)]
         return with_children(node, tuple(map(replaced, children(node))))
 
-    evaluations = []
-    for node, outputs in groups.values():
-        program = fixpoint_program(node)
+    return PlanOverFixpoints(replaced(plan), tuple(group.evaluation() for group in groups.values()))
+
+
+@dataclass(slots=True)
+class _Group:
+    """The fixpoints of one recursion in a plan."""
+
+    node: Fixpoint
+    outputs: dict[str, str] = field(default_factory=dict)
+    questions: list[Question | None] = field(default_factory=list)
+    """What each of them is asked; None for all rows."""
+
+    def evaluation(self) -> _Evaluation:
+        program = fixpoint_program(self.node)
         inputs = {name: given for name, given in program.given.items() if not isinstance(given, Scan)}
         rest = {name: given for name, given in program.given.items() if name not in inputs}
-        evaluations.append(_Evaluation(node.group, replace(program, given=rest), inputs, outputs))
-    return PlanOverFixpoints(replaced(plan), tuple(evaluations))
+        asked = [q for q in self.questions if q is not None]
+        demanded = DemandedRows.of(self.node, program, asked) if len(asked) == len(self.questions) else None
+        return _Evaluation(self.node.group, replace(program, given=rest), demanded, inputs, self.outputs)
+
+
+def _restricted_fixpoints(plan: Relation) -> Iterator[tuple[Fixpoint, Restrict | None]]:
+    """The fixpoints in a plan that do not stand inside others, each with the restriction right above it."""
+    if isinstance(plan, Fixpoint):
+        yield plan, None
+    elif isinstance(plan, Restrict) and isinstance(plan.input, Fixpoint):
+        yield plan.input, plan
+        yield from _restricted_fixpoints(plan.keys)
+    else:
+        for child in children(plan):
+            yield from _restricted_fixpoints(child)

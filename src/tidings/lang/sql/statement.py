@@ -20,6 +20,7 @@ from tidings.ir.dialect import DIALECT
 from tidings.ir.expression import Expression
 from tidings.lang.sql.embedded import HiddenPrograms, hidden
 from tidings.lang.sql.names import relation_name
+from tidings.lang.sql.parameters import Parameters, Params
 from tidings.lang.sql.parse import place, slices, statements
 from tidings.lang.sql.statements.clauses import refuse_unread
 from tidings.lang.sql.statements.continuous import (
@@ -93,6 +94,8 @@ from tidings.lang.sql.statements.view import CreateView, read_create_view
 __all__ = [
     "ActivateRule",
     "AddColumns",
+    "BeginTransaction",
+    "CommitTransaction",
     "ContinuousStatement",
     "Copy",
     "CreateContinuousQuery",
@@ -118,6 +121,7 @@ __all__ = [
     "RefreshView",
     "RenameColumn",
     "RenameTable",
+    "RollbackTransaction",
     "RuleStatement",
     "ShowCreate",
     "ShowNames",
@@ -153,7 +157,24 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Vacuum:
-    """``VACUUM``."""
+    """``VACUUM``, or ``VACUUM CHECK``, which reads everything and changes nothing."""
+
+    checks: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BeginTransaction:
+    """``BEGIN``: the statements up to COMMIT or ROLLBACK are one transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitTransaction:
+    """``COMMIT``."""
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackTransaction:
+    """``ROLLBACK``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +203,9 @@ Statement: TypeAlias = (
     | Merge
     | Copy
     | Vacuum
+    | BeginTransaction
+    | CommitTransaction
+    | RollbackTransaction
     | Query
     | RuleStatement
     | SilenceStatement
@@ -191,10 +215,12 @@ Statement: TypeAlias = (
 )
 
 
-def read(text: str) -> list[Statement]:
-    """The statements of a text, in order."""
-    programs = hidden(text)
-    return _read(text) if programs is None else [_restored(s, programs) for s in _read(programs.text)]
+def read(text: str, params: Params | None = None) -> list[Statement]:
+    """The statements of a text, in order, with the values of its parameters."""
+    programs, parameters = hidden(text), Parameters(params)
+    read = _read(text if programs is None else programs.text, parameters)
+    parameters.require_all_used()
+    return read if programs is None else [_restored(statement, programs) for statement in read]
 
 
 def _restored(statement: Statement, programs: HiddenPrograms) -> Statement:
@@ -205,10 +231,10 @@ def _restored(statement: Statement, programs: HiddenPrograms) -> Statement:
     return replace(statement, text=programs.original, query_text=programs.restored(statement.query_text))
 
 
-def _read(text: str) -> list[Statement]:
+def _read(text: str, parameters: Parameters) -> list[Statement]:
     parts = _parts(text) if _MAY_BE_OWN.search(text) else []
     if not any(_is_own(TokenReader(text, tokens)) for tokens in parts):
-        return _plain(text)
+        return _plain(text, parameters)
     result: list[Statement] = []
     for tokens in parts:
         reader, part = TokenReader(text, tokens), (tokens[0].start, tokens[-1].end + 1)
@@ -224,7 +250,7 @@ def _read(text: str) -> list[Statement]:
             result.append(read_show_statement(reader))
         else:
             trees = parse_at(text, *part)
-            result += [_statement(tree, text, text[slice(*part)]) for tree in trees]
+            result += [_filled(tree, text, text[slice(*part)], parameters) for tree in trees]
     return result
 
 
@@ -280,10 +306,17 @@ def _change(tree: Expression, text: str) -> Insert | Update | Delete | Merge | N
     return None if isinstance(statement, Copy) else statement
 
 
-def _plain(text: str) -> list[Statement]:
+def _plain(text: str, parameters: Parameters) -> list[Statement]:
     """The statements of a text that the parser knows."""
     trees = statements(text)
-    return [_statement(tree, text, query_text) for tree, query_text in zip(trees, slices(text), strict=True)]
+    return [_filled(tree, text, part, parameters) for tree, part in zip(trees, slices(text), strict=True)]
+
+
+def _filled(tree: Expression, text: str, query_text: str, parameters: Parameters) -> Statement:
+    """The statement of a tree with the values of its parameters; names of columns come from what is then asked."""
+    has_parameters = tree.find(exp.Placeholder) is not None
+    filled = parameters.filled(tree, text)
+    return _statement(filled, text, filled.sql(DIALECT) if has_parameters else query_text)
 
 
 def _row_statement(tree: Expression, text: str) -> Insert | Update | Delete | Merge | Copy | None:
@@ -327,8 +360,13 @@ def _statement(tree: Expression, text: str, query_text: str) -> Statement:
             return Drop(names, tree.args["kind"], bool(tree.args.get("exists")), bool(tree.args.get("cascade")))
         case exp.Refresh() if str(tree.args.get("kind")) == "MATERIALIZED VIEW":
             return RefreshView(relation_name(tree.this, text))
-        case exp.Command() if str(tree.this).upper() == "VACUUM" and not tree.expression:
-            return Vacuum()
+        case exp.Transaction() | exp.Commit() | exp.Rollback() if not any(tree.args.values()):
+            return _TRANSACTION[type(tree)]
+        case exp.Command() if str(tree.this).upper() == "VACUUM" and tree.text("expression").upper().strip() in (
+            "",
+            "CHECK",
+        ):
+            return Vacuum(checks=bool(tree.text("expression").strip()))
         case exp.Query() | exp.Values():
             return Query(tree, text, query_text)
         case _:
@@ -337,4 +375,9 @@ def _statement(tree: Expression, text: str, query_text: str) -> Statement:
             raise UnsupportedStatement(place(text, tree), _NO_SCHEMA if about_schema else None, statement=words)
 
 
+_TRANSACTION: dict[type[Expression], BeginTransaction | CommitTransaction | RollbackTransaction] = {
+    exp.Transaction: BeginTransaction(),
+    exp.Commit: CommitTransaction(),
+    exp.Rollback: RollbackTransaction(),
+}
 _NO_SCHEMA = "a schema needs no statement: it is a part of names, as in CREATE TABLE sales.orders (…)"

@@ -14,18 +14,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from tidings.engine.recursion.evaluations import Evaluations
+
 AT_LEAST = 1_000
 """Until so many rows have been derived again nothing is stored."""
 
 MOST_ROWS = 20_000_000
 """More rows than this are stored only where that is declared."""
-
-
-class Evaluations(NamedTuple):
-    """How often all rows of a recursion were derived, and how many they were together."""
-
-    times: int = 0
-    rows: int = 0
 
 
 class StorageChoice(NamedTuple):
@@ -64,7 +59,7 @@ class RecursionCosts:
             whole = evaluations.rows // evaluations.times
         else:
             whole = int(input_rows * max(1.0, self.told / max(1, self.changed)))
-        spent = self.derived + evaluations.rows
+        spent = self.derived + evaluations.rows + evaluations.some
         reason = (
             f"{spent:,} rows derived again in {self.waves:,} waves and {evaluations.times:,} reads; "
             f"storing would derive about {whole:,} once"

@@ -22,6 +22,7 @@ from tidings.analysis.influents import CLOCK, influents, reads
 from tidings.compiled import Identity
 from tidings.delta.recursion.program import MaintenancePrograms
 from tidings.engine.changes import consolidated, no_changes, without_version
+from tidings.engine.recursion.evaluations import Evaluations
 from tidings.engine.recursion.fixpoint import SMALL
 from tidings.engine.source import Source, Sources
 from tidings.ir.expression import TIME, WEIGHT, ref
@@ -31,7 +32,7 @@ from tidings.lang.datalog.rule_plan import distinct
 from tidings.rewrite.pipeline import normalise
 from tidings.waves.executor import Executor
 from tidings.waves.planner import Planner
-from tidings.waves.recursion.choice import Evaluations, RecursionCosts, StorageChoice
+from tidings.waves.recursion.choice import RecursionCosts, StorageChoice
 from tidings.waves.recursion.maintenance_run import MaintenanceRun
 from tidings.waves.strategy import Strategy
 from tidings.waves.wave import WaveRequest
@@ -247,7 +248,7 @@ class Recursion:
 
     def storage_choice(self, node: Fixpoint, at: int) -> StorageChoice:
         """Whether the rows of a recursion are worth storing by now."""
-        evaluations = Evaluations(*self.executor.runner.evaluations.get(node.group, (0, 0)))
+        evaluations = self.executor.runner.evaluations.get(node.group, Evaluations())
         definitions = self.planner.definitions([node], at)
         return self.costs.get(node.group, RecursionCosts()).choice(self._input_rows(node, definitions, at), evaluations)
 

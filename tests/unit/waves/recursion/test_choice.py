@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import tidings
-from tidings.waves.recursion.choice import MOST_ROWS, Evaluations, RecursionCosts
+from tidings.engine.recursion.evaluations import Evaluations
+from tidings.waves.recursion.choice import MOST_ROWS, RecursionCosts
 
 CLOSURE = "reach(x, y) :- edge(x, y). reach(x, y) :- edge(x, z), reach(z, y)."
 

@@ -7,8 +7,8 @@ from datetime import UTC, date, datetime
 import pytest
 
 import tidings
+from tidings.clock import instant_of
 from tidings.errors import InvalidInstant
-from tidings.instants import instant_of
 
 NEW_YEAR = 1_767_225_600_000_000
 
