@@ -22,6 +22,7 @@ from tidings.ir import types
 from tidings.lang.sql.function_names import is_known_to_sql
 from tidings.result import Result
 from tidings.store.catalog.functions import FunctionRecord
+from tidings.store.relation.view import StoredView, View
 from tidings.store.storage import Storage
 
 _NAME = re.compile(r"[a-z_][a-z0-9_]*")
@@ -89,12 +90,19 @@ class Functions:
     def _require_unused(self, before: FunctionRecord, record: FunctionRecord) -> None:
         """Refuse another function in the place of one that stored views have called."""
         call = re.compile(rf"\b{record.shown_name}\s*\(", re.IGNORECASE)
-        users = [view.name for view in self.storage.relations.stored() if call.search(view.view.query)]
+        users = [view.name for view in self.storage.relations.stored() if self._calls(view, call)]
         same_types = (before.takes, before.returns) == (record.takes, record.returns)
         if users and not (same_types and "" in (before.text, record.text)):
             hint = "the rows of stored views were computed by it; drop them first, or choose another name"
             needed = ", ".join(sorted(users))
             raise DependentObjects(None, hint, name=record.shown_name, change="replaced", dependents=needed)
+
+    def _calls(self, view: StoredView, call: re.Pattern[str]) -> bool:
+        """Whether a stored view has a call in its query, or in that of a view that it reads."""
+        relations = self.storage.relations
+        read = [relations.find(name) for name in relations.below(view.plan)]
+        queries = [view.view.query, *(v.query for v in read if isinstance(v, View))]
+        return any(call.search(query) for query in queries)
 
     def _record(self, record: FunctionRecord) -> None:
         declared, journal = self.storage.functions, self.storage.journal

@@ -173,3 +173,11 @@ def test_after_a_restart_the_declaration_is_there_and_the_code_is_asked_for(tmp_
     with tidings.open(path, engine="duckdb", read_only=True) as reader:
         define(reader, other)
         assert reader.query("SELECT fahrenheit(1.5) AS x").rows() == [{"x": 2.5}]
+
+
+def test_a_function_that_a_stored_view_calls_through_a_view_keeps_its_text(readings: Database) -> None:
+    readings.sql("CREATE VIEW warm AS SELECT sensor, fahrenheit(celsius) AS f FROM readings")
+    readings.sql("CREATE MATERIALIZED VIEW hot AS SELECT sensor FROM warm WHERE f > 100")
+    with pytest.raises(DependentObjects) as caught:
+        define(readings, other)
+    assert caught.value.parameters["dependents"] == "hot"
