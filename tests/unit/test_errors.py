@@ -138,6 +138,8 @@ ELSEWHERE = {
     errors.UnknownSilence: "tests/unit/rules/test_silence.py",
     errors.InexactDelta: "tests/unit/algebra/calculus/test_facts.py",
     errors.FunctionNotRegistered: "tests/unit/front/test_functions.py",
+    errors.InvalidFragmentation: "tests/unit/algebra/fragments/test_fragmentation.py",
+    errors.NoFragment: "tests/unit/algebra/fragments/test_fragmentation.py",
     errors.InvalidFunction: "tests/unit/front/test_functions.py",
     errors.InvalidName: "tests/unit/store/test_odd_names.py",
     errors.DuplicateTid: "tests/unit/algebra/expressions/test_sources.py",

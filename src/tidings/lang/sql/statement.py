@@ -39,6 +39,7 @@ from tidings.lang.sql.statements.define import (
     DropColumns,
     RenameColumn,
     RenameTable,
+    WidenColumn,
     read_alter,
     read_create_table,
 )
@@ -132,6 +133,7 @@ __all__ = [
     "UnsilenceRule",
     "Update",
     "Vacuum",
+    "WidenColumn",
     "read",
 ]
 
@@ -189,6 +191,7 @@ Statement: TypeAlias = (
     | CreateTableAs
     | AddColumns
     | DropColumns
+    | WidenColumn
     | RenameColumn
     | RenameTable
     | CreateView
