@@ -26,7 +26,7 @@ def db(home: Reopened) -> Database:
 
 def test_only_stored_views_are_refreshed(db: Database) -> None:
     for name in ("t", "nosuch"):
-        with pytest.raises(errors.UnknownRelation):
+        with pytest.raises(errors.WrongKind):
             db.refresh(name)
 
 
