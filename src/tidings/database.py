@@ -6,6 +6,7 @@ A thin front: each method hands on to a part that :mod:`tidings.front.assembly` 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from datetime import timedelta
 from types import TracebackType
 from typing import Any, TypeVar
@@ -15,13 +16,16 @@ from tidings.algebra import AlgebraExpression, from_plan
 from tidings.clock import instant_of
 from tidings.deductive import Deductive
 from tidings.deliver.deliveries import Deliveries
+from tidings.errors import DatabaseClosed, InvalidInstant
 from tidings.exclusive import exclusive, reading, running
 from tidings.front.assembly import Parts
 from tidings.front.background_runner import POLL
+from tidings.front.check import Finding
 from tidings.front.choices import Instant, Late
 from tidings.front.extensible import Extensible
 from tidings.front.scripts import Script
 from tidings.lang.sql.parameters import Params
+from tidings.read.position import Position
 from tidings.read.subscriptions import Subscription
 from tidings.result import AffectedRows, Delta, Result
 from tidings.rules.detached.backtest import Backtested, backtest
@@ -46,6 +50,7 @@ class Database(Deductive, Extensible):
     @property
     def time(self) -> int:
         """The time of the last commit; 0 before the first."""
+        self._mutex.check()
         return self._parts.timeline.time
 
     # definitions and statements
@@ -123,6 +128,7 @@ class Database(Deductive, Extensible):
     @property
     def deliveries(self) -> Deliveries:
         """What rules send: delivered by ``step()``, or in a thread after ``start()``; listened to by ``listen()``."""
+        self._mutex.check()
         if self._deliveries is None:
             parts, signals = self._parts, self._parts.signals
             tables, settings = parts.storage.rule_tables, parts.settings.deliveries
@@ -157,6 +163,7 @@ class Database(Deductive, Extensible):
 
     def transaction(self) -> Transaction:
         """Begin a transaction; use it in a ``with`` block."""
+        self._mutex.check()
         self._require_no_procedure("transaction", f"{_TAKE_TX} its methods")
         return Transaction(self._parts.transactions.begin())
 
@@ -226,9 +233,11 @@ class Database(Deductive, Extensible):
     ) -> Subscription:
         """The rows of a table, view or query, and then every change of them, batch by batch, one per instant.
 
-        ``since`` is the position of a reader who has everything up to then: the time of the last batch it had.  Without
-        it the first batch is a snapshot.  The iterator ends at the present; with ``follow`` it waits for commits of
-        this process, and ends after ``timeout`` seconds without any.
+        ``since`` is the position of a reader who has everything up to then: the time of the last batch it had, or its
+        ``token``, by which a history that was lost is noticed.  Without it the first batch is a snapshot.
+
+        The iterator ends at the present; with ``follow`` it waits for commits of this process, and ends after
+        ``timeout`` seconds without any.
 
         With a ``name`` the catalog has the position.  A batch is acknowledged by its ``ack()``, or by asking for the
         next one; after a crash the subscription goes on behind the last one that was.
@@ -236,7 +245,7 @@ class Database(Deductive, Extensible):
         With ``stored=False`` the reader holds the rows itself: no snapshot is made, only what changes from now on is
         told, and of a view that is not stored nothing but its definition is kept.
         """
-        position = instant_of(since) if since is not None else None if stored else self.time
+        position = _position(since) if since is not None else None if stored else self.time
         return self._parts.subscriptions.subscribe(text, position, follow=follow, timeout=timeout, name=name)
 
     @exclusive
@@ -309,6 +318,14 @@ class Database(Deductive, Extensible):
         return self._parts.maintenance.vacuum(grace)
 
     @reading
+    def check(self) -> list[Finding]:
+        """Read everything, compare stored views with their queries, and say what is wrong; nothing is changed.
+
+        The same as ``VACUUM CHECK``.  It takes as long as reading all rows and computing all stored views.
+        """
+        return self._parts.statements.check()
+
+    @reading
     def explain(self, text: str, since: Instant | None = None, until: Instant | None = None) -> str:
         """How a query or view is maintained, as text for a terminal.
 
@@ -335,18 +352,20 @@ class Database(Deductive, Extensible):
 
     def close(self) -> None:
         """Let go of the engine's resources and of the folder; advances and folds that are under way are waited for."""
-        parts = self._parts
+        parts, mutex = self._parts, self._mutex
+        if parts.signals.closed.is_set() or mutex.is_forked:
+            return
         parts.background.stop()
-        with parts.signals.news:
+        with mutex.held():
             parts.signals.closed.set()
             parts.signals.news.notify_all()
         if self._deliveries is not None:
             self._deliveries.close()
-        with parts.signals.news:
-            parts.folding.close()
-            parts.storage.close()
-            parts.scheduler.close()
-            parts.backend.close()
+        with mutex.held(), ExitStack() as ending:
+            for end in (parts.backend.close, parts.scheduler.close, parts.storage.close):
+                ending.callback(end)
+            parts.folding.close(adopting=mutex.refusal is None)
+            mutex.refusal = DatabaseClosed()
 
     def __enter__(self) -> Database:
         return self
@@ -355,3 +374,13 @@ class Database(Deductive, Extensible):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _position(since: Instant) -> int:
+    """An instant, or the token of a position."""
+    if not isinstance(since, str) or "@" not in since:
+        return instant_of(since)
+    try:
+        return Position.read(since)
+    except ValueError:
+        raise InvalidInstant(value=repr(since)[:100]) from None

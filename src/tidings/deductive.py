@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from threading import RLock
 from typing import Any
 
 from tidings.engine.recursion.fixpoint import fixpoint_program
 from tidings.engine.recursion.rule_values import is_supported
 from tidings.errors import InvalidDatalog, UnknownRelation, closest
-from tidings.exclusive import exclusive
+from tidings.exclusive import Mutex, exclusive
 from tidings.front.assembly import Parts
 from tidings.ir.expression import show_name
 from tidings.lang.datalog.compile import bind_program
@@ -26,7 +25,7 @@ class Deductive:
     """What a database answers in Datalog; see :class:`tidings.database.Database`."""
 
     _parts: Parts
-    _mutex: RLock
+    _mutex: Mutex
 
     @exclusive
     def datalog(

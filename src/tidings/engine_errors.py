@@ -1,4 +1,4 @@
-"""Error conditions of engines, of opening a database, and of what users add: functions, operators, deltas."""
+"""Error conditions of engines, of what is stored, and of what users add: functions, operators, deltas."""
 
 from __future__ import annotations
 
@@ -88,6 +88,16 @@ class NotComposable(TidingsError):
     hint_template = "a delta has net changes only: what it removes was there, and what it adds was not"
 
 
+class InvalidFragmentation(TidingsError):
+    """The relation cannot be fragmented like this: {reason}"""
+
+
+class NoFragment(TidingsError):
+    """The tuple {row} cannot be put into one fragment: {reason}"""
+
+    hint_template = "the conditions of horizontal fragments must be true for one of them, whatever the tuple"
+
+
 class TransformationRefused(TidingsError):
     """Transformation {number} does not apply to {expression}: {reason}"""
 
@@ -96,17 +106,42 @@ class InvalidOperator(TidingsError):
     """The operator {name} cannot be used like this: {reason}"""
 
 
+class CatalogLost(TidingsError):
+    """The folder {path} has files of a database, and its catalog is gone"""
+
+    hint_template = "put the catalog back from a backup; to begin anew, choose another folder or empty this one"
+
+
+class CatalogOfAnother(TidingsError):
+    """The folder {path} is that of database {expected}, and the catalog is that of {found}"""
+
+    hint_template = "open the folder with its own catalog, or put both back from one backup"
+
+
+class CatalogBehind(TidingsError):
+    """The catalog of {path} has {found} transactions, and {expected} were recorded: some are lost"""
+
+    hint_template = (
+        "put the whole folder back from one backup; or remove the file identity in it to go on with what is there"
+    )
+
+
 __all__ = [
+    "CatalogBehind",
+    "CatalogLost",
+    "CatalogOfAnother",
     "DuplicateTid",
     "DuplicateTuple",
     "EngineFailed",
     "FunctionNotRegistered",
     "InvalidDeltaRelation",
+    "InvalidFragmentation",
     "InvalidFunction",
     "InvalidMemory",
     "InvalidOperator",
     "JavaMissing",
     "MissingPackage",
+    "NoFragment",
     "NotComposable",
     "SessionNeeded",
     "TransformationRefused",

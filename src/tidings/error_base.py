@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,13 @@ class Place:
         return f"line {self.line}, column {self.column}\n| {line}\n| {indent}{'^' * width}"
 
 
+def _rebuilt(
+    kind: type[TidingsError], place: Place | None, hint: str | None, parameters: dict[str, Any]
+) -> TidingsError:
+    """An error as it was before it was copied, or sent to another process."""
+    return kind(place, hint, **parameters)
+
+
 class TidingsError(Exception):
     """Something Tidings refuses."""
 
@@ -57,6 +65,9 @@ class TidingsError(Exception):
         template = self.hint_template
         self.hint = hint or (template.format(**parameters) if template else None)
         super().__init__(self.message)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (type(self), self.place, self.hint, self.parameters)
 
     @property
     def condition(self) -> str:

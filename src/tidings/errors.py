@@ -259,6 +259,18 @@ class DatabaseClosed(TidingsError):
     hint_template = "open it again"
 
 
+class DatabaseForked(TidingsError):
+    """The database was opened by process {opened}, and this one, {forked}, was forked from it"""
+
+    hint_template = "open the database in the process that uses it, after the fork"
+
+
+class DatabaseInDoubt(TidingsError):
+    """Something was recorded on disk, and {reason} came before memory had it"""
+
+    hint_template = "close the database and open it again: it has everything that was committed"
+
+
 class ReadOnly(TidingsError):
     """The database was opened for reading only"""
 

@@ -123,6 +123,12 @@ CASES: list[tuple[type[TidingsError], Act, dict[str, object], tuple[int, int, st
     (errors.UnknownExecution, lambda db: opened(execution="fast"), {"name": "fast"}, None, True),
 ]
 ELSEWHERE = {
+    errors.InvalidName: "tests/unit/store/test_odd_names.py",
+    errors.CatalogLost: "tests/unit/store/test_damage.py",
+    errors.CatalogOfAnother: "tests/unit/store/test_damage.py",
+    errors.CatalogBehind: "tests/unit/store/test_damage.py",
+    errors.DatabaseForked: "tests/unit/test_interruptions.py",
+    errors.DatabaseInDoubt: "tests/unit/test_interruptions.py",
     errors.InvalidContinuousQuery: "tests/unit/continuous/test_statements.py",
     errors.UnknownContinuousQuery: "tests/unit/continuous/test_statements.py",
     errors.InternalError: "tests/unit/test_internal_errors.py",
@@ -133,6 +139,8 @@ ELSEWHERE = {
     errors.UnknownSilence: "tests/unit/rules/test_silence.py",
     errors.InexactDelta: "tests/unit/algebra/calculus/test_facts.py",
     errors.FunctionNotRegistered: "tests/unit/front/test_functions.py",
+    errors.InvalidFragmentation: "tests/unit/algebra/fragments/test_fragmentation.py",
+    errors.NoFragment: "tests/unit/algebra/fragments/test_fragmentation.py",
     errors.InvalidFunction: "tests/unit/front/test_functions.py",
     errors.WrongKind: "tests/unit/front/test_mistakes.py",
     errors.InvalidName: "tests/unit/store/test_odd_names.py",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from threading import Condition, Event, RLock
+from threading import Condition, Event
 
 from tidings.clock import Clock
 from tidings.compiled import CompiledPlans
@@ -28,6 +28,7 @@ from tidings.engine.backends import in_process_duckdb
 from tidings.engine.location import Location
 from tidings.engine.memory import MemoryBudget
 from tidings.engine.run import Runner
+from tidings.exclusive import Mutex
 from tidings.front.amosql.session import AmosqlSession
 from tidings.front.background_runner import BackgroundRunner
 from tidings.front.functions import Functions
@@ -103,7 +104,7 @@ class Settings:
 class Signals:
     """What threads of one database wait for."""
 
-    mutex: RLock
+    mutex: Mutex
     """Lets one thread in at a time."""
     news: Condition
     """Wakes those who wait for commits; its lock is ``mutex``."""
@@ -211,8 +212,9 @@ def open_storage(
 
 def assemble(storage: Storage, settings: Settings) -> Parts:
     """Build the parts of a database over its storage, and restore what the catalog has."""
-    mutex, compiled = RLock(), CompiledPlans()
-    signals = Signals(mutex, Condition(mutex), closed=Event(), outbox_filled=Event(), advance_wanted=Event())
+    mutex, compiled = Mutex(storage.journal.settlement), CompiledPlans()
+    news = Condition(mutex)  # type: ignore[arg-type]  # it asks no more of a lock than a Mutex has
+    signals = Signals(mutex, news, closed=Event(), outbox_filled=Event(), advance_wanted=Event())
     timeline = Timeline(storage, settings.clock, signals.news, committed=signals.advance_wanted)
     scheduler = _scheduler(storage, settings, timeline, compiled)
     folding = _folding(storage, settings)
@@ -269,7 +271,7 @@ def _scheduler(storage: Storage, settings: Settings, timeline: Timeline, compile
 
 
 def _write_parts(
-    scheduler: Scheduler, timeline: Timeline, folding: Folding, compiled: CompiledPlans, mutex: RLock
+    scheduler: Scheduler, timeline: Timeline, folding: Folding, compiled: CompiledPlans, mutex: Mutex
 ) -> WriteParts:
     """What transactions work with."""
     storage, runner = scheduler.storage, scheduler.engines.runner

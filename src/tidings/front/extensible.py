@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from threading import RLock
 from typing import Any, TypeVar
 
 from tidings.algebra import UserOperator
+from tidings.exclusive import Mutex
 from tidings.front.assembly import Parts
 from tidings.front.functions import declared_function
 from tidings.front.operators import Incremental, Operators, declared
@@ -18,7 +18,7 @@ class Extensible:
     """What users add to SQL; see :class:`tidings.database.Database`."""
 
     _parts: Parts
-    _mutex: RLock
+    _mutex: Mutex
 
     def function(self, name: str, *, takes: Sequence[str], returns: str, each: bool = False) -> Callable[[F], F]:
         """Register a function that SQL can call by its name: in views, rules, continuous queries and Datalog.

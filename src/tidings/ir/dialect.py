@@ -93,6 +93,12 @@ class SparkSQL(Spark):
             constraint: exp.Expr | None = super()._parse_constraint()
             return constraint
 
+        def _parse_types(self, *args: Any, schema: bool = False, **options: Any) -> exp.Expr | None:
+            """A type; one behind TYPE, as in ALTER COLUMN, is that of a column, whose length counts."""
+            of_column = schema or (self._prev is not None and self._prev.text.upper() == "TYPE")
+            type: exp.Expr | None = super()._parse_types(*args, schema=of_column, **options)
+            return type
+
         def _parse_factor(self, parse_mod: bool = True) -> exp.Expr | None:
             """A number and a unit of time behind a sign are an interval."""
             is_added = self._prev is not None and self._prev.token_type in (TokenType.PLUS, TokenType.DASH)

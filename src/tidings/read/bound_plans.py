@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from threading import RLock
 
 from tidings.compiled import CompiledPlans
 from tidings.errors import InvalidExpression, Place, UnknownRelation, UnsupportedStatement, closest
-from tidings.exclusive import exclusive
+from tidings.exclusive import Mutex, exclusive
 from tidings.ir.expression import Expression
 from tidings.ir.relation import Relation, Scan
 from tidings.lang.sql import statement
@@ -29,7 +28,7 @@ class BoundPlans:
 
     relations: Relations
     analyzer: Analyzer
-    _mutex: RLock
+    _mutex: Mutex
     compiled: CompiledPlans = field(default_factory=CompiledPlans)
     _plans: dict[str, Relation] = field(init=False)
     """Plans by the text of the query, or the name of the relation."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from tidings.engine.backend import Backend
-from tidings.errors import ReadOnly, UnknownRelation
+from tidings.errors import DatabaseInDoubt, ReadOnly, TidingsError, UnknownRelation
 from tidings.store.catalog.functions import DeclaredFunctions
 from tidings.store.catalog.journal import Journal, NameChange
 from tidings.store.catalog.pending import Pending
@@ -121,7 +121,10 @@ class Storage:
             raise
         finally:
             self._pending = None
-        pending.finish()
+        try:
+            pending.finish()
+        except TidingsError as error:  # it is recorded, and memory does not have it
+            raise DatabaseInDoubt(reason=str(error)) from error
 
     def log(self, table: Table, entry: pa.Table) -> None:
         """Log changes of a table as part of what is recorded together."""

@@ -5,14 +5,13 @@ A thin front of :class:`tidings.write.workspace.Workspace`: rows and texts come 
 
 from __future__ import annotations
 
-from threading import RLock
 from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
 
 from tidings.errors import EmptySignal
-from tidings.exclusive import exclusive, running
+from tidings.exclusive import Mutex, exclusive, running
 from tidings.lang.sql import statement as sql
 from tidings.lang.sql.parameters import Params
 from tidings.result import AffectedRows, Result
@@ -34,7 +33,7 @@ class Transaction:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._mutex: RLock = workspace.parts.mutex
+        self._mutex: Mutex = workspace.parts.mutex
 
     @property
     def time(self) -> int | None:

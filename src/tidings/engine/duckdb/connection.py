@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 import tempfile
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import duckdb
 import pyarrow as pa
@@ -16,7 +18,6 @@ import pyarrow as pa
 from tidings.engine.location import Location
 from tidings.engine.scalar_function import engine_failure
 from tidings.engine.sql.quoting import quoted, text_literal
-from tidings.errors import EngineFailed
 
 _OPTIMIZERS = "disabled_optimizers"
 
@@ -56,10 +57,8 @@ class DuckDBConnection:
 
     def fetch(self, text: str) -> pa.Table:
         """The rows of a query."""
-        try:
+        with _failures():
             return self._rows(text)
-        except duckdb.Error as error:
-            raise engine_failure("duckdb", sentence(error), str(error)) from None
 
     def _rows(self, text: str) -> pa.Table:
         """The rows of a query; without the pass of DuckDB's optimizer that fails on it, if one does.
@@ -100,25 +99,39 @@ class DuckDBConnection:
         Of a stream, unlike of a table, DuckDB reads all rows and columns; so nothing is decided by a filter of Arrow's.
         """
         assert name.isidentifier(), name
-        try:
+        with _failures():
             stream = self.inner.from_arrow(rows.__arrow_c_stream__())
             if anew:
                 self.inner.execute(f"DROP TABLE IF EXISTS {name}")
                 stream.create(name)
             else:
                 stream.insert_into(name)
-        except duckdb.Error as error:
-            raise EngineFailed(engine="duckdb", reason=sentence(error)) from None
 
     def execute(self, text: str) -> None:
         """Run a statement that may fail for what there is: too little memory, say."""
-        try:
+        with _failures():
             self.inner.execute(text)
-        except duckdb.Error as error:
-            raise engine_failure("duckdb", sentence(error), str(error)) from None
+
+    def interrupt(self) -> None:
+        """Make what runs on this connection fail, from any thread."""
+        with suppress(duckdb.ConnectionException):  # it was closed meanwhile
+            self.inner.interrupt()
 
     def view(self, name: str, rows: str) -> None:
         self.execute(f"CREATE OR REPLACE TEMP VIEW {quoted(name, 'duckdb')} AS {rows}")
+
+
+@contextmanager
+def _failures() -> Iterator[None]:
+    """Raise what DuckDB raises as ours; what interrupted it, which it tells as its own failure, leaves as it came."""
+    try:
+        yield
+    except duckdb.Error as error:
+        raise engine_failure("duckdb", sentence(error), str(error)) from None
+    except RuntimeError as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            raise error.__cause__ from None
+        raise
 
 
 def sentence(error: Exception) -> str:

@@ -102,7 +102,8 @@ class DuckDB:
             self._connection.copy(_base(name), arrow_schema(columns).empty_table())
             return
         names = [_names((c,)).removesuffix(", ") for c in columns]
-        selected = ", ".join(f"{sql} AS {n}" for sql, n in zip(read, names, strict=True)) if read else ", ".join(names)
+        read = [_as_declared(sql, c.type) for sql, c in zip(read or names, columns, strict=True)]
+        selected = ", ".join(f"{sql} AS {n}" for sql, n in zip(read, names, strict=True))
         self._connection.view(_base(name), f"SELECT {selected} FROM {self._files(name, paths)}")
 
     def _files(self, name: str, paths: list[Location]) -> str:
@@ -213,7 +214,7 @@ class DuckDB:
         return nullcontext(Jobs())
 
     def stoppable(self) -> AbstractContextManager[Callable[[], object]]:
-        return nullcontext(self._connection.inner.interrupt)
+        return nullcontext(self._connection.interrupt)
 
     def register(self, function: ScalarFunction) -> None:
         if function.name in self._functions:
@@ -253,6 +254,12 @@ class DuckDB:
         self._connection.inner.close()
         if self.scratch is not None:
             self.scratch.close()
+
+
+def _as_declared(sql: str, type: str) -> str:
+    """A column of a file as a number of its type: the file may be older than the type, and have a narrower one."""
+    is_number = type in types.INTEGRAL or type in ("float", "double") or types.decimal(type) is not None
+    return f"CAST({sql} AS {type})" if is_number else sql
 
 
 def _base(name: str) -> str:

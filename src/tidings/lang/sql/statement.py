@@ -39,6 +39,7 @@ from tidings.lang.sql.statements.define import (
     DropColumns,
     RenameColumn,
     RenameTable,
+    WidenColumn,
     read_alter,
     read_create_table,
 )
@@ -132,6 +133,7 @@ __all__ = [
     "UnsilenceRule",
     "Update",
     "Vacuum",
+    "WidenColumn",
     "read",
 ]
 
@@ -155,7 +157,9 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Vacuum:
-    """``VACUUM``."""
+    """``VACUUM``, or ``VACUUM CHECK``, which reads everything and changes nothing."""
+
+    checks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +191,7 @@ Statement: TypeAlias = (
     | CreateTableAs
     | AddColumns
     | DropColumns
+    | WidenColumn
     | RenameColumn
     | RenameTable
     | CreateView
@@ -357,8 +362,11 @@ def _statement(tree: Expression, text: str, query_text: str) -> Statement:
             return RefreshView(relation_name(tree.this, text))
         case exp.Transaction() | exp.Commit() | exp.Rollback() if not any(tree.args.values()):
             return _TRANSACTION[type(tree)]
-        case exp.Command() if str(tree.this).upper() == "VACUUM" and not tree.expression:
-            return Vacuum()
+        case exp.Command() if str(tree.this).upper() == "VACUUM" and tree.text("expression").upper().strip() in (
+            "",
+            "CHECK",
+        ):
+            return Vacuum(checks=bool(tree.text("expression").strip()))
         case exp.Query() | exp.Values():
             return Query(tree, text, query_text)
         case _:

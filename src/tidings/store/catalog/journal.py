@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from sqlalchemy import Connection
 
 from tidings.engine.location import Location
+from tidings.exclusive import Settlement
 from tidings.store.catalog.contents import Contents
 from tidings.store.catalog.transactions import CatalogTransactions
 from tidings.store.records import Batch, Definition, NamedSubscription, Replacement, SnapshotRecord
@@ -42,6 +43,10 @@ class Journal(Protocol):
     @property
     def contents(self) -> Contents:
         """What is recorded."""
+
+    @property
+    def settlement(self) -> Settlement:
+        """Tells that something was recorded which memory may not have yet."""
 
     @property
     def is_reader(self) -> bool:

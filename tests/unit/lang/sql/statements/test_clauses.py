@@ -108,6 +108,8 @@ USED: dict[tuple[type[exp.Expr], str], tuple[str, str]] = {
     (exp.Drop, "cascade"): ("DROP TABLE t", "DROP TABLE t CASCADE"),
     (exp.Alter, "this"): ("ALTER TABLE t RENAME TO u", "ALTER TABLE s RENAME TO u"),
     (exp.Alter, "actions"): ("ALTER TABLE t RENAME TO u", "ALTER TABLE t DROP COLUMN u"),
+    (exp.AlterColumn, "this"): ("ALTER TABLE t ALTER COLUMN x TYPE INT", "ALTER TABLE t ALTER COLUMN y TYPE INT"),
+    (exp.AlterColumn, "dtype"): ("ALTER TABLE t ALTER COLUMN x TYPE INT", "ALTER TABLE t ALTER COLUMN x TYPE BIGINT"),
     (exp.AlterRename, "this"): ("ALTER TABLE t RENAME TO u", "ALTER TABLE t RENAME TO v"),
     (exp.RenameColumn, "this"): ("ALTER TABLE t RENAME COLUMN x TO y", "ALTER TABLE t RENAME COLUMN z TO y"),
     (exp.RenameColumn, "to"): ("ALTER TABLE t RENAME COLUMN x TO y", "ALTER TABLE t RENAME COLUMN x TO z"),
@@ -150,8 +152,6 @@ USED: dict[tuple[type[exp.Expr], str], tuple[str, str]] = {
 REFUSED: dict[tuple[type[exp.Expr], str], str] = {
     (exp.Alter, "kind"): "ALTER VIEW t RENAME TO u",
     (exp.Refresh, "kind"): "REFRESH TABLE v",
-    (exp.AlterColumn, "this"): "ALTER TABLE t ALTER COLUMN x TYPE BIGINT",
-    (exp.AlterColumn, "dtype"): "ALTER TABLE t ALTER COLUMN x TYPE BIGINT",
     (exp.Copy, "kind"): "COPY t TO 'a.csv'",
     (exp.CopyParameter, "this"): "COPY t FROM 'a' (HEADER)",
     (exp.ColumnDef, "exists"): "ALTER TABLE t ADD COLUMN IF NOT EXISTS x INT",
