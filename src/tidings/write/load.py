@@ -93,7 +93,7 @@ class Loader:
             data = data.toArrow()
         if _is_frame(data) or isinstance(data, pa.Table):
             in_order = _as_declared(target, data)
-            if in_order is not None:
+            if in_order is not None and (_is_frame(data) or _fits(target, in_order)):
                 return in_order
         defaults = self.commits.enforcer.evaluator.defaults(target, self.commits.timeline.now())
         return read_rows(target.name, target.columns, data, defaults, seen)
@@ -138,6 +138,15 @@ class Loader:
         logged = None if hook is None else partial(hook.logged, tables, settled, until)
         self.commits.record([(table, table.spanning(entry)) for table, entry in histories], until, logged)
         return sum(entry.num_rows for _, entry in histories)
+
+
+def _fits(target: Table, rows: pa.Table) -> bool:
+    """Whether all values are ones of the table's types as they are; others are looked at one by one."""
+    try:
+        conform(rows, target.schema)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return False
+    return True
 
 
 def _is_frame(data: Any) -> bool:

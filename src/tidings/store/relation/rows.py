@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from decimal import ROUND_HALF_UP, Context, Decimal
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -166,7 +167,7 @@ def _fitting(value: Any, type: str) -> Any:
     if type in types.INTEGRAL and isinstance(value, float) and not value.is_integer():
         raise ValueError("a fraction would be lost")
     if value is None or not types.is_nested(type):
-        return value
+        return rounded(value, type) if isinstance(value, Decimal | float) and types.decimal(type) else value
     fields = types.fields(type)
     if fields and isinstance(value, Mapping):
         by_name = {str(k).lower(): v for k, v in value.items()}
@@ -178,6 +179,19 @@ def _fitting(value: Any, type: str) -> Any:
     if len(inner) == 1 and isinstance(value, list | tuple):
         return [_fitting(v, inner[0]) for v in value]
     return value
+
+
+def rounded(value: Decimal | float, type: str) -> Decimal:
+    """A number as one of a decimal type, rounded half up, as an INSERT of SQL does; a float counts as it is written.
+
+    >>> rounded(Decimal("1.005"), "decimal(6,2)"), rounded(-0.125, "decimal(6,2)")
+    (Decimal('1.01'), Decimal('-0.13'))
+    """
+    number = value if isinstance(value, Decimal) else Decimal(repr(float(value)))
+    _, scale = types.decimal(type) or (0, 0)
+    if not number.is_finite() or number.adjusted() > 40:
+        raise ValueError("it is no number of a decimal type")
+    return number.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, Context(prec=80))
 
 
 def _array(table: str, column: Column, type: pa.DataType, values: list[Any], before: int) -> pa.Array:
