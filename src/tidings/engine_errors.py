@@ -88,6 +88,16 @@ class NotComposable(TidingsError):
     hint_template = "a delta has net changes only: what it removes was there, and what it adds was not"
 
 
+class InvalidFragmentation(TidingsError):
+    """The relation cannot be fragmented like this: {reason}"""
+
+
+class NoFragment(TidingsError):
+    """The tuple {row} cannot be put into one fragment: {reason}"""
+
+    hint_template = "the conditions of horizontal fragments must be true for one of them, whatever the tuple"
+
+
 class TransformationRefused(TidingsError):
     """Transformation {number} does not apply to {expression}: {reason}"""
 
@@ -125,11 +135,13 @@ __all__ = [
     "EngineFailed",
     "FunctionNotRegistered",
     "InvalidDeltaRelation",
+    "InvalidFragmentation",
     "InvalidFunction",
     "InvalidMemory",
     "InvalidOperator",
     "JavaMissing",
     "MissingPackage",
+    "NoFragment",
     "NotComposable",
     "SessionNeeded",
     "TransformationRefused",

@@ -60,6 +60,17 @@ from tidings.algebra.expressions.operators import UserOperator
 from tidings.algebra.expressions.plan import to_plan
 from tidings.algebra.expressions.sources import instance_of, relation
 from tidings.algebra.expressions.sql import to_sql
+from tidings.algebra.fragments.fragmentation import (
+    Fragment,
+    Fragmentation,
+    Horizontal,
+    Vertical,
+    delta_of_whole,
+    fragments,
+    routed,
+    whole,
+)
+from tidings.algebra.fragments.sites import Sites
 from tidings.algebra.graphs.signal_graph import GraphNode, SignalGraph, signal_graph
 from tidings.algebra.transformations.cost import cost
 from tidings.algebra.transformations.incremental import TRANSFORMATIONS, Transformation
@@ -76,7 +87,10 @@ __all__ = [
     "DeltaPair",
     "DeltaRelation",
     "DeltaRow",
+    "Fragment",
+    "Fragmentation",
     "GraphNode",
+    "Horizontal",
     "IncrDiff",
     "IncrJoin",
     "IncrOperator",
@@ -90,6 +104,7 @@ __all__ = [
     "Renamed",
     "Selected",
     "SignalGraph",
+    "Sites",
     "Stored",
     "StoredDelta",
     "SubstitutionList",
@@ -97,6 +112,7 @@ __all__ = [
     "Transformation",
     "United",
     "UserOperator",
+    "Vertical",
     "additions",
     "both_incr_join",
     "chain_rule",
@@ -106,9 +122,11 @@ __all__ = [
     "cost",
     "delta_difference",
     "delta_of",
+    "delta_of_whole",
     "equivalents",
     "evaluate",
     "first_principle",
+    "fragments",
     "from_plan",
     "hipac_changes",
     "hipac_incr_join",
@@ -130,9 +148,11 @@ __all__ = [
     "removals",
     "require_composable",
     "right_incr_join",
+    "routed",
     "show",
     "signal_graph",
     "to_plan",
     "to_sql",
     "untilde",
+    "whole",
 ]

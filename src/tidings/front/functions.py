@@ -80,6 +80,8 @@ class Functions:
             raise InvalidFunction(name=name, reason="it takes no arguments, and would be a constant")
         try:
             inspect.signature(code).bind(*record.takes)
+        except ValueError:  # a function of C, of which nothing is known
+            return
         except TypeError:
             reason = f"its code cannot be called with {len(record.takes)} arguments"
             raise InvalidFunction(name=name, reason=reason) from None
@@ -103,8 +105,11 @@ class Functions:
             journal.define([record.definition(declared.ids[record.name])], [])
 
 
-def declared_function(name: str, takes: Sequence[str], returns: str, code: Callable[..., Any]) -> FunctionRecord:
+def declared_function(name: str, takes: str | Sequence[str], returns: str, code: Callable[..., Any]) -> FunctionRecord:
     """The declaration of a function from what its user says of it."""
+    takes = [takes] if isinstance(takes, str) else list(takes)
+    if not all(isinstance(text, str) for text in (name, *takes, returns)):
+        raise InvalidFunction(name=name, reason="its name and its types are texts")
     canonical = [types.canonical(types.parse(text)) for text in (*takes, returns)]
     unsupported = next((type for type in canonical if not types.is_supported(type)), None)
     if unsupported is not None:

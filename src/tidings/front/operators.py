@@ -45,10 +45,14 @@ def declared(
     name: str, takes: str | Sequence[str], returns: str, key: str | Sequence[str], incremental: Incremental
 ) -> TableOperator:
     """An operator from what its user says of it; columns are written as in ``"sensor STRING, value DOUBLE"``."""
-    inputs = [takes] if isinstance(takes, str) else takes
+    inputs = [takes] if isinstance(takes, str) else list(takes)
     keys = (key,) if isinstance(key, str) else tuple(key)
     if not inputs:
         raise InvalidOperator(name=name, reason="it takes no relation")
+    if not all(isinstance(text, str) for text in (name, *inputs, returns, *keys)):
+        raise InvalidOperator(name=name, reason="its name, its columns and its key are texts")
+    if incremental not in (None, "linear") and not callable(incremental):
+        raise InvalidOperator(name=name, reason=f"incremental is 'linear' or a function, not {incremental!r}")
     columns = tuple(_columns(name, text) for text in inputs)
     return TableOperator(name.lower(), columns, _columns(name, returns), keys, incremental == "linear")
 
@@ -58,8 +62,9 @@ def _columns(name: str, text: str) -> tuple[Column, ...]:
         fields = types.fields(types.canonical(types.parse(f"struct<{text}>")))
     except (UnsupportedType, TypeError, AttributeError):
         fields = ()
-    if ";" in text or not fields or not all(types.is_supported(type) for _, type in fields):
-        reason = f"{text!r} are not columns, as in 'sensor STRING, value DOUBLE'"
+    names = {column.lower() for column, _ in fields}
+    if ";" in text or not all(types.is_supported(type) for _, type in fields) or not 0 < len(fields) == len(names):
+        reason = f"{text!r} are not columns of different names, as in 'sensor STRING, value DOUBLE'"
         raise InvalidOperator(name=name, reason=reason)
     return tuple(Column(column, type) for column, type in fields)
 

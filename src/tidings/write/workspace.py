@@ -24,6 +24,7 @@ from tidings.result import Result
 from tidings.store.relation.net import Net
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
+from tidings.store.relation.values import require_known_times
 from tidings.store.timeline import Timeline
 from tidings.waves.scheduler import Scheduler
 from tidings.write.commit import Commits
@@ -124,6 +125,8 @@ class Workspace:
     def add(self, table: Table, rows: pa.Table, weight: int) -> None:
         """Add rows of the table's schema (weight 1), or remove them (weight -1)."""
         if rows.num_rows:
+            if weight > 0:
+                require_known_times(table.name, rows)
             self.done.append((table, rows, weight))
             self._changes.setdefault(table.id, TableChanges(table)).add(rows, weight)
 

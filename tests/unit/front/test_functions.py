@@ -110,6 +110,9 @@ def test_arrays_lists_and_chunks_are_values(readings: Database) -> None:
         ({"name": "none", "takes": [], "returns": "int"}, InvalidFunction),
         ({"name": "two", "takes": ["int", "int"], "returns": "int"}, InvalidFunction),
         ({"name": "odd", "takes": ["int"], "returns": "interval"}, InvalidFunction),
+        ({"name": "odd", "takes": [5], "returns": "int"}, InvalidFunction),
+        ({"name": "odd", "takes": ["int"], "returns": None}, InvalidFunction),
+        ({"name": 5, "takes": ["int"], "returns": "int"}, InvalidFunction),
         ({"name": "odd", "takes": ["whatever"], "returns": "int"}, UnsupportedType),
     ],
 )

@@ -49,7 +49,9 @@ def from_plan(plan: Relation, database: Any = None) -> AlgebraExpression:
     targets = {names[field.ref]: field.name for field in plan.fields}
     if len(targets) < len(plan.fields):
         raise _refused("a column that is there twice", "name each column once")
-    return _renamed(expression, targets)
+    named = _renamed(expression, targets)
+    order = tuple(field.name for field in plan.fields)
+    return named if named.attributes == order else Projected(named, order)
 
 
 class _PlanReader:
