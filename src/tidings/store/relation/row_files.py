@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from decimal import Decimal
 from glob import glob
 from pathlib import Path
 
@@ -24,6 +25,8 @@ from tidings.ir.relation import Column
 from tidings.store.relation.progress import Seen, nobody
 
 _LINES = (".json", ".jsonl", ".ndjson")
+_WIDE = pa.decimal256(76, 38)
+"""Decimals with room for digits that are rounded away later."""
 _PATTERN = re.compile(r"[*?\[]")
 
 
@@ -107,8 +110,24 @@ def _csv(columns: tuple[Column, ...], path: Path) -> pa.Table:
     written = {name.strip().strip('"').lower(): name.strip().strip('"') for name in header.split(",")}
     known = {written[c.name.lower()]: _text_type(c) for c in columns if c.name.lower() in written}
     column_types = {name: type for name, type in known.items() if type is not None}
+    decimals = [name for name, type in column_types.items() if pa.types.is_decimal(type)]
+    column_types |= dict.fromkeys(decimals, pa.string())
     options = csv.ConvertOptions(column_types=column_types, strings_can_be_null=True, quoted_strings_can_be_null=False)
-    return csv.read_csv(path, convert_options=options)
+    rows = csv.read_csv(path, convert_options=options)
+    for name in set(decimals) & set(rows.column_names):
+        rows = rows.set_column(rows.column_names.index(name), name, _decimals(name, rows.column(name)))
+    return rows
+
+
+def _decimals(name: str, texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Texts as decimals with all the digits they have: those that are too many are rounded away later."""
+    try:
+        return texts.cast(_WIDE)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        try:
+            return pa.chunked_array([pa.array([None if t is None else Decimal(t) for t in texts.to_pylist()])])
+        except ArithmeticError:
+            raise ValueError(f"{name} has a text that is no number") from None
 
 
 def _json(columns: tuple[Column, ...], path: Path) -> pa.Table:
@@ -131,4 +150,6 @@ def _text_type(column: Column) -> pa.DataType | None:
     """The type a text is read as; None where the file says it itself."""
     if types.is_nested(column.type) or column.type == "binary":
         return None
+    if types.decimal(column.type) is not None:
+        return _WIDE
     return pa.timestamp("us") if column.type == "timestamp" else arrow_type(column.type)
