@@ -58,6 +58,10 @@ class StatementRunner:
         """Read everything, and say what is wrong."""
         return DatabaseCheck(self.maintenance.storage, self.queries.answers).findings()
 
+    def _vacuum(self, statement: sql.Vacuum) -> Result:
+        """Remove what nobody needs, or look whether everything is whole."""
+        return Result(findings_table(self.check()) if statement.checks else self.maintenance.vacuum(GRACE).to_arrow())
+
     def _run(self, statement: sql.Statement) -> Result | None:
         match statement:
             case sql.Insert() | sql.Update() | sql.Delete() | sql.Merge():
@@ -85,10 +89,8 @@ class StatementRunner:
                 self.continuous.run(statement)
             case sql.RefreshView():
                 self.maintenance.refresh(statement.name)
-            case sql.Vacuum(checks=True):
-                return Result(findings_table(self.check()))
             case sql.Vacuum():
-                return Result(self.maintenance.vacuum(GRACE).to_arrow())
+                return self._vacuum(statement)
             case sql.ShowNames() | sql.ShowCreate() | sql.Describe() | sql.ExplainRule():
                 return self.shows.run(statement)
             case sql.ExplainContinuous():

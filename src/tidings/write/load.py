@@ -24,6 +24,7 @@ from tidings.store.relation.log import span
 from tidings.store.relation.progress import Seen, nobody
 from tidings.store.relation.rows import read_rows
 from tidings.store.relation.table import Table
+from tidings.store.relation.values import require_known_times
 from tidings.write.commit import Commits
 from tidings.write.hooks import LoadHook
 
@@ -93,7 +94,9 @@ class Loader:
             data = data.toArrow()
         if _is_frame(data) or isinstance(data, pa.Table):
             in_order = _as_declared(target, data)
-            if in_order is not None:
+            if isinstance(in_order, pa.Table):
+                require_known_times(target.name, in_order)
+            if in_order is not None and not _loses(in_order, target) and _fits(target, in_order):
                 return in_order
         defaults = self.commits.enforcer.evaluator.defaults(target, self.commits.timeline.now())
         return read_rows(target.name, target.columns, data, defaults, seen)
@@ -130,6 +133,8 @@ class Loader:
         settled = timeline.settled()
         rows = [(storage.relations.table(name), rows) for name, rows in data.items()]
         histories = entries(rows, after=settled, present=timeline.next(), late=late)
+        for table, entry in histories:
+            require_known_times(table.name, entry)
         self.commits.check_histories(histories)
         if not histories:
             return 0
@@ -140,9 +145,33 @@ class Loader:
         return sum(entry.num_rows for _, entry in histories)
 
 
+def _fits(target: Table, rows: Any) -> bool:
+    """Whether all values are ones of the table's types as they are; others are looked at one by one.
+
+    Spark casts those of a frame.
+    """
+    if not isinstance(rows, pa.Table):
+        return True
+    try:
+        conform(rows, target.schema)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return False
+    return True
+
+
 def _is_frame(data: Any) -> bool:
     """Whether rows are in a DataFrame of Spark."""
     return hasattr(data, "toArrow") and hasattr(data, "sparkSession")
+
+
+def _loses(data: Any, target: Table) -> bool:
+    """Whether numbers have to be looked at one by one, for some may be too large for their column."""
+    if not isinstance(data, pa.Table):
+        return False
+    return any(
+        pa.types.is_float64(given.type) and pa.types.is_float32(held.type)
+        for given, held in zip(data.schema, target.schema, strict=True)
+    )
 
 
 def _as_declared(target: Table, data: Any) -> Any:

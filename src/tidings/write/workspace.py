@@ -13,7 +13,7 @@ from types import TracebackType
 
 import pyarrow as pa
 
-from tidings.constraints.enforce import Enforcer
+from tidings.constraints.enforce import Enforcer, NetChange
 from tidings.engine.changes import as_changes
 from tidings.errors import NotATable, UnknownEvent, UnknownTransactionState, UnsupportedStatement
 from tidings.exclusive import Mutex
@@ -24,6 +24,7 @@ from tidings.result import Result
 from tidings.store.relation.net import Net
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
+from tidings.store.relation.values import require_known_times
 from tidings.store.timeline import Timeline
 from tidings.waves.scheduler import Scheduler
 from tidings.write.commit import Commits
@@ -124,6 +125,8 @@ class Workspace:
     def add(self, table: Table, rows: pa.Table, weight: int) -> None:
         """Add rows of the table's schema (weight 1), or remove them (weight -1)."""
         if rows.num_rows:
+            if weight > 0:
+                require_known_times(table.name, rows)
             self.done.append((table, rows, weight))
             self._changes.setdefault(table.id, TableChanges(table)).add(rows, weight)
 
@@ -131,6 +134,11 @@ class Workspace:
         """What has been done to a table so far, netted."""
         changes = self._changes.get(table.id)
         return None if changes is None else changes.net
+
+    def net_change(self, table: Table) -> NetChange | None:
+        """The same as rows with weights."""
+        changes = self._changes.get(table.id)
+        return None if changes is None else changes.net_change()
 
     def check_present(self) -> None:
         """Refuse the transaction if it removes rows that are not there."""

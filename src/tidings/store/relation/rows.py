@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tidings.engine.arrow import arrow_schema
 from tidings.errors import InvalidRow, closest
-from tidings.ir import types
 from tidings.ir.relation import Column
 from tidings.store.relation.progress import Seen, nobody
 from tidings.store.relation.row_files import names_files, read_files, read_together
+from tidings.store.relation.values import fitting
 
 BATCH = 50_000
 """So many records of an iterator are held as Python values at a time."""
@@ -74,9 +75,9 @@ def _read(
 ) -> pa.Table:
     """The same of records; ``before`` were read before them, for the numbers of rows that are refused."""
     if isinstance(records, pa.Table):
-        fitting = _as_it_is(columns, records, defaults)
-        if fitting is not None:
-            return fitting
+        as_it_is = _as_it_is(columns, records, defaults)
+        if as_it_is is not None:
+            return as_it_is
         records = records.to_pylist()
     rows = [_record(table, columns, number, record, defaults) for number, record in enumerate(records, before + 1)]
     schema = arrow_schema(columns)
@@ -124,11 +125,19 @@ def _as_it_is(columns: tuple[Column, ...], rows: pa.Table, defaults: Mapping[str
             if not any(alike(values.type) and alike(field.type) for alike in _ALIKE):
                 return None
             try:
-                values = values.cast(field.type)
+                cast = values.cast(field.type)
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
                 return None
+            if pa.types.is_float32(field.type) and _is_cut(values, cast):
+                return None
+            values = cast
         arrays.append(values)
     return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _is_cut(values: pa.ChunkedArray, cast: pa.ChunkedArray) -> bool:
+    """Whether a number became infinite."""
+    return bool(pc.any(pc.and_(pc.is_inf(cast), pc.is_finite(values))).as_py())
 
 
 _ALIKE = (
@@ -161,32 +170,13 @@ def _record(
     raise InvalidRow(row=number, table=table, reason=f"{record!r} is not a row")
 
 
-def _fitting(value: Any, type: str) -> Any:
-    """A value that fits its type as it is: no fraction cut off, every struct with exactly the fields of its type."""
-    if type in types.INTEGRAL and isinstance(value, float) and not value.is_integer():
-        raise ValueError("a fraction would be lost")
-    if value is None or not types.is_nested(type):
-        return value
-    fields = types.fields(type)
-    if fields and isinstance(value, Mapping):
-        by_name = {str(k).lower(): v for k, v in value.items()}
-        unknown = set(by_name) - {name.lower() for name, _ in fields}
-        if unknown:
-            raise ValueError(f"no field named {', '.join(sorted(unknown))}")
-        return {name: _fitting(by_name.get(name.lower()), kind) for name, kind in fields}
-    inner = types.elements(type)
-    if len(inner) == 1 and isinstance(value, list | tuple):
-        return [_fitting(v, inner[0]) for v in value]
-    return value
-
-
 def _array(table: str, column: Column, type: pa.DataType, values: list[Any], before: int) -> pa.Array:
     try:
-        return pa.array([_fitting(v, column.type) for v in values], type)
+        return pa.array([fitting(v, column.type) for v in values], type)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError, ValueError):
         for number, value in enumerate(values, before + 1):
             try:
-                pa.array([_fitting(value, column.type)], type)
+                pa.array([fitting(value, column.type)], type)
             except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError, ValueError):
                 reason = f"{value!r} is no value for {column.name}, which is {column.type}"
                 raise InvalidRow(row=number, table=table, reason=reason) from None
