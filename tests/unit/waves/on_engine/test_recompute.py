@@ -36,7 +36,7 @@ def steps(db: Database, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     fetch, small = DuckDB.fetch, list[bool]()
 
     def recorded(engine: DuckDB, text: str, *columns: Any, **how: Any) -> pa.Table:
-        if "__current_" in text:
+        if "__current_" in text or "__named_current_" in text:
             small.append(how.get("small", False))
         return fetch(engine, text, *columns, **how)
 
