@@ -125,6 +125,10 @@ class NotATable(TidingsError):
     hint_template = "change the tables that it reads"
 
 
+class WrongKind(TidingsError):
+    """{name} is {kind}, not {expected}"""
+
+
 class MissingRow(TidingsError):
     """A row of {table} that is to go or to change is not there: {row}"""
 

@@ -24,6 +24,7 @@ from tidings.errors import (
     UnknownRelation,
     UnsupportedStatement,
     UnsupportedType,
+    WrongKind,
     closest,
 )
 from tidings.ir import types
@@ -87,8 +88,12 @@ class Tables:
     def to_drop(self, name: str, kind: str, *, cascade: bool) -> list[Table | AnyView]:
         """A table or view, after the views that read it, which must go first; there are none without CASCADE."""
         relation = self.relations.find(name)
-        if relation is None or isinstance(relation, Table) != (kind == "TABLE"):
-            raise UnknownRelation(name=name)
+        if relation is None:
+            raise UnknownRelation(None, closest(name, self.relations.names()), name=name)
+        if isinstance(relation, Table) != (kind == "TABLE"):
+            other = "TABLE" if isinstance(relation, Table) else "VIEW"
+            kinds = {"kind": f"a {other.lower()}", "expected": f"a {kind.lower()}"}
+            raise WrongKind(None, f"DROP {other} drops it", name=relation.name, **kinds)
         if isinstance(relation, Table):
             require_unnamed(self.relations, relation, "dropped")
         readers = self.relations.readers(relation.name)

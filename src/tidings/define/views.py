@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from tidings.define.binder import AnyView, CheckChange, ViewBinder, named_columns
 from tidings.define.replacement import ReplacementOutcome, ViewReplacement
-from tidings.errors import DuplicateRelation, InvalidExpression, TidingsError, UnknownRelation
+from tidings.errors import DuplicateRelation, InvalidExpression, TidingsError, UnknownRelation, WrongKind, closest
 from tidings.lang.datalog.statements import is_stored_by_cost
 from tidings.lang.sql import statement
 from tidings.store import replace_view
@@ -43,7 +43,11 @@ class Views:
         """The stored view of a name, or a refusal."""
         view = self.relations.find(name)
         if not isinstance(view, StoredView):
-            raise UnknownRelation(None, "only stored views are refreshed", name=name)
+            if view is not None:
+                kind = "a table" if isinstance(view, Table) else "a view that is not stored"
+                raise WrongKind(None, "it is always up to date", name=view.name, kind=kind, expected="a stored view")
+            stored = [n for n in self.relations.names() if isinstance(self.relations.find(n), StoredView)]
+            raise UnknownRelation(None, closest(name, stored), name=name)
         return view
 
     def create(self, create: statement.CreateView) -> list[ReplacementOutcome]:

@@ -96,7 +96,7 @@ class Loader:
             in_order = _as_declared(target, data)
             if isinstance(in_order, pa.Table):
                 require_known_times(target.name, in_order)
-            if in_order is not None and not _loses(in_order, target):
+            if in_order is not None and not _loses(in_order, target) and _fits(target, in_order):
                 return in_order
         defaults = self.commits.enforcer.evaluator.defaults(target, self.commits.timeline.now())
         return read_rows(target.name, target.columns, data, defaults, seen)
@@ -143,6 +143,20 @@ class Loader:
         logged = None if hook is None else partial(hook.logged, tables, settled, until)
         self.commits.record([(table, table.spanning(entry)) for table, entry in histories], until, logged)
         return sum(entry.num_rows for _, entry in histories)
+
+
+def _fits(target: Table, rows: Any) -> bool:
+    """Whether all values are ones of the table's types as they are; others are looked at one by one.
+
+    Spark casts those of a frame.
+    """
+    if not isinstance(rows, pa.Table):
+        return True
+    try:
+        conform(rows, target.schema)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return False
+    return True
 
 
 def _is_frame(data: Any) -> bool:

@@ -1,7 +1,8 @@
 """Runs INSERT, UPDATE, DELETE and MERGE: finds the rows that go and the rows that come, and adds them to a transaction.
 
-An UPDATE or DELETE whose WHERE fixes the primary key finds its rows in this process, and computes its new values there
-if the engines agree on them (:mod:`tidings.engine.agreed.row`).  Everything else is a query, bound like any
+An UPDATE or DELETE whose WHERE fixes the primary key finds its rows in this process, and so does one about a small
+table (:mod:`tidings.write.small_tables`); new values are computed there too, if the engines agree on them
+(:mod:`tidings.engine.agreed.row`).  Everything else is a query, bound like any
 other and answered by the engine: the old rows, each with its new values.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 from typing import Any, assert_never
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tidings.engine.agreed.row import agreed
 from tidings.errors import (
@@ -34,6 +36,7 @@ from tidings.store.relation.net import table_of
 from tidings.store.relation.rows import read_rows
 from tidings.store.relation.table import Table
 from tidings.write import merge, upsert
+from tidings.write.small_tables import current_rows
 from tidings.write.statement_context import StatementContext
 from tidings.write.workspace import Workspace
 
@@ -136,14 +139,14 @@ def _inserted_rows(context: StatementContext, statement: Insert, columns: tuple[
 def _update(context: StatementContext, statement: Update) -> AffectedRows:
     assignments = context.target.assignments(statement.settings)
     where = _where(context, statement)
-    changed = _update_by_key(context, assignments, where) or _update_by_query(context, assignments, where)
+    changed = _update_in_process(context, assignments, where) or _update_by_query(context, assignments, where)
     old, new = changed
     context.workspace.add(context.table, old, -1)
     context.workspace.add(context.table, new, 1)
     return AffectedRows.of(updated=new.num_rows)
 
 
-def _update_by_key(
+def _update_in_process(
     context: StatementContext, assignments: list[Assignment], where: Expression | None
 ) -> tuple[pa.Table, pa.Table] | None:
     aliases = frozenset({context.target.alias.lower()})
@@ -151,7 +154,7 @@ def _update_by_key(
     fitting = [(value, type) for value, type in values if value is not None and value.fits(type)]
     if len(fitting) < len(values):
         return None
-    old = _by_key(context, where)
+    old = _selected(context, where)
     new = None if old is None else context.workspace.parts.enforcer.evaluator.values(fitting, old)
     if old is None or new is None:
         return None
@@ -170,11 +173,27 @@ def _update_by_query(
 
 def _delete(context: StatementContext, statement: Delete) -> AffectedRows:
     where = _where(context, statement)
-    old = _by_key(context, where)
+    old = _selected(context, where)
     if old is None:
         old = context.rows(context.answer(selection_query(context.target, where), list(context.table.columns)))
     context.workspace.add(context.table, old, -1)
     return AffectedRows.of(deleted=old.num_rows)
+
+
+def _selected(context: StatementContext, where: Expression | None) -> pa.Table | None:
+    """The rows a condition selects, found in this process: by their key, or by going through a small table."""
+    rows = _by_key(context, where)
+    if rows is not None:
+        return rows
+    table, aliases = context.table, frozenset({context.target.alias.lower()})
+    condition = None if where is None else agreed(where, table.columns, aliases)
+    if where is not None and (condition is None or condition.type not in ("boolean", "void")):
+        return None
+    rows = current_rows(context.workspace, table)
+    if rows is None or condition is None:
+        return rows
+    verdicts = context.workspace.parts.enforcer.evaluator.values([(condition, "boolean")], rows)
+    return None if verdicts is None else rows.filter(pc.fill_null(verdicts.column(0), False))
 
 
 def _by_key(context: StatementContext, where: Expression | None) -> pa.Table | None:

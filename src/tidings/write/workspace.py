@@ -13,7 +13,7 @@ from types import TracebackType
 
 import pyarrow as pa
 
-from tidings.constraints.enforce import Enforcer
+from tidings.constraints.enforce import Enforcer, NetChange
 from tidings.engine.changes import as_changes
 from tidings.errors import NotATable, UnknownEvent, UnknownTransactionState, UnsupportedStatement
 from tidings.exclusive import Mutex
@@ -134,6 +134,11 @@ class Workspace:
         """What has been done to a table so far, netted."""
         changes = self._changes.get(table.id)
         return None if changes is None else changes.net
+
+    def net_change(self, table: Table) -> NetChange | None:
+        """The same as rows with weights."""
+        changes = self._changes.get(table.id)
+        return None if changes is None else changes.net_change()
 
     def check_present(self) -> None:
         """Refuse the transaction if it removes rows that are not there."""

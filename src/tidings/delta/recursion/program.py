@@ -34,7 +34,7 @@ class MaintenancePrograms:
     """The old rows of members that have them at hand."""
     given: Mapping[str, Relation]
     """The old rows of inputs, at the beginning of the batch."""
-    _lookups: dict[tuple[str, tuple[int, ...]], Relation] = field(default_factory=dict)
+    _lookups: dict[tuple[str, tuple[int, ...], bool], Relation] = field(default_factory=dict)
 
     @cached_property
     def rules(self) -> OnDemandRules:
@@ -65,11 +65,12 @@ class MaintenancePrograms:
         states = [rule for name in (*self.given, *self.stored) for rule in self._state_rules(name)]
         return self._programs(at_beginning, tuple(states))
 
-    def lookup(self, name: str, plan: Relation, positions: tuple[int, ...]) -> Relation:
+    def lookup(self, name: str, plan: Relation, positions: tuple[int, ...], *, null_safe: bool) -> Relation:
         """The plan that finds the rows of a given predicate by keys, made once."""
-        if (name, positions) not in self._lookups:
-            self._lookups[name, positions] = lookup_plan(plan, self.columns[name], positions)
-        return self._lookups[name, positions]
+        key = (name, positions, null_safe)
+        if key not in self._lookups:
+            self._lookups[key] = lookup_plan(plan, self.columns[name], positions, null_safe=null_safe)
+        return self._lookups[key]
 
     def text(self) -> str:
         """The rules, as a program that the language accepts."""

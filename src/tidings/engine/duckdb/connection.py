@@ -6,6 +6,7 @@ that.
 
 from __future__ import annotations
 
+import re
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -134,4 +135,12 @@ def _failures() -> Iterator[None]:
 
 
 def sentence(error: Exception) -> str:
-    return str(error).splitlines()[0].removeprefix("Binder Error: ").removeprefix("Catalog Error: ")
+    """What DuckDB says, without the name of its exception.
+
+    >>> sentence(ValueError("Conversion Error: Could not convert string 'x' to INT32"))
+    "Could not convert string 'x' to INT32"
+    """
+    return _EXCEPTION.sub("", (str(error).splitlines() or [type(error).__name__])[0])
+
+
+_EXCEPTION = re.compile(r"^(?:[A-Z][\w-]* )+(?:Error|Exception): ")

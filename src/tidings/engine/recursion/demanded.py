@@ -59,7 +59,7 @@ class DemandedRows:
     query: QueryRules
     members: tuple[str, ...]
     questions: tuple[Question, ...]
-    _lookups: dict[tuple[str, Positions], Relation] = field(default_factory=dict)
+    _lookups: dict[tuple[str, Positions, bool], Relation] = field(default_factory=dict)
 
     @classmethod
     def of(cls, node: Fixpoint, whole: RuleProgram, questions: Iterable[Question]) -> DemandedRows | None:
@@ -93,12 +93,14 @@ class DemandedRows:
     def _found(self, name: str, positions: Positions, keys: list[Row], run: RunPlan, sources: Sources) -> list[Row]:
         """The rows of an input that have some keys."""
         columns = self.program.columns[name]
-        if (name, positions) not in self._lookups:
-            self._lookups[name, positions] = lookup_plan(self.program.given[name], columns, positions)
+        lookup = name, positions, any(None in key for key in keys)
+        if lookup not in self._lookups:
+            plan = self.program.given[name]
+            self._lookups[lookup] = lookup_plan(plan, columns, positions, null_safe=lookup[2])
         key_columns = tuple(columns[p] for p in positions)
         wanted = Source(key_columns, None, as_changes(key_columns, table_of(key_columns, keys)))
 
         def source(relation: str, version: Version) -> Source:
             return wanted if relation == KEYS else sources(relation, version)
 
-        return rows_of(run(self._lookups[name, positions], source))
+        return rows_of(run(self._lookups[lookup], source))

@@ -21,6 +21,9 @@ _LOCAL_ROWS = 50_000
 """More rows than this are kept in files; local rows would travel with every plan."""
 
 
+_FEW_ROWS = 10_000
+"""A frame of up to so many rows is fetched, and offered again in one partition: it may be in hundreds of them."""
+
 _EXPANSION = 4
 """A cached base takes about so many times the bytes of its files."""
 
@@ -124,7 +127,10 @@ class Bases:
         scratch = self._scratch[name] = ExitStack()
         if isinstance(data, pa.Table):
             return self.local(conform(data, arrow_schema(columns)), scratch)
-        if hasattr(data, "createOrReplaceGlobalTempView"):
+        if hasattr(data, "createOrReplaceGlobalTempView") and hasattr(data, "limit"):
+            few = data.limit(_FEW_ROWS + 1).toArrow()
+            if few.num_rows <= _FEW_ROWS:
+                return arrow_frame(self._session, few).coalesce(1)
             shared = f"tidings_{uuid.uuid4().hex}"
             data.createOrReplaceGlobalTempView(shared)
             scratch.callback(self._session.catalog.dropGlobalTempView, shared)

@@ -123,7 +123,7 @@ class Spark:
 
     def load(self, name: str, columns: tuple[Column, ...], data: object, sorted_by: str) -> int:
         self.unload(name)
-        self._workload.begin(Work.LARGE)
+        self._workload.begin(Work.SORT)
         with failures_named():
             return self._bases.load(name, columns, data, sorted_by)
 

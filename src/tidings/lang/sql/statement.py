@@ -371,6 +371,8 @@ def _statement(tree: Expression, text: str, query_text: str) -> Statement:
             return Query(tree, text, query_text)
         case _:
             words = " ".join(tree.sql(DIALECT, comments=False).split()[:3])
+            if words.upper().startswith("EXPLAIN"):
+                raise UnsupportedStatement(place(text, tree), _EXPLAIN, statement="EXPLAIN")
             about_schema = isinstance(tree, exp.Use) or str(tree.args.get("kind")).upper() in ("SCHEMA", "DATABASE")
             raise UnsupportedStatement(place(text, tree), _NO_SCHEMA if about_schema else None, statement=words)
 
@@ -380,4 +382,5 @@ _TRANSACTION: dict[type[Expression], BeginTransaction | CommitTransaction | Roll
     exp.Commit: CommitTransaction(),
     exp.Rollback: RollbackTransaction(),
 }
+_EXPLAIN = "db.explain(query) shows how it is maintained; EXPLAIN RULE and EXPLAIN CONTINUOUS are statements"
 _NO_SCHEMA = "a schema needs no statement: it is a part of names, as in CREATE TABLE sales.orders (…)"

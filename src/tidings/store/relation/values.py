@@ -10,7 +10,7 @@ import math
 import sys
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -83,9 +83,24 @@ def fitting(value: Any, type: str) -> Any:
         raise ValueError("a fraction would be lost")
     if type == "float" and isinstance(value, float | Decimal | int) and _overflows(value):
         raise ValueError("it is too large")
+    if isinstance(value, float | Decimal) and types.decimal(type) is not None:
+        return rounded(value, type)
     if value is None or not types.is_nested(type):
         return value
     return _nested(value, type)
+
+
+def rounded(value: Decimal | float, type: str) -> Decimal:
+    """A number as one of a decimal type, rounded half up, as an INSERT of SQL does; a float counts as it is written.
+
+    >>> rounded(Decimal("1.005"), "decimal(6,2)"), rounded(-0.125, "decimal(6,2)")
+    (Decimal('1.01'), Decimal('-0.13'))
+    """
+    number = value if isinstance(value, Decimal) else Decimal(repr(float(value)))
+    _, scale = types.decimal(type) or (0, 0)
+    if not number.is_finite() or number.adjusted() > 40:
+        raise ValueError("it is no number of a decimal type")
+    return number.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, Context(prec=80))
 
 
 def _nested(value: Any, type: str) -> Any:

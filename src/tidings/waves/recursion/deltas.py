@@ -5,8 +5,8 @@ gained as sets, found by waves of their own, is put into the maintenance rules, 
 (:mod:`tidings.engine.recursion`).  The old rows of its predicates are those of stored views where there are any, and
 are derived on demand else.  A wave then reads the delta of a recursion like that of a table.
 
-A recursion that counts duplicates is evaluated anew at each instant and compared; so is one of which a large part of
-the inputs has changed at once.
+A recursion that counts duplicates has rounds of its own (:mod:`tidings.delta.recursion.bags`), or is evaluated anew at
+each instant and compared; so is any of which a large part of the inputs has changed at once.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from tidings.analysis.influents import CLOCK, influents, reads
 from tidings.compiled import Identity
+from tidings.delta.recursion.bags import BagRules
 from tidings.delta.recursion.program import MaintenancePrograms
 from tidings.engine.changes import consolidated, no_changes, without_version
 from tidings.engine.recursion.evaluations import Evaluations
@@ -32,6 +33,7 @@ from tidings.lang.datalog.rule_plan import distinct
 from tidings.rewrite.pipeline import normalise
 from tidings.waves.executor import Executor
 from tidings.waves.planner import Planner
+from tidings.waves.recursion.bag_run import BagRun
 from tidings.waves.recursion.choice import RecursionCosts, StorageChoice
 from tidings.waves.recursion.maintenance_run import MaintenanceRun
 from tidings.waves.strategy import Strategy
@@ -47,7 +49,7 @@ class RecursionRecord:
 
     name: str
     way: str
-    """``stored``, ``on demand`` or ``recompute``."""
+    """``stored``, ``on demand``, ``from changes alone`` or ``recompute``."""
     instants: int
     derived: int
     """Old rows that were derived because they were not at hand."""
@@ -78,10 +80,11 @@ class Recursion:
     _changes: dict[Identity[Relation], Relation] = field(init=False)
     """Inputs as sets."""
     _states: dict[tuple[object, ...], Relation] = field(init=False)
+    _bags: dict[tuple[object, ...], BagRules] = field(init=False)
 
     def __post_init__(self) -> None:
         section = self.planner.compiled.section
-        self._programs, self._changes, self._states = section(), section(), section()
+        self._programs, self._changes, self._states, self._bags = section(), section(), section(), section()
 
     def prepared(self, request: WaveRequest) -> WaveRequest:
         """A request with the deltas of the recursions that its query reads."""
@@ -105,8 +108,11 @@ class Recursion:
         if not any(delta.num_rows for delta in changes.values()):
             return {m.name: no_changes(m.columns) for m in node.members}
         stored = self._stored(node, request.since)
-        if counts_duplicates(node) or self._is_large(node, changes, definitions, request.since):
+        bags = self._bag_rules(node, changes, stored, definitions) if counts_duplicates(node) else None
+        if self._is_large(node, changes, definitions, request.since) or (bags is None and counts_duplicates(node)):
             return self._recomputed(node, batch, changes, stored, definitions)
+        if bags is not None:
+            return self._bags_maintained(bags, batch, changes, stored)
         return self._maintained(node, batch, changes, stored, definitions)
 
     def _input_changes(
@@ -211,6 +217,41 @@ class Recursion:
         return rows
 
     # maintained
+
+    def _bag_rules(
+        self,
+        node: Fixpoint,
+        changes: Mapping[str, pa.Table],
+        stored: Mapping[str, Scan],
+        definitions: Mapping[str, Relation],
+    ) -> BagRules | None:
+        """The plans that give the changes of a recursion that counts duplicates; None where it is evaluated anew."""
+        key = (node.group, "bags", frozenset(s.relation for s in stored.values()), frozenset(definitions))
+        if key not in self._bags:
+            given = {name: normalise(plan, definitions) for name, plan in zip(node.names, node.inputs, strict=True)}
+            rows = stored.get(node.output)
+            self._bags[key] = BagRules(node, given, () if rows is None else rows.columns)
+        rules = self._bags[key]
+        moved = frozenset(name for name, delta in changes.items() if delta.num_rows)
+        timed = any(CLOCK in influents(plan, definitions) for plan in node.inputs)
+        has_rows = bool(rules.stored) or (rules.is_maintained and not rules.reads_old_rows(moved))
+        return rules if rules.is_maintained and has_rows and not timed else None
+
+    def _bags_maintained(
+        self, rules: BagRules, batch: _Batch, changes: Mapping[str, pa.Table], stored: Mapping[str, Scan]
+    ) -> dict[str, pa.Table]:
+        member, group = rules.member, rules.node.group
+        scan = stored.get(member.name)
+        old = None if scan is None else self.at(batch.since)(scan.relation, Version.CURRENT)
+        run = BagRun(rules, self.executor.runner, self.at, old)
+        parts, before = [no_changes(member.columns)], batch.since
+        for instant in _instants(changes):
+            moved = {n: d.filter(pc.equal(d.column(TIME), instant)) for n, d in changes.items()}
+            parts.append(run.instant(before, instant, moved))
+            before = instant
+        way = "from changes alone" if scan is None else "stored"
+        self.records[group] = RecursionRecord(group, way, len(parts) - 1, 0, run.statements, run.rounds)
+        return {member.name: pa.concat_tables(parts)}
 
     def _maintained(
         self,

@@ -15,10 +15,13 @@ def explained(recursion: Recursion, plans: Iterable[Relation], since: int, until
     definitions = recursion.planner.definitions(plans, since)
     texts: list[str] = []
     for node in recursions(plans, definitions, frozenset()).values():
+        record = recursion.records.get(node.group)
         if counts_duplicates(node):
-            texts.append(f"recursion {node.output}: evaluated anew at each instant that touches it")
+            last = "" if record is None else f"; last time {record}"
+            how = "from changes and stored rows, else evaluated anew at each instant that touches it"
+            texts.append(f"recursion {node.output}: duplicates count, {how}{last}")
             continue
-        record, programs = recursion.records.get(node.group), recursion.programs(node, since)
+        programs = recursion.programs(node, since)
         way = "old rows derived on demand" if programs.on_demand else "old rows stored"
         last = "" if record is None else f"; last time {record}"
         texts.append(f"recursion {node.output}: {way}, {_decided(recursion, node, until)}{last}")

@@ -146,7 +146,7 @@ class MaintenanceRun:
             return rows_of(self._rows(plan, self.sources))
         columns = self.programs.columns[name]
         key_columns = tuple(columns[p] for p in positions)
-        lookup = self.programs.lookup(name, plan, positions)
+        lookup = self.programs.lookup(name, plan, positions, null_safe=any(None in key for key in keys))
         wanted = Source(key_columns, None, as_changes(key_columns, table_of(key_columns, keys)))
 
         def sources(relation: str, version: Version) -> Source:

@@ -173,6 +173,8 @@ def read_update(tree: exp.Update, text: str) -> Update:
     table, alias, at = _target(tree.this, text)
     where = tree.args.get("where")
     settings = tuple(_setting(e, text) for e in tree.expressions)
+    if not settings:
+        raise InvalidSyntax(at, reason="UPDATE needs a column and a value behind SET")
     return Update(table, alias, settings, where.this if where else None, text, at)
 
 

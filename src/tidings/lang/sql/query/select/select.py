@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from tidings.analysis.cardinality import at_most_one_row
-from tidings.errors import InvalidExpression
+from tidings.errors import InvalidExpression, InvalidSyntax
 from tidings.ir.relation import Item, Project, Relation
 from tidings.lang.sql.names import distinct_names
 from tidings.lang.sql.query.aggregates import in_canonical_order
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 def bind_select(binder: Binder, node: exp.Select, name: str, ctes: Mapping[str, Any], outer: Outer | None) -> Bound:
     """The plan of one SELECT."""
     ctx, written = binder.ctx, node
+    if not node.expressions:
+        raise InvalidSyntax(ctx.place(node), reason="SELECT needs columns, or a *")
     own_outer = None if outer is None else replace(outer, stands=dict(outer.stands))
     scope, plan, analysed = binder.from_clause(node, ctes, own_outer)
     refuse_outer_aggregates(ctx, node, scope)
