@@ -44,6 +44,16 @@ class FoldPolicy:
     """Microseconds for which changes are retained; None retains all of them."""
     entries: int = 8
     """A fold makes one entry of a log that has more entries than this."""
+    most_entries: int = 5_000
+    """A table in a folder is also folded when it has more entries than this since its base, and than one for every
+    twenty rows that may be logged,"""
+    most_bytes: int = 64 << 20
+    """or when those that are in memory take more bytes than this."""
+
+    def is_full(self, table: Table) -> bool:
+        """Whether the log takes too much memory, however few rows it has."""
+        entries = max(self.most_entries, self.limit(table) // 20)
+        return table.history.entries() > entries or table.entry_log.held_bytes > self.most_bytes
 
     def limit(self, table: Table) -> int:
         return max(self.rows, int(self.share * table.base_size))
@@ -133,7 +143,11 @@ class Folding:
     def _is_due(self, table: Table) -> bool:
         if table.id in self._running or table.damage is not None:
             return False
-        return table.history.since_base() > max(self.policy.limit(table), self._not_before.get(table.id, 0))
+        logged = table.history.since_base()
+        if logged <= self._not_before.get(table.id, 0):
+            return False
+        in_folder = self.storage.journal.folder is not None
+        return logged > self.policy.limit(table) or (in_folder and logged > 0 and self.policy.is_full(table))
 
     def _start(self, table: Table) -> None:
         job = self.storage.snapshots.fold_job(table, merge=self._merges(table))

@@ -24,7 +24,7 @@ from tidings.store.catalog.pending import Pending
 from tidings.store.catalog.relation_ids import RelationIds
 from tidings.store.catalog.transactions import CatalogTransactions
 from tidings.store.records import Batch, Definition, LogEntry, NamedSubscription
-from tidings.store.relation.log import span
+from tidings.store.relation.log import compact, span
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
 from tidings.store.snapshots import Snapshots
@@ -130,6 +130,7 @@ class Storage:
         """Log changes of a table as part of what is recorded together."""
         if entry.num_rows:
             with self.together() as pending:
+                entry = compact(entry)
                 mark, (first, last) = table.mark(), span(entry)
                 pending.undo.append(lambda: table.back_to(mark))
                 pending.batch.entries.append(LogEntry(table.id, last, entry, first, table.layout))

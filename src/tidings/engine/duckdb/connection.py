@@ -127,6 +127,8 @@ def _failures() -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
+        if type(error) is duckdb.Error and str(error).startswith(KeyboardInterrupt.__name__):  # while it read Arrow
+            raise KeyboardInterrupt from None
         raise engine_failure("duckdb", sentence(error), str(error)) from None
     except RuntimeError as error:
         if isinstance(error.__cause__, KeyboardInterrupt):

@@ -67,9 +67,13 @@ class Log:
     """How many changes are before each block; so with the two that follow."""
     growth: list[int] = field(init=False, default_factory=lambda: [0])
     losses: list[int] = field(init=False, default_factory=lambda: [0])
+    held_bytes: int = field(init=False, default=0)
+    """About how many bytes its rows take in memory: those that were added since the last ones left it."""
 
     def add(self, facts: EntryFacts, rows: pa.Table | None) -> None:
         """Add a block after all others."""
+        if rows is not None:
+            self.held_bytes += rows.nbytes
         self.facts.append(facts)
         self.rows.append(rows)
         self.lasts.append(facts.last)
@@ -135,6 +139,7 @@ class Log:
         if self.load is not None:
             number = bisect_right(self.lasts, until)
             self.rows[:number] = [None] * number
+            self.held_bytes = sum(rows.nbytes for rows in self.rows if rows is not None)
 
     # places
 
@@ -198,6 +203,20 @@ def in_order(delta: pa.Table) -> pa.Table:
     if pc.all(pc.less_equal(times.slice(0, max(len(times) - 1, 0)), times.slice(1))).as_py() is not False:
         return delta
     return delta.take(pc.sort_indices(delta, sort_keys=[(TIME, "ascending")])).combine_chunks()
+
+
+SPARE = 4
+"""Rows may take so many times the bytes of their values, and a page, before they are copied."""
+
+
+def compact(rows: pa.Table) -> pa.Table:
+    """Rows that stay in memory, in buffers of their size: engines allocate theirs for thousands of rows."""
+    if rows.get_total_buffer_size() <= SPARE * rows.nbytes + _PAGE:
+        return rows
+    return rows.take(pa.array(range(rows.num_rows), pa.int64())).combine_chunks()
+
+
+_PAGE = 4096
 
 
 def span(entry: pa.Table) -> tuple[int, int]:

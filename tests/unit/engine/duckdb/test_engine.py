@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -104,3 +106,26 @@ def test_joins_stay_in_order_where_reordering_fails(engine: DuckDB, monkeypatch:
     monkeypatch.setattr(engine._connection, "inner", Stumbling(inner))
     assert engine.fetch("SELECT 1 AS x").to_pylist() == [{"x": 1}]
     assert inner.execute("SELECT current_setting('disabled_optimizers')").fetchall() == [("",)]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interrupt_leaves_as_one(engine: DuckDB) -> None:
+    """DuckDB tells an interrupt as a failure of its own, in two ways."""
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    previous, chance, interrupts = signal.signal(signal.SIGALRM, interrupt), random.Random(3), 0
+    try:
+        for _ in range(150):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, chance.uniform(0.0002, 0.004))
+                for number in range(30):
+                    engine.versioned("s", Source(COLUMNS, "b", changes((number, "a", 1))))
+            except KeyboardInterrupt:
+                interrupts += 1
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        signal.signal(signal.SIGALRM, previous)
+    assert interrupts > 50
