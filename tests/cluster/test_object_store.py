@@ -16,6 +16,7 @@ from tests.cluster.processes import free_port
 from tidings import Database, ManualClock
 from tidings.engine.location import Location
 from tidings.errors import CatalogRequired, DamagedFile, DatabaseLocked, StorageFailed, UnknownFileSystem
+from tidings.store.catalog import identity
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +31,7 @@ def catalog(postgres: str, request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def path(request: pytest.FixtureRequest) -> str:
-    return f"s3://{s3.BUCKET}/{request.node.name.partition('[')[0]}"
+    return f"s3://{s3.BUCKET}/{request.node.name.replace('[', '_').rstrip(']')}"
 
 
 @pytest.fixture
@@ -44,12 +45,12 @@ def opened(path: str, catalog: str, endpoint: str) -> Open:
 
 @pytest.fixture
 def objects(path: str, endpoint: str) -> Callable[[], set[str]]:
-    """The names of what is in the database's folder."""
+    """The names of the files of rows in the database's folder."""
     files, folder = S3FileSystem(**s3.options(endpoint)), path.removeprefix("s3://")
 
     def objects() -> set[str]:
         found = files.get_file_info(FileSelector(folder, recursive=True, allow_not_found=True))
-        return {f.path.removeprefix(f"{folder}/") for f in found if f.type is FileType.File}
+        return {f.path.removeprefix(f"{folder}/") for f in found if f.type is FileType.File} - {identity.FILE}
 
     return objects
 
