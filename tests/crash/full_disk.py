@@ -199,7 +199,7 @@ def tried(act: str, room: Room, size: int, folder: Path) -> bool:
         insert_one_more(db)
         consistent(db)
         db.vacuum(timedelta(0))
-    named = db._parts.storage.journal.contents.files()
+        named = db._parts.storage.journal.contents.files()
     kept = {p.relative_to(folder).as_posix() for part in ("log", "base") for p in (folder / part).rglob("*.parquet")}
     assert kept == named, "no part of a file is left"
     return failure is None

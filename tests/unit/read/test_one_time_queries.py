@@ -87,7 +87,8 @@ def test_pairs_are_those_of_the_two_states(clock: ManualClock) -> None:
     with tidings.open(engine="duckdb", clock=clock) as db:
         db.sql("CREATE TABLE t (k INT PRIMARY KEY, v INT); CREATE TABLE seen (x INT)")
         states: list[dict[int, Any]] = [{}]
-        times = [db.sql("INSERT INTO seen VALUES (0)") or db.time]
+        db.sql("INSERT INTO seen VALUES (0)")
+        times = [db.time]
         for _ in range(15):
             with db.transaction() as tx:
                 tx.sql(f"DELETE FROM t WHERE k = {random.randint(0, 3)}")

@@ -185,7 +185,7 @@ def test_queries() -> None:
         "CREATE TABLE t (a INT, FOREIGN KEY (a) REFERENCES u (b))",
         "ALTER TABLE t DROP CONSTRAINT a",
         "ALTER TABLE t DROP COLUMN a CASCADE",
-        "ALTER TABLE t ALTER COLUMN a TYPE BIGINT",
+        "ALTER TABLE t ALTER COLUMN a SET NOT NULL",
         "ALTER TABLE t ADD COLUMN b INT CHECK (b > 0)",
         "ALTER TABLE IF EXISTS t ADD COLUMN b INT",
         "ALTER VIEW v RENAME TO w",
