@@ -98,13 +98,15 @@ def test_interrupts_at_any_moment(tmp_path: Path) -> None:
         for _ in range(25):
             try:
                 signal.setitimer(signal.ITIMER_REAL, chance.uniform(0.001, 0.06))
-                for _ in range(20):  # one that comes while something is being freed is lost
-                    number += 1
-                    db.sql(f"INSERT INTO t VALUES ({number}, {number % 11})")
-                    acknowledged.add(number)
+                try:
+                    for _ in range(20):  # one that comes while something is being freed is lost
+                        number += 1
+                        db.sql(f"INSERT INTO t VALUES ({number}, {number % 11})")
+                        acknowledged.add(number)
+                finally:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
             except (KeyboardInterrupt, DatabaseInDoubt):
                 interrupts += 1
-            signal.setitimer(signal.ITIMER_REAL, 0)
             if chance.random() < 0.4 or db._mutex.refusal is not None:
                 db.close()
                 db = opened(tmp_path)

@@ -79,6 +79,9 @@ def test_settings_reach_their_parts() -> None:
 def test_system_tables_are_known_by_name() -> None:
     assert parts().relations.system_tables == COLUMNS
     assert set(COLUMNS) == {
+        "tidings.tables",
+        "tidings.views",
+        "tidings.columns",
         "tidings.rules",
         "tidings.firings",
         "tidings.silences",

@@ -9,7 +9,7 @@ import pytest
 
 import tidings
 from tidings import Database, ManualClock
-from tidings.errors import ReadOnly, UnknownRelation
+from tidings.errors import ReadOnly, WrongKind
 from tidings.front.maintenance import Maintenance
 
 
@@ -33,7 +33,7 @@ def test_advance_leaves_manual_views_where_they_are(maintenance: Maintenance) ->
 def test_refresh_moves_one_view(maintenance: Maintenance) -> None:
     assert maintenance.refresh("SLOW") == 1000
     assert positions(maintenance)["slow"] == 1000
-    with pytest.raises(UnknownRelation):
+    with pytest.raises(WrongKind):
         maintenance.refresh("low")
 
 
