@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import RLock
+from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, bindparam, select, update
+from sqlalchemy import URL, Connection, Engine, bindparam, event, select, update
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from tidings.errors import CatalogFailed, DatabaseClosed, DatabaseForked, ReadOnly, StaleWriter
@@ -41,6 +42,8 @@ class Session:
     _branches: dict[str, int] | None = field(init=False, default=None)
     _engine: Engine = field(init=False)
     _revision: int = field(init=False, default=0)
+    _connections: list[Any] = field(init=False, default_factory=list)
+    """The driver's connections that are not closed; an interrupt may have taken one away from the engine."""
     _frozen: Connection | None = field(init=False, default=None)
     """The connection that all reads use while they are to see one moment."""
     _in_doubt: bool = field(init=False, default=False)
@@ -54,6 +57,8 @@ class Session:
 
     def __post_init__(self) -> None:
         self._engine = catalog_engine(self.url, read_only=self.read_only)
+        event.listen(self._engine, "connect", lambda raw, _: self._connections.append(raw))
+        event.listen(self._engine, "close", lambda raw, _: self._forget(raw))
         if self.read_only:
             self._begin_reading()
             return
@@ -98,6 +103,13 @@ class Session:
             self._lock.release()
             self._lock = None
         self._engine.dispose()
+        for connection in tuple(self._connections):
+            with suppress(self._engine.dialect.loaded_dbapi.Error):
+                connection.close()
+
+    def _forget(self, connection: Any) -> None:
+        with suppress(ValueError):
+            self._connections.remove(connection)
 
     def _require_open(self) -> None:
         """Refuse to use connections that were closed, or that belong to another process."""
