@@ -20,6 +20,46 @@ def _flag(parser: Any) -> exp.Property:
     return exp.Property(this=name, value=value)
 
 
+def _keeping_arguments(name: str, build: Any) -> Any:
+    """A function's node, or the plain call where the node would lose an argument of it.
+
+    ``size(xs, 1)`` would become ``size(xs)``, and ``to_char(x, '99')`` a cast; Spark is to judge what was written.
+    """
+
+    def built(args: list[Any], dialect: Any = None) -> Any:
+        if name in _VERBATIM or len(args) > _MOST_ARGUMENTS.get(name, len(args)):
+            return exp.Anonymous(this=name, expressions=args)
+        try:
+            node = build(args)
+        except TypeError:
+            node = build(args, dialect=dialect or SparkSQL())
+        if len(args) > 1 and isinstance(node, exp.Cast):
+            return exp.Anonymous(this=name, expressions=args)
+        if len(args) > 1 and not isinstance(node, exp.Anonymous) and name not in _WITH_UNITS and _loses(node, args):
+            return exp.Anonymous(this=name, expressions=args)
+        return node
+
+    return built
+
+
+def _loses(node: exp.Expr, args: list[Any]) -> bool:
+    """Whether a node has lost an argument that is no constant."""
+    parts = list(node.walk())
+    kept = {id(part) for part in parts}
+    given = [a for a in args if isinstance(a, exp.Expr) and not isinstance(a, exp.Literal | exp.Boolean)]
+    return any(id(a) not in kept and a not in parts for a in given)
+
+
+_WITH_UNITS = frozenset(
+    "DATEDIFF DATE_DIFF TIMESTAMPDIFF DATEADD DATE_ADD TIMESTAMPADD DATE_TRUNC TRUNC NAMED_STRUCT STRUCT MAP".split()
+)
+"""Functions that take a unit, which is no column, or names."""
+_VERBATIM = frozenset({"TO_CHAR", "TO_VARCHAR", "PARSE_JSON", "TO_NUMBER", "UNIX_DATE"})
+"""Functions whose nodes are printed for Spark as something else."""
+_MOST_ARGUMENTS = {"MAX": 1, "MIN": 1, "HEX": 1, "INSTR": 2, "ARRAY_CONTAINS": 2, "ROUND": 2, "SORT_ARRAY": 2}
+"""Functions of which sqlglot takes more arguments than Spark."""
+
+
 class ComesAfter(exp.Expression):
     """``(columns) AFTER table (columns) [NOT ENFORCED]``, a constraint: rows come after those that they name."""
 
@@ -66,7 +106,11 @@ class SparkSQL(Spark):
 
     class Parser(Spark.Parser):  # type: ignore[misc, valid-type]
         PROPERTY_PARSERS = {**Spark.Parser.PROPERTY_PARSERS, "APPEND_ONLY": _flag}  # noqa: RUF012
-        FUNCTIONS = {**Spark.Parser.FUNCTIONS, **_CASTS, **OLDER_FUNCTIONS}  # noqa: RUF012
+        FUNCTIONS = {  # noqa: RUF012
+            **{name: _keeping_arguments(name, build) for name, build in Spark.Parser.FUNCTIONS.items()},
+            **_CASTS,
+            **OLDER_FUNCTIONS,
+        }
         SUPPORTS_TABLE_QUERY = True
 
         def _parse_constraint(self) -> exp.Expr | None:
@@ -116,6 +160,12 @@ class SparkSQL(Spark):
                 rows = exp.Select(expressions=[exp.Star()], from_=exp.From(this=query))
                 return piped(self, rows)
             return query
+
+
+class WrittenSparkSQL(SparkSQL):
+    """The same, for reading what users write: functions remember the names by which they were called."""
+
+    ORIGINAL_NAME_META_KEY = "written"
 
 
 DIALECT = SparkSQL

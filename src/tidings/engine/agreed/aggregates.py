@@ -7,23 +7,41 @@ Sums of floats depend on the order in which they are added.  Groups add them in 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from sqlglot import exp
 
+from tidings.analysis.functions import function_name
+from tidings.engine.agreed.alike import side
 from tidings.engine.agreed.arithmetic import quotient, typed
-from tidings.engine.agreed.expression import Translator, side
+from tidings.engine.agreed.expression import Translator
 from tidings.engine.agreed.numeric import MOST_DIGITS, decimal_type
-from tidings.engine.agreed.term import NotAgreed, TypedExpression, converted, is_known, words
+from tidings.engine.agreed.term import NotAgreed, TypedExpression, converted, is_known, is_plain, words
 from tidings.ir import types
 from tidings.ir.expression import AVERAGE, Expression
 
 _FLOATING = (exp.Sum, exp.Avg, exp.Variance, exp.VariancePop, exp.Stddev, exp.StddevSamp, exp.StddevPop)
+_OF_LISTS = {
+    exp.Sum: "sum",
+    exp.Avg: "avg",
+    exp.Variance: "var_samp",
+    exp.VariancePop: "var_pop",
+    exp.Stddev: "stddev_samp",
+    exp.StddevSamp: "stddev_samp",
+    exp.StddevPop: "stddev_pop",
+}
 _NUMBERING = (exp.RowNumber, exp.Rank, exp.DenseRank)
 _SHARES = (exp.PercentRank, exp.CumeDist)
 _ENDS = ("UNBOUNDED", "CURRENT ROW")
 _RANKED = ["y", "there", "x"]
-_SLOTS = frozenset({"__since", "__until"})
+_SLOTS = frozenset({"__since", "__until", "__now"})
+_CLOCK = {
+    **dict.fromkeys(("now", "current_timestamp"), ("now()", "timestamp")),
+    **dict.fromkeys(("current_date", "curdate"), ("current_date", "date")),
+    "localtimestamp": ("CAST(now() AS TIMESTAMP)", "timestamp_ntz"),
+}
+"""Functions that read the clock; a plan has none of them."""
 
 Over: TypeAlias = Callable[[Expression], Expression]
 
@@ -41,10 +59,32 @@ def _alone(call: Expression) -> Expression:
     return call
 
 
+def _direction(ordered: exp.Ordered) -> str:
+    """How values are put in order; NULLs are the least."""
+    descending, first = bool(ordered.args.get("desc")), ordered.args.get("nulls_first")
+    first = not descending if first is None else first
+    return f"{'DESC' if descending else 'ASC'} NULLS {'FIRST' if first else 'LAST'}"
+
+
+def _is_in_order_of_values(window: exp.Window) -> bool:
+    """Whether a window adds all numbers of a partition in their order (:mod:`tidings.lang.sql.query.floating`)."""
+    order, spec = window.args.get("order"), window.args.get("spec")
+    if order is None or spec is None or order.expressions[0].this != window.this.this:
+        return False
+    ends = spec.args.get("start"), spec.args.get("end")
+    return spec.text("kind").upper() == "ROWS" and all(str(e).upper() == "UNBOUNDED" for e in ends)
+
+
+@dataclass(slots=True)
 class PlanTranslator(Translator):
     """Says the bound expressions of a plan, its aggregates and window functions among them."""
 
+    only_types: bool = False
+    """Whether nothing but types is asked for: what depends on an order gets it later."""
+
     def term(self, node: Expression) -> TypedExpression:
+        if self.only_types and isinstance(node, exp.Func) and (clock := _CLOCK.get(function_name(node) or "")):
+            return TypedExpression(words(clock[0]), clock[1])
         match node:
             case exp.Filter():
                 return self._filtered(node)
@@ -61,10 +101,10 @@ class PlanTranslator(Translator):
             case exp.ArrayDistinct(this=exp.Array(expressions=values)):
                 numbers = [side(converted(self.term(v), "bigint")) for v in values]
                 return TypedExpression(exp.ArrayDistinct(this=exp.Array(expressions=numbers)), "array<bigint>")
-            case exp.Struct() if [e.this.name for e in node.expressions] == _RANKED:
-                return self._ranked(node)
-            case exp.Dot():
-                return self._field(node)
+            case exp.ArrayDistinct():
+                return self._distinct(node)
+            case exp.WithinGroup():
+                return self._aggregate(node, node, _alone)
             case _:
                 return Translator.term(self, node)
 
@@ -83,6 +123,12 @@ class PlanTranslator(Translator):
     def _aggregate(self, call: Expression, node: Expression, over: Over) -> TypedExpression:
         """An aggregate; ``over`` puts its FILTER and OVER around it."""
         argument = call.this
+        if self.only_types and isinstance(call, _FLOATING) and not isinstance(argument, exp.Order):
+            typed = self._float_aggregate(call, over)
+            if typed is not None:
+                return typed
+        if isinstance(call, exp.GroupConcat) and isinstance(argument, exp.Order):
+            return self._listed(call, over)
         if isinstance(argument, exp.Order):
             return self._in_order(call, over)
         match call:
@@ -95,13 +141,65 @@ class PlanTranslator(Translator):
                 return TypedExpression(over(type(call)(this=self.of(argument, "boolean").sql)), "boolean")
             case exp.Min() | exp.Max() if not call.expressions:
                 value = self.term(argument)
+                if not is_plain(value.type) and not is_ranked(value.type):
+                    raise NotAgreed(node)
                 return TypedExpression(over(type(call)(this=value.sql)), value.type)
             case exp.Sum():
                 return self._sum(call, over)
             case exp.Avg():
                 return self._average(call, over)
+            case exp.ArrayAgg():
+                return self._collected(call, over)
+            case exp.WithinGroup(this=exp.Mode()):
+                return self._mode(call, over)
+            case exp.BitwiseAndAgg() | exp.BitwiseOrAgg() | exp.BitwiseXorAgg():
+                value = self.of(argument, *sorted(types.INTEGRAL))
+                return TypedExpression(over(type(call)(this=value.sql)), value.type)
             case _:
                 raise NotAgreed(node)
+
+    def _float_aggregate(self, call: Expression, over: Over) -> TypedExpression | None:
+        """The type of an aggregate of floats, or of one that makes floats of its numbers."""
+        value = self.term(call.this.expressions[0] if isinstance(call.this, exp.Distinct) else call.this)
+        exact = isinstance(call, exp.Sum) or (isinstance(call, exp.Avg) and value.type != "bigint")
+        if value.type not in ("float", "double") and (exact or not value.is_exact):
+            return None
+        return TypedExpression(over(type(call)(this=call.this.copy())), "double")
+
+    def _collected(self, call: exp.ArrayAgg, over: Over) -> TypedExpression:
+        """An array of the values that are not NULL."""
+        value = self.term(call.this)
+        if not call.args.get("nulls_excluded"):
+            raise NotAgreed(call)
+        rows = TypedExpression(over(words("list({0})", value)), "")
+        type = f"array<{value.type}>"
+        return TypedExpression(words("list_filter({0}, lambda element: element IS NOT NULL)", rows), type)
+
+    def _distinct(self, node: exp.ArrayDistinct) -> TypedExpression:
+        """Each element of an array once, in an order that is to be given to them."""
+        values = self.term(node.this)
+        if not isinstance(node.parent, exp.ArraySort) or not values.type.startswith("array<"):
+            raise NotAgreed(node)
+        return TypedExpression(words("list_distinct({0})", values), values.type)
+
+    def _mode(self, call: exp.WithinGroup, over: Over) -> TypedExpression:
+        """The most frequent value; of several the first in the order."""
+        (ordered,) = call.expression.expressions
+        value = self.term(ordered.this)
+        order = "DESC" if ordered.args.get("desc") else "ASC"
+        return TypedExpression(over(words(f"mode({{0}} ORDER BY {{0}} {order})", value)), value.type)
+
+    def _listed(self, call: exp.GroupConcat, over: Over) -> TypedExpression:
+        """Texts one after the other, in an order."""
+        listed, separator = call.this.this, call.args.get("separator") or exp.Literal.string("")
+        once = isinstance(listed, exp.Distinct)
+        value = self.of(listed.expressions[0] if once else listed, "string")
+        between = self.of(separator, "string") if not isinstance(separator, exp.Null) else None
+        keys = [self.term(o.this) for o in call.this.expressions]
+        order = ", ".join(f"{{{n}}} {_direction(o)}" for n, o in enumerate(call.this.expressions, 2))
+        text = f"string_agg({'DISTINCT ' if once else ''}{{0}}, {{1}} ORDER BY {order})"
+        empty = TypedExpression(exp.Literal.string(""), "string")
+        return TypedExpression(over(words(text, value, between or empty, *keys)), "string")
 
     def _count(self, call: exp.Count, over: Over) -> TypedExpression:
         if isinstance(call.this, exp.Star):
@@ -150,12 +248,15 @@ class PlanTranslator(Translator):
         """An aggregate of floats in the order of the numbers; others become floats first."""
         once = isinstance(call.this.this, exp.Distinct)
         value = self.term(call.this.this.expressions[0] if once else call.this.this)
-        if not isinstance(call, _FLOATING) or not (value.is_exact or value.type == "double"):
+        if not isinstance(call, _FLOATING) or not (value.is_exact or value.type in ("float", "double")):
             raise NotAgreed(call)
-        floats = typed(value, "double").sql
-        taken = exp.Distinct(expressions=[floats]) if once else floats
-        order = [exp.Ordered(this=floats.copy(), nulls_first=True)]
-        return TypedExpression(over(type(call)(this=exp.Order(this=taken, expressions=order))), "double")
+        floats = typed(value, "double")
+        if once:  # DuckDB wants the order of distinct values to be one of the arguments, and may not see that it is
+            rows = TypedExpression(over(words("list(DISTINCT {0})", floats)), "array<double>")
+            text = f"list_aggregate(list_sort({{0}}), '{_OF_LISTS[type(call)]}')"
+            return TypedExpression(words(text, rows), "double")
+        order = [exp.Ordered(this=floats.sql.copy(), nulls_first=True)]
+        return TypedExpression(over(type(call)(this=exp.Order(this=floats.sql, expressions=order))), "double")
 
     # windows
 
@@ -184,6 +285,10 @@ class PlanTranslator(Translator):
             return self._aggregate(call.this, node, lambda c: over(exp.Filter(this=c, expression=where.copy())))
         if not isinstance(call, exp.AggFunc) or isinstance(call.this, exp.Distinct):
             raise NotAgreed(node)
+        if isinstance(call, _FLOATING) and _is_in_order_of_values(node):
+            value = self.term(call.this)
+            if value.type == "double":
+                return TypedExpression(over(type(call)(this=value.sql)), "double")
         return self._aggregate(call, node, over)
 
     def _neighbour(self, call: Expression, over: Over) -> TypedExpression:
@@ -211,19 +316,3 @@ class PlanTranslator(Translator):
         plain = all(e is None or (isinstance(e, str) and e.upper() in _ENDS) for e in ends)
         if not plain and spec.text("kind").upper() != "ROWS":
             raise NotAgreed(node)
-
-    # rows of max_by and min_by
-
-    def _ranked(self, node: exp.Struct) -> TypedExpression:
-        terms = [self.term(e.expression) for e in node.expressions]
-        named = list(zip(_RANKED, terms, strict=True))
-        values = [exp.PropertyEQ(this=exp.to_identifier(n, quoted=True), expression=t.sql) for n, t in named]
-        return TypedExpression(exp.Struct(expressions=values), f"struct<{','.join(f'{n}:{t.type}' for n, t in named)}>")
-
-    def _field(self, node: exp.Dot) -> TypedExpression:
-        """The value of the first or last of some rows."""
-        row = node.this.unnest()
-        type = (self.typed(row) if isinstance(row, exp.Column) else None) or ""
-        if not is_ranked(type) or node.name not in _RANKED:
-            raise NotAgreed(node)
-        return TypedExpression(node.copy(), dict(types.fields(type))[node.name])

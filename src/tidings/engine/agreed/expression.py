@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from tidings.engine.agreed import arithmetic, texts, times
-from tidings.engine.agreed.calls import CALLS, NAMED, FunctionEntry
+from tidings.engine.agreed import arithmetic, lambdas, nested, texts, times
+from tidings.engine.agreed.alike import FORMS, moment, side, texts_as_numbers, widened
 from tidings.engine.agreed.casts import cast
 from tidings.engine.agreed.numeric import common_type, literal_type
-from tidings.engine.agreed.term import NotAgreed, TypedExpression, converted, is_known, quoted_text, words
-from tidings.engine.agreed.written import written_text, written_whole
+from tidings.engine.agreed.signature import said
+from tidings.engine.agreed.table import LINES
+from tidings.engine.agreed.term import NotAgreed, TypedExpression, converted, is_known, is_plain, words
+from tidings.engine.agreed.written import written_whole
 from tidings.ir import types
 from tidings.ir.expression import Expression, typed_null
 
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
-_INSTANT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?")
-_FORMS = {"date": _DATE, "timestamp": _INSTANT, "timestamp_ntz": _INSTANT}
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ)
-_ATOMS = (exp.Column, exp.Literal, exp.Null, exp.Boolean, exp.Cast, exp.Paren, exp.Case, exp.AggFunc)
+_EQUALITIES = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ)
 _TIMES = ("date", "timestamp", "timestamp_ntz")
 
 
@@ -31,14 +31,20 @@ class Translator:
 
     typed: Callable[[exp.Column], str | None]
     """The type of a column; None if it is not known."""
+    parameters: list[dict[str, TypedExpression]] = field(init=False, default_factory=list)
+    """What stands for the parameters of the functions around a part, by their names."""
 
     def term(self, node: Expression) -> TypedExpression:
         rule = _RULES.get(type(node))
         if rule is not None:
             return rule(self, node)
-        if type(node) in CALLS:
-            return self._call(node, CALLS[type(node)], node.args)
-        raise NotAgreed(node)
+        return said(self, node, LINES)
+
+    def of_any(self, node: Expression | None) -> TypedExpression:
+        """A part that must be there."""
+        if node is None:
+            raise NotAgreed(exp.Null())
+        return self.term(node)
 
     def of(self, node: Expression, *allowed: str) -> TypedExpression:
         """A part that is of one of some types, or NULL."""
@@ -108,6 +114,8 @@ class Translator:
 
     def _compared(self, node: Expression) -> TypedExpression:
         left, right = self._alike(node, [self.term(node.this), self.term(node.expression)])
+        if not is_plain(left.type) and not isinstance(node, _EQUALITIES):
+            raise NotAgreed(node)
         return TypedExpression(type(node)(this=side(left), expression=side(right)), "boolean")
 
     def _between(self, node: exp.Between) -> TypedExpression:
@@ -129,13 +137,16 @@ class Translator:
         """Terms of the type in which Spark compares them or chooses between them."""
         moments = {t.type for t in terms if t.type in _TIMES}
         if len(moments) == 1:
-            terms = [_moment(t, *moments) for t in terms]
+            terms = [moment(t, *moments) for t in terms]
+        terms = texts_as_numbers(node, terms)
         type_ = common_type([t.type for t in terms])
         if type_ is None:
             raise NotAgreed(node)
         if type_ in types.INTEGRAL or type_ == "void":
             return terms
-        return [t if t.type in (type_, "void") else _widened(node, t, type_) for t in terms]
+        if types.is_nested(type_):
+            return [converted(t, type_) for t in terms]
+        return [t if t.type in (type_, "void") else widened(node, t, type_) for t in terms]
 
     # choices
 
@@ -150,6 +161,8 @@ class Translator:
         return side(self._compared(exp.EQ(this=node.this.copy(), expression=when.copy())))
 
     def _if(self, node: exp.If) -> TypedExpression:
+        if node.args.get("false") is None:
+            raise NotAgreed(node)
         condition = side(self.of(node.this, "boolean"))
         return self._chosen(node, [condition], [node.args["true"]], node.args.get("false"))
 
@@ -161,7 +174,7 @@ class Translator:
         type_ = common_type([t.type for t in terms])
         if type_ is None:
             raise NotAgreed(node)
-        values = [side(_widened(node, t, type_)) for t in terms]
+        values = [side(widened(node, t, type_)) for t in terms]
         ifs = [exp.If(this=c, true=v) for c, v in zip(conditions, values, strict=False)]
         last = values[-1] if default is not None else None
         return TypedExpression(exp.Case(ifs=ifs, default=last), type_)
@@ -171,6 +184,8 @@ class Translator:
 
     def _extreme(self, node: Expression) -> TypedExpression:
         """The greatest or least of several values; NULLs are passed over."""
+        if not node.expressions:
+            raise NotAgreed(node)
         term = self._first_of(
             node, "GREATEST" if isinstance(node, exp.Greatest) else "LEAST", [node.this, *node.expressions]
         )
@@ -183,7 +198,7 @@ class Translator:
         type_ = common_type([t.type for t in terms])
         if type_ is None:
             raise NotAgreed(node)
-        values = [_widened(node, t, type_) for t in terms]
+        values = [widened(node, t, type_) for t in terms]
         places = ", ".join(f"{{{n}}}" for n in range(len(values)))
         return TypedExpression(words(f"{function}({places})", *values), type_)
 
@@ -195,6 +210,8 @@ class Translator:
         return TypedExpression(words("CASE WHEN {0} THEN NULL ELSE {1} END", equal, value), value.type)
 
     def _nvl2(self, node: Expression) -> TypedExpression:
+        if node.args.get("false") is None:
+            raise NotAgreed(node)
         there = exp.Not(this=exp.Is(this=node.this.copy(), expression=exp.Null()))
         return self.term(exp.If(this=there, true=node.args["true"].copy(), false=node.args["false"].copy()))
 
@@ -230,8 +247,8 @@ class Translator:
             raise NotAgreed(node)
         if isinstance(node.this, exp.Null):
             return TypedExpression(typed_null(to), to)
-        if isinstance(node.this, exp.Literal) and node.this.is_string and to in _FORMS:
-            if not _FORMS[to].fullmatch(node.this.name):
+        if isinstance(node.this, exp.Literal) and node.this.is_string and to in FORMS:
+            if not FORMS[to].fullmatch(node.this.name):
                 raise NotAgreed(node)
             return TypedExpression(node.copy(), to)
         return cast(node, self.term(node.this), to, safe=bool(node.args.get("safe")))
@@ -240,61 +257,38 @@ class Translator:
 
     def _named(self, node: exp.Anonymous) -> TypedExpression:
         name, arguments = str(node.this).lower(), node.expressions
-        if name == "pmod" and len(arguments) == 2:
-            return arithmetic.positive_remainder(node, *map(self.term, arguments))
-        if name in ("isnull", "isnotnull") and len(arguments) == 1:
-            null = exp.Is(this=arguments[0].copy(), expression=exp.Null())
-            return self.term(null if name == "isnull" else exp.Not(this=null))
-        if name not in NAMED:
-            raise NotAgreed(node)
-        return self._call(node, NAMED[name], {str(n): a for n, a in enumerate(arguments)})
+        rule = _NAMED.get((name, len(arguments)))
+        return said(self, node, LINES) if rule is None else rule(self, node, arguments)
 
-    def _call(self, node: Expression, call: FunctionEntry, arguments: dict[str, Expression]) -> TypedExpression:
-        taken = [part.split(":") for part in call.takes.split()]
-        given = {name for name, value in arguments.items() if value}
-        if given - set(call.ignores.split()) != {name for name, _ in taken}:
-            raise NotAgreed(node)
-        constants = {n: quoted_text(written_text(node, arguments[n])) for n, type in taken if type == "constant"}
-        terms = [self._argument(arguments[name], type) for name, type in taken if type != "constant"]
-        text = call.text
-        for name, value in constants.items():
-            text = text.replace(f"{{{name}}}", value)
-        return TypedExpression(words(text, *terms), call.type or terms[0].type)
+    def _pmod(self, node: Expression, arguments: list[Expression]) -> TypedExpression:
+        return arithmetic.positive_remainder(node, *map(self.term, arguments))
 
-    def _argument(self, node: Expression, type: str) -> TypedExpression:
-        """An argument as the type a function takes, where Spark converts it without being told."""
-        term = self.term(node)
-        fits = term.type in (type, "void") or (
-            common_type([term.type, type]) == type and type in ("int", "bigint", "timestamp")
-        )
-        if type == "date" and term.type == "timestamp":
-            return cast(node, term, "date")
-        if not fits:
-            raise NotAgreed(node)
-        return _widened(node, term, type)
+    def _is_null(self, node: Expression, arguments: list[Expression]) -> TypedExpression:
+        null: Expression = exp.Is(this=arguments[0].copy(), expression=exp.Null())
+        return self.term(null if str(node.this).lower() == "isnull" else exp.Not(this=null))
 
+    def _equal_null(self, node: Expression, arguments: list[Expression]) -> TypedExpression:
+        return self._compared(exp.NullSafeEQ(this=arguments[0], expression=arguments[1]))
 
-def side(term: TypedExpression) -> Expression:
-    """A term that can stand beside any operator."""
-    if isinstance(term.sql, _ATOMS):
-        return term.sql
-    return exp.Paren(this=term.sql)
+    def _typeof(self, node: Expression) -> TypedExpression:
+        return TypedExpression(exp.Literal.string(self.term(node.this).type), "string")
 
+    # functions of the user's
 
-def _widened(node: Expression, term: TypedExpression, type: str) -> TypedExpression:
-    """A term as a type that has room for all its values."""
-    if type == "double":
-        return arithmetic.typed(term, type) if term.type != "void" else converted(term, type)
-    if {term.type, type} == {"date", "timestamp"}:
-        return cast(node, term, type)
-    return converted(term, type)
+    def _parameter(self, node: exp.Identifier) -> TypedExpression:
+        for names in reversed(self.parameters):
+            if node.name.lower() in names:
+                return names[node.name.lower()]
+        raise NotAgreed(node)
 
-
-def _moment(term: TypedExpression, type: str) -> TypedExpression:
-    """A text that is written beside a date or timestamp, as one."""
-    if term.type != "string" or term.literal is None or not _FORMS[type].fullmatch(term.literal):
-        return term
-    return TypedExpression(exp.cast(term.sql.copy(), types.parse(type).copy()), type)
+    @contextmanager
+    def bound(self, parameters: dict[str, TypedExpression]) -> Iterator[None]:
+        """Let the parameters of a function stand for terms inside."""
+        self.parameters.append(parameters)
+        try:
+            yield
+        finally:
+            self.parameters.pop()
 
 
 def _rules(
@@ -323,8 +317,7 @@ _RULES: dict[type[Expression], Callable[..., TypedExpression]] = {
     exp.Nullif: Translator._nullif,
     exp.Nvl2: Translator._nvl2,
     **_rules((exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod), Translator._arithmetic),
-    **_rules((exp.Abs, exp.Sign, exp.Floor, exp.Ceil, exp.Sqrt, exp.Negative), Translator._unary),
-    **_rules((exp.BitwiseNot, exp.BitwiseCount, exp.IsNan), Translator._unary),
+    **_rules((exp.Abs, exp.Floor, exp.Ceil, exp.Negative, exp.BitwiseNot), Translator._unary),
     **_rules((exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor), Translator._bits),
     exp.IntDiv: Translator._div,
     exp.Round: Translator._round,
@@ -333,9 +326,12 @@ _RULES: dict[type[Expression], Callable[..., TypedExpression]] = {
     exp.Trim: texts.trim,
     exp.Pad: texts.pad,
     exp.SplitPart: texts.split_part,
+    exp.RegexpSplit: texts.split,
+    exp.RegexpReplace: texts.regexp_replace,
     **_rules((exp.Like, exp.ILike), texts.like),
     exp.RegexpLike: texts.regexp_like,
     exp.Concat: texts.concat,
+    exp.DPipe: texts.joined,
     exp.ConcatWs: texts.concat_ws,
     exp.TsOrDsToDate: times.as_date,
     exp.Extract: times.extract,
@@ -343,6 +339,39 @@ _RULES: dict[type[Expression], Callable[..., TypedExpression]] = {
     exp.TimeToStr: times.formatted,
     exp.UnixToStr: times.formatted_seconds,
     exp.JSONExtractScalar: texts.json_value,
+    exp.Typeof: Translator._typeof,
+    exp.Array: nested.array,
+    exp.Struct: nested.struct,
+    exp.VarMap: nested.map_of,
+    exp.Bracket: nested.bracket,
+    exp.Dot: nested.field,
+    exp.ArraySort: nested.sort_array,
+    exp.ArrayContains: nested.contains,
+    exp.ArraySlice: nested.slice_of,
+    exp.GenerateSeries: nested.sequence,
+    exp.Identifier: Translator._parameter,
+    exp.Transform: lambda t, node: lambdas.transform(t, node, [node.this, node.expression]),
+    exp.ArrayFilter: lambda t, node: lambdas.filtered(t, node, [node.this, node.expression]),
+    exp.Exists: lambda t, node: lambdas.exists(t, node, [node.this, node.expression]),
+    exp.Reduce: lambdas.aggregate,
     exp.Anonymous: Translator._named,
 }
-"""How each kind of node is said; calls without constants are in :mod:`tidings.engine.agreed.calls`."""
+"""How each kind of node is said; functions that are not here are in :mod:`tidings.engine.agreed.table`."""
+
+_NAMED: dict[tuple[str, int], Callable[..., TypedExpression]] = {
+    ("pmod", 2): Translator._pmod,
+    ("isnull", 1): Translator._is_null,
+    ("isnotnull", 1): Translator._is_null,
+    ("equal_null", 2): Translator._equal_null,
+    ("get", 2): nested.get,
+    ("forall", 2): lambdas.for_all,
+}
+"""Functions that the parser has no node for, by their names and how many arguments they have."""
+
+
+def knows(node: Expression) -> bool:
+    """Whether there are words for some node of this kind."""
+    if isinstance(node, exp.Anonymous):
+        key = str(node.this).lower(), len(node.expressions)
+        return key in _NAMED or any(key == (f.name, len(f.kinds)) for _, f in LINES.get(exp.Anonymous, ()))
+    return type(node) in _RULES or type(node) in LINES

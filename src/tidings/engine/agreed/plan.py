@@ -12,7 +12,9 @@ from typing import assert_never
 from sqlglot import exp
 
 from tidings.engine.agreed.aggregates import PlanTranslator, is_ranked
-from tidings.engine.agreed.term import NotAgreed, TypedExpression, is_known
+from tidings.engine.agreed.term import NotAgreed, TypedExpression, is_call, is_known
+from tidings.engine.sql.dialect import Dialect
+from tidings.errors import SparkNeeded
 from tidings.ir import types
 from tidings.ir.expression import Expression
 from tidings.ir.relation import (
@@ -44,6 +46,8 @@ class Disagreement:
     """The first thing in a plan on which the engines may not agree."""
 
     what: str
+    is_call: bool = False
+    """Whether it is a call of a function."""
 
 
 def agreed_plan(plan: Relation) -> Relation | Disagreement:
@@ -51,7 +55,23 @@ def agreed_plan(plan: Relation) -> Relation | Disagreement:
     try:
         return rebuild(plan, _agreed)
     except NotAgreed as difference:
-        return Disagreement(str(difference))
+        return Disagreement(str(difference), is_call(difference.node))
+
+
+def in_words(plan: Relation, dialect: Dialect) -> Relation:
+    """The plan as an engine is to print it.
+
+    Raises :class:`tidings.errors.SparkNeeded` for a function that only Spark evaluates.  A plan with a form of the
+    language that has no words, such as an interval as a value, is printed as it is.
+    """
+    if not dialect.in_words:
+        return plan
+    said = agreed_plan(plan)
+    if isinstance(said, Disagreement):
+        if said.is_call:
+            raise SparkNeeded(expression=said.what)
+        return plan
+    return said
 
 
 def _agreed(node: Relation) -> Relation:
@@ -100,7 +120,7 @@ def _value(translator: PlanTranslator, expression: Expression, type: str) -> Exp
         return expression
     term = translator.term(expression)
     if term.type not in (type, "void") and not _has_room(term, type):
-        raise NotAgreed(expression)
+        raise NotAgreed(exp.Paren(this=expression.copy()))
     return term.sql
 
 

@@ -7,17 +7,37 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from tidings.engine.agreed.calls import INSTANT_UNITS, PARTS, UNITS
 from tidings.engine.agreed.casts import cast
 from tidings.engine.agreed.term import ELSEWHERE, NotAgreed, TypedExpression, converted, words
 from tidings.ir import types
-from tidings.ir.expression import Expression
+from tidings.ir.expression import Expression, template
 
 if TYPE_CHECKING:
     from tidings.engine.agreed.expression import Translator
 
 _FORMAT = re.compile(r"(%Y|%mstrict|%dstrict|%Hstrict|%Mstrict|%Sstrict|[-/:_. ])+")
 _FIXED_SPANS = frozenset({"WEEK", "DAY", "HOUR", "MINUTE", "SECOND"})
+
+
+PARTS = {
+    "YEAR": "year",
+    "QUARTER": "quarter",
+    "MONTH": "month",
+    "WEEK": "weekofyear",
+    "DAY": "day",
+    "DAYOFWEEK": "dayofweek",
+    "DOW": "dayofweek",
+    "DOY": "dayofyear",
+    "HOUR": "hour",
+    "MINUTE": "minute",
+}
+"""What EXTRACT takes from a date, as the function that does the same."""
+
+UNITS = {"YEAR": "year", "YYYY": "year", "YY": "year", "QUARTER": "quarter", "MONTH": "month", "MM": "month"}
+UNITS |= {"MON": "month", "WEEK": "week"}
+"""The units dates are cut off to."""
+INSTANT_UNITS = {**UNITS, "DAY": "day", "DD": "day", "HOUR": "hour", "MINUTE": "minute", "SECOND": "second"}
+"""The units timestamps are cut off to."""
 
 
 def shifted(translator: Translator, node: exp.Binary) -> TypedExpression:
@@ -52,7 +72,8 @@ def extract(translator: Translator, node: exp.Extract) -> TypedExpression:
     part = PARTS.get(node.name.upper())
     if part is None:
         raise NotAgreed(node)
-    return translator.term(part(this=node.expression.copy()))
+    call = template(f"{part}(moment)")
+    return translator.term(call.transform(lambda n: node.expression.copy() if isinstance(n, exp.Column) else n))
 
 
 def cut_off(translator: Translator, node: exp.DateTrunc | exp.TimestampTrunc) -> TypedExpression:

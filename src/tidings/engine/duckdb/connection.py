@@ -8,7 +8,8 @@ import uuid
 import duckdb
 import pyarrow as pa
 
-from tidings.errors import EngineFailed
+from tidings.engine.agreed.term import ON_SPARK
+from tidings.errors import EngineFailed, SparkNeeded
 
 
 class DuckDBConnection:
@@ -33,7 +34,7 @@ class DuckDBConnection:
         try:
             return self._rows(text)
         except duckdb.Error as error:
-            raise EngineFailed(engine="duckdb", reason=sentence(error)) from None
+            raise _failure(error) from None
 
     def _rows(self, text: str) -> pa.Table:
         """The rows of a query; without the pass of DuckDB's optimizer that fails on it, if one does.
@@ -77,18 +78,28 @@ class DuckDBConnection:
         try:
             self.inner.execute(text)
         except duckdb.Error as error:
-            raise EngineFailed(engine="duckdb", reason=sentence(error)) from None
+            raise _failure(error) from None
 
     def execute(self, text: str) -> None:
         """Run a statement that may fail for what there is: too little memory, say."""
         try:
             self.inner.execute(text)
         except duckdb.Error as error:
-            raise EngineFailed(engine="duckdb", reason=sentence(error)) from None
+            raise _failure(error) from None
 
     def view(self, name: str, rows: str) -> None:
         self.execute(f'CREATE OR REPLACE TEMP VIEW "{name}" AS {rows}')
 
 
+def _failure(error: Exception) -> EngineFailed:
+    if ON_SPARK in str(error):
+        return SparkNeeded(expression="a value that was met")
+    return EngineFailed(engine="duckdb", reason=sentence(error))
+
+
 def sentence(error: Exception) -> str:
-    return str(error).splitlines()[0].removeprefix("Binder Error: ").removeprefix("Catalog Error: ")
+    """What an engine says, without the kind of its error."""
+    text = str(error).splitlines()[0]
+    for kind in ("Binder Error: ", "Catalog Error: ", "Invalid Input Error: "):
+        text = text.removeprefix(kind)
+    return text

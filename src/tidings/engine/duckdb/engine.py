@@ -11,6 +11,8 @@ import pyarrow.parquet as pq
 from pyarrow.dataset import dataset
 from sqlglot import exp
 
+from tidings.engine.agreed.analysis import analysed
+from tidings.engine.agreed.term import NotAgreed, is_call, without_errors
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Jobs
 from tidings.engine.base_lookup import BaseLookup, lookup_answers, lookup_query
@@ -27,7 +29,7 @@ from tidings.errors import EngineFailed
 from tidings.ir import types
 from tidings.ir.expression import TIME, WEIGHT
 from tidings.ir.relation import Column
-from tidings.lang.sql.bind import AnalysisFailed
+from tidings.lang.sql.bind import AnalysisFailed, SparkAlone
 
 _ROW_GROUP = 20_000
 """Rows per row group of a snapshot: single rows are looked up in them."""
@@ -39,7 +41,7 @@ class DuckDB:
     name = "duckdb"
     looks_up_first = False
     usual = DUCKDB
-    dialect = Dialect("duckdb", casts_items=True, one_task=False)
+    dialect = Dialect("duckdb", casts_items=True, one_task=False, in_words=True)
 
     def __init__(self, threads: int = 1, memory: int | None = None) -> None:
         self._registered: dict[str, Source] = {}
@@ -53,16 +55,23 @@ class DuckDB:
         self.scratch: Scratch | None = Scratch()
 
     def analyze(self, query: exp.Query) -> tuple[Column, ...]:
-        text = printed(with_typed_nulls(query), self.dialect)
+        kinds: list[str] | None = None
         try:
-            described = self._connection.inner.execute(f"DESCRIBE {text}").fetchall()
+            translated, kinds = analysed(query)
+        except NotAgreed as refused:
+            if is_call(refused.node):
+                raise SparkAlone(refused.node) from None
+            translated = with_typed_nulls(query)
+        try:
+            described = self._connection.inner.execute(f"DESCRIBE {without_errors(printed(translated, self.dialect))}")
+            found = [spark_type(type) for _, type, *_ in described.fetchall()]
         except duckdb.Error as error:
             raise AnalysisFailed(sentence(error)) from None
+        kinds = found if kinds is None else kinds
         names = [spark_name(e) for e in query.selects]
-        columns = [Column(name, spark_type(type)) for name, type, *_ in described]
-        if len(names) != len(columns):
-            return tuple(columns)
-        return tuple(Column(n, c.type) for n, c in zip(names, columns, strict=True))
+        if len(names) != len(kinds):
+            names = [f"col{n}" for n, _ in enumerate(kinds, 1)]
+        return tuple(Column(n, kind) for n, kind in zip(names, kinds, strict=True))
 
     def names(self, text: str, relations: Mapping[str, tuple[Column, ...]]) -> None:
         """DuckDB does not read Spark's SQL; names stay as :meth:`analyze` guesses them."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from tidings.engine.sql.scalar import in_own_words
+from tidings.engine.sql.scalar import in_own_words, query_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,8 @@ class Dialect:
     """Whether computed columns are cast to their types, where the engine's own typing is not Spark's."""
     one_task: bool
     """Whether small work is to be one task; see :mod:`tidings.engine.sql.select`."""
+    in_words: bool = False
+    """Whether expressions are Spark's and have to be said in the engine's own words (:mod:`tidings.engine.agreed`)."""
     halves: bool = False
     """Whether long lists of keys are searched by halving; see :mod:`tidings.engine.sql.literals`."""
     generates: bool = False
@@ -26,4 +28,4 @@ class Dialect:
 
 def printed(query: exp.Query, dialect: Dialect) -> str:
     """The text of a query tree in an engine's dialect."""
-    return in_own_words(query, dialect.casts_items).sql(dialect.name, copy=False, normalize_functions=False)
+    return query_text(in_own_words(query, dialect.casts_items), dialect.name)

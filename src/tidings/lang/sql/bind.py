@@ -19,13 +19,13 @@ from tidings.errors import UnsupportedType
 from tidings.ir import types
 from tidings.ir.expression import Expression
 from tidings.ir.relation import Column, Item, Project, Relation, Union
-from tidings.lang.sql.context import AnalysisFailed, Analyzer, Context, Namespace
+from tidings.lang.sql.context import AnalysisFailed, Analyzer, Context, Namespace, SparkAlone
 from tidings.lang.sql.names import check_names, check_reserved, distinct_names
 from tidings.lang.sql.parse import place
 from tidings.lang.sql.query.binder import Binder
 from tidings.lang.sql.query.bound import Bound
 
-__all__ = ["AnalysisFailed", "Analyzer", "Namespace", "bind", "check_names", "check_reserved"]
+__all__ = ["AnalysisFailed", "Analyzer", "Namespace", "SparkAlone", "bind", "check_names", "check_reserved"]
 
 
 def bind(

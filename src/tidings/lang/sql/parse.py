@@ -10,7 +10,7 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import TokenType
 
 from tidings.errors import InvalidSyntax, Place, UnsupportedConstruct
-from tidings.ir.dialect import DIALECT
+from tidings.ir.dialect import DIALECT, WrittenSparkSQL
 from tidings.ir.expression import Expression
 from tidings.lang.sql.schemas import with_whole_names
 from tidings.quiet import quiet
@@ -20,7 +20,7 @@ def statements(text: str) -> list[Expression]:
     """The statements of a text, in order.  Empty ones are left out."""
     try:
         with quiet("sqlglot"):
-            trees = sqlglot.parse(text, read=DIALECT)
+            trees = sqlglot.parse(text, read=WrittenSparkSQL)
     except ParseError as error:
         raise _syntax_error(text, error) from None
     except (AttributeError, IndexError, TypeError, ValueError):  # what the parser does with some texts that break off
