@@ -49,7 +49,10 @@ def canonical(type: exp.DataType) -> str:
         return f"struct<{','.join(named)}>"
     if type.this in (exp.DType.ARRAY, exp.DType.MAP):
         return f"{type.this.value.lower()}<{','.join(canonical(p) for p in type.expressions)}>"
-    name = type.sql(DIALECT).lower().replace(" ", "")
+    name = type.sql(DIALECT).lower()
+    if name.startswith("interval"):
+        return name
+    name = name.replace(" ", "")
     if type.this is exp.DType.DECIMAL and len(type.expressions) == 1:
         return f"decimal({type.expressions[0].name},0)"
     return _NAMES.get(name, name)

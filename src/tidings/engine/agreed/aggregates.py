@@ -12,11 +12,14 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from tidings.analysis.functions import function_name
+from tidings.analysis.functions import function_name, is_aggregate
+from tidings.engine.agreed import statistics
 from tidings.engine.agreed.alike import side
 from tidings.engine.agreed.arithmetic import quotient, typed
 from tidings.engine.agreed.expression import Translator
+from tidings.engine.agreed.nested import order_key
 from tidings.engine.agreed.numeric import MOST_DIGITS, decimal_type
+from tidings.engine.agreed.signature import fitted
 from tidings.engine.agreed.term import NotAgreed, TypedExpression, converted, is_known, is_plain, words
 from tidings.ir import types
 from tidings.ir.expression import AVERAGE, Expression
@@ -94,6 +97,8 @@ class PlanTranslator(Translator):
                 return self._aggregate(node, node, _alone)
             case exp.Anonymous(this=str(name)) if name.lower() in _SLOTS:
                 return TypedExpression(node.copy(), "bigint")
+            case exp.Anonymous(this=str(name)) if name.lower() in ("try_sum", "try_avg"):
+                return self._aggregate(node, node, _alone)
             case exp.Anonymous(this=str(name)) if name.lower() == "raise_error":
                 return TypedExpression(words("error({0})", self.of(node.expressions[0], "string")), "void")
             case exp.Cast(this=exp.Anonymous(this=name) as average) if name == AVERAGE:
@@ -123,14 +128,19 @@ class PlanTranslator(Translator):
     def _aggregate(self, call: Expression, node: Expression, over: Over) -> TypedExpression:
         """An aggregate; ``over`` puts its FILTER and OVER around it."""
         argument = call.this
-        if self.only_types and isinstance(call, _FLOATING) and not isinstance(argument, exp.Order):
-            typed = self._float_aggregate(call, over)
-            if typed is not None:
-                return typed
-        if isinstance(call, exp.GroupConcat) and isinstance(argument, exp.Order):
-            return self._listed(call, over)
+        if self.alone and isinstance(call, _FLOATING) and not isinstance(argument, exp.Order):
+            of_floats = self._float_aggregate(call, over)
+            if of_floats is not None:
+                return of_floats
+        if isinstance(call, statistics.FUNCTIONS):
+            return statistics.said(self, call, over, only_type=self.only_types)
         if isinstance(argument, exp.Order):
-            return self._in_order(call, over)
+            return self._listed(call, over) if isinstance(call, exp.GroupConcat) else self._in_order(call, over)
+        return self._of_values(call, node, over)
+
+    def _of_values(self, call: Expression, node: Expression, over: Over) -> TypedExpression:
+        """An aggregate that takes values as they come."""
+        argument = call.this
         match call:
             case exp.Count():
                 return self._count(call, over)
@@ -141,9 +151,13 @@ class PlanTranslator(Translator):
                 return TypedExpression(over(type(call)(this=self.of(argument, "boolean").sql)), "boolean")
             case exp.Min() | exp.Max() if not call.expressions:
                 value = self.term(argument)
-                if not is_plain(value.type) and not is_ranked(value.type):
-                    raise NotAgreed(node)
-                return TypedExpression(over(type(call)(this=value.sql)), value.type)
+                if is_plain(value.type) or is_ranked(value.type):
+                    return TypedExpression(over(type(call)(this=value.sql)), value.type)
+                function = "arg_max" if isinstance(call, exp.Max) else "arg_min"
+                key = order_key(node, value)
+                return TypedExpression(over(words(f"{function}({{0}}, {{1}})", value, key)), value.type)
+            case exp.Anonymous(expressions=[summed]):
+                return self._tried_sum(call, summed, over)
             case exp.Sum():
                 return self._sum(call, over)
             case exp.Avg():
@@ -159,12 +173,14 @@ class PlanTranslator(Translator):
                 raise NotAgreed(node)
 
     def _float_aggregate(self, call: Expression, over: Over) -> TypedExpression | None:
-        """The type of an aggregate of floats, or of one that makes floats of its numbers."""
-        value = self.term(call.this.expressions[0] if isinstance(call.this, exp.Distinct) else call.this)
+        """An aggregate of floats, or of numbers as floats, in the order in which DuckDB meets them."""
+        once = isinstance(call.this, exp.Distinct)
+        value = self.term(call.this.expressions[0] if once else call.this)
         exact = isinstance(call, exp.Sum) or (isinstance(call, exp.Avg) and value.type != "bigint")
         if value.type not in ("float", "double") and (exact or not value.is_exact):
             return None
-        return TypedExpression(over(type(call)(this=call.this.copy())), "double")
+        floats = typed(value, "double").sql
+        return TypedExpression(over(type(call)(this=exp.Distinct(expressions=[floats]) if once else floats)), "double")
 
     def _collected(self, call: exp.ArrayAgg, over: Over) -> TypedExpression:
         """An array of the values that are not NULL."""
@@ -193,7 +209,9 @@ class PlanTranslator(Translator):
         """Texts one after the other, in an order."""
         listed, separator = call.this.this, call.args.get("separator") or exp.Literal.string("")
         once = isinstance(listed, exp.Distinct)
-        value = self.of(listed.expressions[0] if once else listed, "string")
+        value = fitted(call, self.term(listed.expressions[0] if once else listed), "string")
+        if value is None:
+            raise NotAgreed(call)
         between = self.of(separator, "string") if not isinstance(separator, exp.Null) else None
         keys = [self.term(o.this) for o in call.this.expressions]
         order = ", ".join(f"{{{n}}} {_direction(o)}" for n, o in enumerate(call.this.expressions, 2))
@@ -204,6 +222,10 @@ class PlanTranslator(Translator):
     def _count(self, call: exp.Count, over: Over) -> TypedExpression:
         if isinstance(call.this, exp.Star):
             return TypedExpression(over(call.copy()), "bigint")
+        if call.expressions:
+            there = [self.term(e) for e in (call.this, *call.expressions)]
+            nulls = " OR ".join(f"{{{n}}} IS NULL" for n, _ in enumerate(there))
+            return TypedExpression(over(words(f"count(CASE WHEN {nulls} THEN NULL ELSE 1 END)", *there)), "bigint")
         if not isinstance(call.this, exp.Distinct):
             return TypedExpression(over(exp.Count(this=self.term(call.this).sql)), "bigint")
         once = exp.Distinct(expressions=[self.term(e).sql for e in call.this.expressions])
@@ -217,6 +239,16 @@ class PlanTranslator(Translator):
             return converted(total, "bigint")
         precision, scale = value.decimal
         return converted(total, decimal_type((min(precision + 10, MOST_DIGITS), scale)))
+
+    def _tried_sum(self, call: exp.Anonymous, summed: Expression, over: Over) -> TypedExpression:
+        """``try_sum`` and ``try_avg`` of whole numbers: NULL if the sum is too large."""
+        value = self.term(summed.expressions[0] if isinstance(summed, exp.Distinct) else summed)
+        if value.type not in types.INTEGRAL or str(call.this).lower() not in ("try_sum", "try_avg"):
+            raise NotAgreed(call)
+        if str(call.this).lower() == "try_avg":
+            return self._aggregate(exp.Avg(this=summed.copy()), call, over)
+        total = TypedExpression(over(exp.Sum(this=self._summed(exp.Sum(this=summed.copy()))[1])), "")
+        return TypedExpression(words("TRY_CAST({0} AS BIGINT)", total), "bigint")
 
     def _average(self, call: Expression, over: Over) -> TypedExpression:
         """An average of exact numbers: of decimals with four places more, of small whole numbers as a float."""
@@ -261,29 +293,32 @@ class PlanTranslator(Translator):
     # windows
 
     def _window(self, node: exp.Window) -> TypedExpression:
-        call = node.this
+        call, nulls = node.this, type(node.this) if isinstance(node.this, exp.IgnoreNulls | exp.RespectNulls) else None
+        call = call if nulls is None else call.this
         parts = [self.term(e).sql for e in node.args.get("partition_by") or []]
         ordered = [self._ordered(o) for o in node.args["order"].expressions] if node.args.get("order") else []
         self._check_frame(node)
 
         def over(inner: Expression) -> Expression:
             window = node.copy()
-            window.set("this", inner)
+            window.set("this", inner if nulls is None else nulls(this=inner))
             window.set("partition_by", [p.copy() for p in parts] or None)
             if ordered:
                 window.set("order", exp.Order(expressions=[o.copy() for o in ordered]))
             return window
 
-        if isinstance(call, _NUMBERING):
+        if isinstance(call, _NUMBERING) or (isinstance(call, exp.Ntile) and isinstance(call.this, exp.Literal)):
             return TypedExpression(words("CAST({0} AS INTEGER)", TypedExpression(over(call.copy()), "")), "int")
         if isinstance(call, _SHARES):
             return TypedExpression(over(call.copy()), "double")
-        if isinstance(call, exp.Lead | exp.Lag | exp.FirstValue | exp.LastValue):
+        if isinstance(call, exp.First | exp.Last | exp.AnyValue):  # names of the functions over a frame
+            call = (exp.LastValue if isinstance(call, exp.Last) else exp.FirstValue)(this=call.this.copy())
+        if isinstance(call, exp.Lead | exp.Lag | exp.FirstValue | exp.LastValue | exp.NthValue):
             return self._neighbour(call, over)
         if isinstance(call, exp.Filter):
             where = exp.Where(this=self.of(call.expression.this, "boolean").sql)
             return self._aggregate(call.this, node, lambda c: over(exp.Filter(this=c, expression=where.copy())))
-        if not isinstance(call, exp.AggFunc) or isinstance(call.this, exp.Distinct):
+        if not is_aggregate(call) or isinstance(call.this, exp.Distinct):
             raise NotAgreed(node)
         if isinstance(call, _FLOATING) and _is_in_order_of_values(node):
             value = self.term(call.this)
@@ -314,5 +349,5 @@ class PlanTranslator(Translator):
             return
         ends = [spec.args.get("start"), spec.args.get("end")]
         plain = all(e is None or (isinstance(e, str) and e.upper() in _ENDS) for e in ends)
-        if not plain and spec.text("kind").upper() != "ROWS":
+        if not plain and spec.text("kind").upper() != "ROWS" and not self.alone:
             raise NotAgreed(node)

@@ -13,7 +13,7 @@ from tidings.ir import types
 from tidings.ir.expression import Expression
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
-_INSTANT = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{1,6})?")
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?")
 _IN_UTC = re.compile(_INSTANT.pattern + r"(\+00:00|Z)?")
 FORMS = {"date": _DATE, "timestamp": _IN_UTC, "timestamp_ntz": _INSTANT}
 """How dates and timestamps are written so that both engines read them alike."""

@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from tidings.engine.agreed.aggregates import PlanTranslator
 from tidings.engine.agreed.numeric import common_type
+from tidings.engine.agreed.spans import SPANS
 from tidings.engine.agreed.term import NotAgreed
 from tidings.ir import types
 from tidings.ir.expression import Expression
@@ -37,7 +38,7 @@ def analysed(query: exp.Query) -> tuple[exp.Query, list[str]]:
 
 def _of_rows(values: exp.Values) -> list[str]:
     """The types of constant rows."""
-    translator = PlanTranslator(lambda _: None)
+    translator = PlanTranslator(lambda _: None, alone=True)
     rows = [
         [translator.term(c).type for c in (r.expressions if isinstance(r, exp.Tuple) else [r])]
         for r in values.expressions
@@ -65,10 +66,13 @@ class _Select:
             if isinstance(source.this, exp.Select):
                 columns = {e.alias.lower(): _type(e.this) for e in source.this.expressions}
                 self.sources[source.alias.lower()] = columns
-        self.translator = PlanTranslator(self._typed, only_types=True)
+        self.translator = PlanTranslator(self._typed, alone=True, only_types=True)
 
     def analysed(self) -> tuple[exp.Query, list[str]]:
         tree = self.query.copy()
+        for stand_in in tree.find_all(exp.Cast):
+            if isinstance(stand_in.this, exp.Null) and _type(stand_in) in SPANS:
+                stand_in.set("to", types.parse("bigint").copy())
         items, kinds = [], []
         for item in self.query.expressions:
             term = self.translator.term(item.unalias())

@@ -139,15 +139,39 @@ def _form(to: str) -> str | None:
     return {"double": _FLOAT, "date": _DATE, "timestamp": _INSTANT, "timestamp_ntz": _INSTANT}.get(to)
 
 
+_TIMES = ("date", "timestamp", "timestamp_ntz")
+
+
 def _tried(node: Expression, term: TypedExpression, to: str) -> TypedExpression:
-    """A cast that is NULL where it fails: to a number that has no room, and of texts that are no whole number."""
-    if term.is_exact and (types.decimal(to) is not None or to in types.INTEGRAL) and term.decimal is None:
+    """A cast that is NULL where it fails: to a number that has no room, and of texts that are none of the type."""
+    if to == "string" or (term.type in _TIMES and to in _TIMES):  # which do not fail
+        return cast(node, term, to)
+    if to in ("double", "float") and (term.is_exact or term.type in ("double", "float")):
+        return cast(node, term, to)
+    if to in types.INTEGRAL and (term.decimal is not None or term.type == "double"):
+        return TypedExpression(words(f"TRY_CAST(trunc({{0}}) AS {duckdb_type(to)})", term), to)
+    if term.type in types.INTEGRAL and (types.decimal(to) is not None or to in types.INTEGRAL):
         return TypedExpression(words(f"TRY_CAST({{0}} AS {duckdb_type(to)})", term), to)
-    if term.type == "string" and to in types.INTEGRAL:
+    if term.type != "string":
+        raise NotAgreed(node)
+    if to in types.INTEGRAL:
         text = (
             "CASE WHEN regexp_full_match({0}, '[!-*,-~]*') THEN "
             f"CASE WHEN regexp_full_match({{0}}, '{_WHOLE}') THEN TRY_CAST({{0}} AS {duckdb_type(to)}) END "
             f"WHEN {{0}} IS NULL THEN NULL ELSE {ELSEWHERE} END"
         )
         return TypedExpression(words(text, term), to)
-    raise NotAgreed(node)
+    return _tried_time(node, term, to)
+
+
+def _tried_time(node: Expression, term: TypedExpression, to: str) -> TypedExpression:
+    """A text as a date or timestamp, or NULL; texts of other forms than the usual are for Spark, but not mere words."""
+    form = _form(to)
+    if form is None or to not in _TIMES:
+        raise NotAgreed(node)
+    inner = "TRY_CAST({0} AS TIMESTAMP)" if to == "timestamp" else "{0}"
+    text = (
+        f"CASE WHEN regexp_full_match({{0}}, '{form}') THEN TRY_CAST({inner} AS {duckdb_type(to)}) "
+        f"WHEN {{0}} IS NULL OR regexp_full_match({{0}}, '[a-z]?[a-z]?') THEN NULL ELSE {ELSEWHERE} END"
+    )
+    return TypedExpression(words(text, term), to)

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from tidings.engine.agreed import arithmetic, lambdas, nested, texts, times
+from tidings.engine.agreed import arithmetic, lambdas, nested, spans, texts, times, tried
 from tidings.engine.agreed.alike import FORMS, moment, side, texts_as_numbers, widened
 from tidings.engine.agreed.casts import cast
 from tidings.engine.agreed.numeric import common_type, literal_type
 from tidings.engine.agreed.signature import said
 from tidings.engine.agreed.table import LINES
-from tidings.engine.agreed.term import NotAgreed, TypedExpression, converted, is_known, is_plain, words
+from tidings.engine.agreed.term import CALENDAR, NotAgreed, TypedExpression, converted, is_known, is_plain, words
 from tidings.engine.agreed.written import written_whole
 from tidings.ir import types
 from tidings.ir.expression import Expression, typed_null
@@ -31,6 +31,8 @@ class Translator:
 
     typed: Callable[[exp.Column], str | None]
     """The type of a column; None if it is not known."""
+    alone: bool = False
+    """Whether no other engine evaluates the same: last digits of floats, and the sign of a zero, may be DuckDB's."""
     parameters: list[dict[str, TypedExpression]] = field(init=False, default_factory=list)
     """What stands for the parameters of the functions around a part, by their names."""
 
@@ -59,7 +61,7 @@ class Translator:
 
     def _column(self, node: exp.Column) -> TypedExpression:
         type_ = self.typed(node)
-        if type_ is None or not is_known(type_):
+        if type_ is None or not (is_known(type_) or (self.alone and type_ in spans.INTERVALS)):
             raise NotAgreed(node)
         return TypedExpression(node.copy(), type_)
 
@@ -90,6 +92,8 @@ class Translator:
     def _negative(self, node: Expression) -> TypedExpression:
         if isinstance(node.this, exp.Literal) and not node.this.is_string:
             return self._number(node, f"-{node.this.name}")
+        if isinstance(node.this.unnest(), exp.Interval):
+            return spans.negative(self.term(node.this))
         return arithmetic.unary(node, self.term(node.this))
 
     # conditions
@@ -114,8 +118,8 @@ class Translator:
 
     def _compared(self, node: Expression) -> TypedExpression:
         left, right = self._alike(node, [self.term(node.this), self.term(node.expression)])
-        if not is_plain(left.type) and not isinstance(node, _EQUALITIES):
-            raise NotAgreed(node)
+        if not is_plain(left.type) and left.type not in spans.SPANS and not isinstance(node, _EQUALITIES):
+            left, right = nested.order_key(node, left), nested.order_key(node, right)
         return TypedExpression(type(node)(this=side(left), expression=side(right)), "boolean")
 
     def _between(self, node: exp.Between) -> TypedExpression:
@@ -129,7 +133,7 @@ class Translator:
         if not node.expressions or node.args.get("query"):
             raise NotAgreed(node)
         value, *others = self._alike(node, [self.term(e) for e in (node.this, *node.expressions)])
-        if value.type in ("float", "double"):
+        if value.type in ("float", "double") and not self.alone:
             raise NotAgreed(node)
         return TypedExpression(exp.In(this=side(value), expressions=[side(o) for o in others]), "boolean")
 
@@ -142,7 +146,7 @@ class Translator:
         type_ = common_type([t.type for t in terms])
         if type_ is None:
             raise NotAgreed(node)
-        if type_ in types.INTEGRAL or type_ == "void":
+        if type_ in types.INTEGRAL or type_ in ("void", *spans.SPANS):
             return terms
         if types.is_nested(type_):
             return [converted(t, type_) for t in terms]
@@ -189,7 +193,7 @@ class Translator:
         term = self._first_of(
             node, "GREATEST" if isinstance(node, exp.Greatest) else "LEAST", [node.this, *node.expressions]
         )
-        if term.type in ("float", "double"):
+        if term.type in ("float", "double") and not self.alone:
             raise NotAgreed(node)
         return term
 
@@ -218,13 +222,23 @@ class Translator:
     # numbers
 
     def _arithmetic(self, node: exp.Binary) -> TypedExpression:
-        if isinstance(node.expression.unnest(), exp.Interval):
-            return times.shifted(self, node)
+        if isinstance(node.expression.unnest(), exp.Interval) and (moved := times.shifted(self, node)) is not None:
+            return moved
         left, right = self.term(node.left), self.term(node.right)
+        if {left.type, right.type} & {*spans.INTERVALS} or (left.type in _TIMES and right.type in _TIMES):
+            return spans.binary(node, left, right)
+        if right.type == "date" and isinstance(node, exp.Add):
+            left, right = right, left
         if left.type == "date" and right.type in ("tinyint", "smallint", "int") and isinstance(node, exp.Add | exp.Sub):
             sign = "+" if isinstance(node, exp.Add) else "-"
             return TypedExpression(words(f"{{0}} {sign} {{1}}", left, converted(right, "int")), "date")
         return arithmetic.binary(node, left, right)
+
+    def _tried(self, node: exp.Binary) -> TypedExpression:
+        return tried.binary(node, self.term(node.this), self.term(node.expression))
+
+    def _tried_remainder(self, node: Expression, arguments: list[Expression]) -> TypedExpression:
+        return tried.remainder(node, *map(self.term, arguments))
 
     def _unary(self, node: Expression) -> TypedExpression:
         return arithmetic.unary(node, self.term(node.this))
@@ -243,6 +257,8 @@ class Translator:
 
     def _cast(self, node: exp.Cast) -> TypedExpression:
         to = types.canonical(node.args["to"])
+        if to == CALENDAR:
+            return spans.cast_text(self, node)
         if not is_known(to) or node.args.get("format"):
             raise NotAgreed(node)
         if isinstance(node.this, exp.Null):
@@ -319,7 +335,10 @@ _RULES: dict[type[Expression], Callable[..., TypedExpression]] = {
     **_rules((exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod), Translator._arithmetic),
     **_rules((exp.Abs, exp.Floor, exp.Ceil, exp.Negative, exp.BitwiseNot), Translator._unary),
     **_rules((exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor), Translator._bits),
+    **_rules((exp.SafeAdd, exp.SafeSubtract, exp.SafeMultiply, exp.SafeDivide), Translator._tried),
     exp.IntDiv: Translator._div,
+    exp.Interval: spans.written,
+    exp.MakeInterval: spans.made,
     exp.Round: Translator._round,
     **_rules((exp.Cast, exp.TryCast), Translator._cast),
     exp.Substring: texts.substring,
@@ -360,6 +379,7 @@ _RULES: dict[type[Expression], Callable[..., TypedExpression]] = {
 
 _NAMED: dict[tuple[str, int], Callable[..., TypedExpression]] = {
     ("pmod", 2): Translator._pmod,
+    ("try_mod", 2): Translator._tried_remainder,
     ("isnull", 1): Translator._is_null,
     ("isnotnull", 1): Translator._is_null,
     ("equal_null", 2): Translator._equal_null,

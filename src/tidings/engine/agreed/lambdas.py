@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from tidings.engine.agreed.term import NotAgreed, TypedExpression, cast_words, words
+from tidings.engine.agreed.term import NotAgreed, TypedExpression, braced, duckdb_type, words
 from tidings.ir import types
 from tidings.ir.expression import Expression
 
@@ -48,16 +48,35 @@ def for_all(translator: Translator, node: Expression, arguments: list[Expression
 
 
 def aggregate(translator: Translator, node: exp.Reduce) -> TypedExpression:
-    """All elements taken into one value, one after the other."""
+    """All elements taken into one value, one after the other, and perhaps a function of that.
+
+    DuckDB folds values of one type.  So elements and what they are taken into are two fields of a struct.
+    """
     array, start, merge = node.this, node.args["initial"], node.args["merge"]
     values, element = _array(translator, node, array)
     initial = translator.term(start)
-    merged, names = _applied(translator, node, merge, [initial.type, element])
-    if merged.type != initial.type or element != initial.type or node.args.get("finish"):
+    kinds = [initial.type, element]
+    merged, names = _applied(translator, node, merge, kinds, fields=("a", "x"))
+    if merged.type != initial.type or "void" in kinds:
         raise NotAgreed(node)
-    first = TypedExpression(words(cast_words(initial.type), initial), initial.type)
-    text = f"CASE WHEN {{0}} IS NULL THEN NULL ELSE list_reduce({{0}}, lambda {names}: {{1}}, {{2}}) END"
-    return TypedExpression(words(text, values, merged, first), initial.type)
+    taken, other = (braced(duckdb_type(kind)) for kind in kinds)
+    first = names.partition(",")[0]
+    nothing = f"CAST(NULL AS {other})"
+    element_alone = f"list_transform({{0}}, lambda {first}: struct_pack(a := CAST(NULL AS {taken}), x := {first}))"
+    step = f"lambda {names}: struct_pack(a := CAST({{1}} AS {taken}), x := {nothing})"
+    begin = f"struct_pack(a := CAST({{2}} AS {taken}), x := {nothing})"
+    text = (
+        f"CASE WHEN {{0}} IS NULL THEN NULL ELSE struct_extract(list_reduce({element_alone}, {step}, {begin}), 'a') END"
+    )
+    total = TypedExpression(words(text, values, merged, initial), initial.type)
+    return total if node.args.get("finish") is None else _finished(translator, node, total)
+
+
+def _finished(translator: Translator, node: exp.Reduce, total: TypedExpression) -> TypedExpression:
+    """A function of what all elements were taken into."""
+    body, name = _applied(translator, node, node.args["finish"], [total.type])
+    text = f"CASE WHEN {{0}} IS NULL THEN NULL ELSE list_transform([{{1}}], lambda {name}: {{2}})[1] END"
+    return TypedExpression(words(text, translator.term(node.this), total, body), body.type)
 
 
 def _judged(translator: Translator, node: Expression, arguments: list[Expression], text: str) -> TypedExpression:
@@ -78,20 +97,25 @@ def _array(translator: Translator, node: Expression, array: Expression) -> tuple
 
 
 def _applied(
-    translator: Translator, node: Expression, function: Expression, kinds: list[str]
+    translator: Translator, node: Expression, function: Expression, kinds: list[str], fields: tuple[str, ...] = ()
 ) -> tuple[TypedExpression, str]:
-    """The body of a function whose parameters are of some types, and its parameters as DuckDB writes them."""
+    """The body of a function whose parameters are of some types, and its parameters as DuckDB writes them.
+
+    With ``fields`` the parameters stand for these fields of what DuckDB hands over.
+    """
     if not isinstance(function, exp.Lambda) or len(function.expressions) > len(kinds):
         raise NotAgreed(node)
     if function.find(exp.Column) is not None or function.find(exp.Query) is not None:
         raise NotAgreed(node)
     parameters: dict[str, TypedExpression] = {}
     names = []
+    around = sum(map(len, translator.parameters))
     for n, (parameter, kind) in enumerate(zip(function.expressions, kinds, strict=False)):
-        name = f"p{len(translator.parameters) + n}"
+        name = f"p{around + n}"
         names.append(name)
         is_index = n == 1 and len(kinds) == 2 and _has_index(node)
-        written = words(f"CAST({name} - 1 AS INTEGER)") if is_index else words(name)
+        field = words(f"struct_extract({name}, '{fields[n]}')") if fields else words(name)
+        written = words(f"CAST({name} - 1 AS INTEGER)") if is_index else field
         parameters[parameter.name.lower()] = TypedExpression(written, kind)
     with translator.bound(parameters):
         return translator.term(function.this), ", ".join(names)

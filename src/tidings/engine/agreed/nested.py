@@ -182,6 +182,27 @@ def sequence(translator: Translator, node: exp.GenerateSeries) -> TypedExpressio
     return converted(TypedExpression(words(text, *ends), "array<bigint>"), f"array<{type}>")
 
 
+def order_key(node: Expression, term: TypedExpression) -> TypedExpression:
+    """What DuckDB orders as Spark orders arrays and structs, in which a NULL is the least value, not the greatest."""
+    return TypedExpression(words(_key(node, "{0}", term.type, 0), term), term.type)
+
+
+def _key(node: Expression, value: str, type: str, depth: int) -> str:
+    if is_plain(type):
+        return value
+    if type.startswith("array<"):
+        name = f"k{depth}"
+        element = _key(node, name, types.elements(type)[0], depth + 1)
+        return f"list_transform({value}, lambda {name}: struct_pack(n := {name} IS NOT NULL, v := {element}))"
+    if not type.startswith("struct<"):
+        raise NotAgreed(node)
+    parts = []
+    for n, (name, kind) in enumerate(types.fields(type)):
+        part = f"struct_extract({value}, {quoted_text(name)})"
+        parts.append(f"n{n} := {part} IS NOT NULL, v{n} := {_key(node, part, kind, depth)}")
+    return f"CASE WHEN {value} IS NULL THEN NULL ELSE struct_pack({', '.join(parts)}) END"
+
+
 def _as(node: Expression, term: TypedExpression, type: str) -> TypedExpression:
     if term.literal is not None and term.type == type and type != "string":
         return TypedExpression(words(f"CAST({{0}} AS {duckdb_type(type)})", term), type)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import reduce
 
-from tidings.engine.agreed.term import TypedExpression
+from tidings.engine.agreed.term import DAYS, SPAN, TypedExpression
 from tidings.ir import types
 
 _INTEGRAL = ("tinyint", "smallint", "int", "bigint")
@@ -89,6 +89,8 @@ def _common(left: str | None, right: str | None) -> str | None:
         return left
     if left == "void":
         return right
+    if {left, right} == {DAYS, SPAN}:
+        return SPAN
     if types.is_nested(left) and types.is_nested(right):
         return _common_nested(left, right)
     if left in _INTEGRAL and right in _INTEGRAL:

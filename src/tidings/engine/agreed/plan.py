@@ -12,7 +12,9 @@ from typing import assert_never
 from sqlglot import exp
 
 from tidings.engine.agreed.aggregates import PlanTranslator, is_ranked
-from tidings.engine.agreed.term import NotAgreed, TypedExpression, is_call, is_known
+from tidings.engine.agreed.numeric import common_type
+from tidings.engine.agreed.spans import INTERVALS
+from tidings.engine.agreed.term import NotAgreed, TypedExpression, converted, is_known
 from tidings.engine.sql.dialect import Dialect
 from tidings.errors import SparkNeeded
 from tidings.ir import types
@@ -46,40 +48,35 @@ class Disagreement:
     """The first thing in a plan on which the engines may not agree."""
 
     what: str
-    is_call: bool = False
-    """Whether it is a call of a function."""
 
 
-def agreed_plan(plan: Relation) -> Relation | Disagreement:
-    """The plan in DuckDB's words."""
+def agreed_plan(plan: Relation, *, alone: bool = False) -> Relation | Disagreement:
+    """The plan in DuckDB's words; ``alone`` says that no other engine evaluates it too."""
     try:
-        return rebuild(plan, _agreed)
+        return rebuild(plan, lambda node: _agreed(node, alone))
     except NotAgreed as difference:
-        return Disagreement(str(difference), is_call(difference.node))
+        return Disagreement(str(difference))
 
 
 def in_words(plan: Relation, dialect: Dialect) -> Relation:
     """The plan as an engine is to print it.
 
-    Raises :class:`tidings.errors.SparkNeeded` for a function that only Spark evaluates.  A plan with a form of the
-    language that has no words, such as an interval as a value, is printed as it is.
+    Raises :class:`tidings.errors.SparkNeeded` for what only Spark evaluates.
     """
     if not dialect.in_words:
         return plan
-    said = agreed_plan(plan)
+    said = agreed_plan(plan, alone=True)
     if isinstance(said, Disagreement):
-        if said.is_call:
-            raise SparkNeeded(expression=said.what)
-        return plan
+        raise SparkNeeded(expression=said.what)
     return said
 
 
-def _agreed(node: Relation) -> Relation:
+def _agreed(node: Relation, alone: bool) -> Relation:
     for field in node.fields:
-        if not is_known(field.type) and not is_ranked(field.type):
+        if not is_known(field.type) and not is_ranked(field.type) and not (alone and field.type in INTERVALS):
             raise NotAgreed(exp.var(f"{field.name} of type {field.type}"))
     known = {f.ref: f.type for c in children(node) for f in c.fields}
-    translator = PlanTranslator(lambda column: known.get((column.table, column.name)))
+    translator = PlanTranslator(lambda column: known.get((column.table, column.name)), alone=alone)
     match node:
         case Scan() | Union() | SetOperation() | Consolidate():
             return node
@@ -119,6 +116,8 @@ def _value(translator: PlanTranslator, expression: Expression, type: str) -> Exp
     if is_ranked(type) and isinstance(expression, exp.Column):
         return expression
     term = translator.term(expression)
+    if types.has_void(term.type) and term.type != "void" and common_type([term.type, type]) == type:
+        return converted(term, type).sql
     if term.type not in (type, "void") and not _has_room(term, type):
         raise NotAgreed(exp.Paren(this=expression.copy()))
     return term.sql

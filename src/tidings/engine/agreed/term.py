@@ -12,8 +12,10 @@ from tidings.engine.sql.words import Words
 from tidings.ir import types
 from tidings.ir.expression import Expression, show
 
+DAYS, SPAN, CALENDAR = "interval day", "interval day to second", "interval"
+"""Lengths of time; see :mod:`tidings.engine.agreed.spans`."""
 _NAMES = {"int": "INTEGER", "string": "VARCHAR", "timestamp": "TIMESTAMPTZ", "timestamp_ntz": "TIMESTAMP"}
-_NAMES |= {"binary": "BLOB", "void": "INTEGER"}
+_NAMES |= {"binary": "BLOB", "void": "INTEGER", DAYS: "BIGINT", SPAN: "BIGINT"}
 _PLAIN = {*types.EXACT, "float", "double", "binary", "void"}
 
 ON_SPARK = "to be evaluated by Spark"

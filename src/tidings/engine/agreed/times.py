@@ -40,14 +40,13 @@ INSTANT_UNITS = {**UNITS, "DAY": "day", "DD": "day", "HOUR": "hour", "MINUTE": "
 """The units timestamps are cut off to."""
 
 
-def shifted(translator: Translator, node: exp.Binary) -> TypedExpression:
-    """A date or timestamp some time later or earlier."""
+def shifted(translator: Translator, node: exp.Binary) -> TypedExpression | None:
+    """A date or timestamp some time later or earlier; None where the length of time is one of :mod:`.spans`."""
     span, moment, sign = node.expression.unnest(), translator.term(node.left), "-" if isinstance(node, exp.Sub) else "+"
     amount, unit = span.this, span.text("unit").upper().removesuffix("S")
-    if not isinstance(node, exp.Add | exp.Sub) or not isinstance(amount, exp.Literal):
-        raise NotAgreed(node)
-    if not re.fullmatch(r"\d{1,9}", amount.name):
-        raise NotAgreed(node)
+    is_written = isinstance(amount, exp.Literal) and re.fullmatch(r"\d{1,9}", amount.name)
+    if not isinstance(node, exp.Add | exp.Sub) or not is_written:
+        return None
     n = int(amount.name)
     if unit in _FIXED_SPANS and moment.type == "timestamp":
         return TypedExpression(words(f"{{0}} {sign} INTERVAL '{n}' {unit}", moment), "timestamp")
@@ -57,7 +56,7 @@ def shifted(translator: Translator, node: exp.Binary) -> TypedExpression:
         months = f"{{0}} {sign} to_months({n * 12 if unit == 'YEAR' else n})"
         later = TypedExpression(words(months, converted(moment, "timestamp_ntz")), "timestamp_ntz")
         return converted(later, moment.type)
-    raise NotAgreed(node)
+    return None
 
 
 def as_date(translator: Translator, node: exp.TsOrDsToDate) -> TypedExpression:

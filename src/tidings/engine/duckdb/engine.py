@@ -22,7 +22,7 @@ from tidings.engine.memory import MemoryBudget
 from tidings.engine.plain_rows import plain_rows, separating_column
 from tidings.engine.scratch import Scratch
 from tidings.engine.source import Source
-from tidings.engine.spark_typing import spark_name, spark_type, with_typed_nulls
+from tidings.engine.spark_typing import spark_name, with_typed_nulls
 from tidings.engine.speeds import DUCKDB
 from tidings.engine.sql.dialect import Dialect, printed
 from tidings.errors import EngineFailed
@@ -55,19 +55,19 @@ class DuckDB:
         self.scratch: Scratch | None = Scratch()
 
     def analyze(self, query: exp.Query) -> tuple[Column, ...]:
-        kinds: list[str] | None = None
+        alone: NotAgreed | None = None
+        kinds: list[str] = []
         try:
             translated, kinds = analysed(query)
         except NotAgreed as refused:
-            if is_call(refused.node):
-                raise SparkAlone(refused.node) from None
-            translated = with_typed_nulls(query)
-        try:
-            described = self._connection.inner.execute(f"DESCRIBE {without_errors(printed(translated, self.dialect))}")
-            found = [spark_type(type) for _, type, *_ in described.fetchall()]
+            translated, alone = with_typed_nulls(query), refused
+        try:  # what is wrong with a query as Spark's too, DuckDB says first
+            self._connection.inner.execute(f"DESCRIBE {without_errors(printed(translated, self.dialect))}")
         except duckdb.Error as error:
-            raise AnalysisFailed(sentence(error)) from None
-        kinds = found if kinds is None else kinds
+            if alone is None or not is_call(alone.node):
+                raise AnalysisFailed(sentence(error)) from None
+        if alone is not None:
+            raise SparkAlone(alone.node)
         names = [spark_name(e) for e in query.selects]
         if len(names) != len(kinds):
             names = [f"col{n}" for n, _ in enumerate(kinds, 1)]

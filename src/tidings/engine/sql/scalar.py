@@ -56,7 +56,7 @@ def _text(expression: Expression, type: str | None, language: str, strict: bool)
 @lru_cache(maxsize=_CACHE_SIZE)
 def _template(expression: Expression, type: str | None, language: str, strict: bool) -> tuple[str | Ref, ...]:
     """The text of an expression in pieces, with its columns between them."""
-    is_cast = type is not None and not types.has_void(type)
+    is_cast = type is not None and not types.has_void(type) and not type.startswith("interval")
     tree = in_own_words(cast(expression, type) if type is not None and is_cast else expression, strict)
     printer = _printer(language)
     pieces = printer.generate(tree, copy=False).split(_MARK)

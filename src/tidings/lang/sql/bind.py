@@ -48,7 +48,9 @@ def bind(
         bound = _with_names_of(query_text, bound, namespace, analyzer)
     at = place(text, query)
     check_names([f.name for f in bound.plan.fields] if numbered else list(bound.names), at)
-    unsupported = next((f.type for f in bound.plan.fields if not types.is_supported(f.type)), None)
+    unsupported = next(
+        (f.type for f in bound.plan.fields if f.type != types.VOID and not types.is_supported(f.type)), None
+    )
     if unsupported is not None:
         raise UnsupportedType(at, type=unsupported)
     return bound.plan

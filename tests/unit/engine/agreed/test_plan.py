@@ -32,7 +32,7 @@ NOT_AGREED = {
     "SELECT EXP(a) AS x FROM t": "EXP(a)",
     "SELECT SUM(CAST(c AS DOUBLE)) OVER (PARTITION BY a ORDER BY c) AS x FROM u": "SUM(CAST(u.c AS DOUBLE))",
     "SELECT SUM(LN(c)) AS x FROM u": "LN(c)",
-    "SELECT MAX(STRUCT(a, s)) AS x FROM t": "MAX(STRUCT(t.a AS a, t.s AS s))",
+    "SELECT MAX(MAP(a, s)) AS x FROM t": "MAX(MAP(a, s))",
     "SELECT TRANSFORM(ARRAY(1, 2), x -> x + a) AS x FROM t": "TRANSFORM(ARRAY(1, 2), x -> x + a)",
 }
 
