@@ -58,7 +58,11 @@ def differences(spark: Any, ours: list[Evaluated], rows: pa.Table) -> list[str]:
     For the rows on which DuckDB fails, Spark would be asked; they are left out.
     """
     numbered = rows.append_column(_NUMBER, pa.array(range(rows.num_rows), pa.int32()))
-    spark.createDataFrame(numbered).createOrReplaceTempView(_RELATION)
+    frame = spark.createDataFrame(numbered)
+    for column in COLUMNS:
+        if column.type == "timestamp_ntz":  # which Spark takes for a moment, as it reads the rows
+            frame = frame.withColumn(column.name, frame[column.name].cast(column.type))
+    frame.createOrReplaceTempView(_RELATION)
     items = [f"CASE WHEN {_has_value(e)} THEN {show(parsed(e.text))} END AS c{n}" for n, e in enumerate(ours)]
     answer = spark.sql(f"SELECT {', '.join(items)} FROM {_RELATION} ORDER BY {_NUMBER}")
     types = [field.dataType.simpleString() for field in answer.schema.fields]

@@ -103,7 +103,7 @@ CASES: list[tuple[type[TidingsError], Act, dict[str, object], tuple[int, int, st
         (1, 18, "^^^^^^^^"),
         True,
     ),
-    (errors.UnsupportedType, sql("CREATE TABLE x (a INT, b INTERVAL DAY)"), {}, None, True),
+    (errors.UnsupportedType, sql("CREATE TABLE x (a INT, b INTERVAL DAY)"), {}, (1, 24, "^"), True),
     (errors.UnsupportedStatement, sql("TRUNCATE TABLE quantity"), {}, (1, 16, "^^^^^^^^"), True),
     (errors.KeyNeeded, lambda db: db.transaction().update("quantity", [(1, 2)]), {"table": "quantity"}, None, True),
     (errors.NonDeterministic, sql("SELECT rand() AS r FROM quantity"), {"function": "rand()"}, (1, 8, "^^^^"), True),

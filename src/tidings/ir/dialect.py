@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from sqlglot import exp
@@ -26,28 +27,46 @@ def _keeping_arguments(name: str, build: Any) -> Any:
     ``size(xs, 1)`` would become ``size(xs)``, and ``to_char(x, '99')`` a cast; Spark is to judge what was written.
     """
 
-    def built(args: list[Any], dialect: Any = None) -> Any:
-        if name in _VERBATIM or len(args) > _MOST_ARGUMENTS.get(name, len(args)):
-            return exp.Anonymous(this=name, expressions=args)
+    def made(args: list[Any], dialect: Any = None) -> Any:
         try:
-            node = build(args)
+            return build(args)
         except TypeError:
-            node = build(args, dialect=dialect or SparkSQL())
-        if len(args) > 1 and isinstance(node, exp.Cast):
-            return exp.Anonymous(this=name, expressions=args)
-        if len(args) > 1 and not isinstance(node, exp.Anonymous) and name not in _WITH_UNITS and _loses(node, args):
-            return exp.Anonymous(this=name, expressions=args)
+            return build(args, dialect=dialect or SparkSQL())
+
+    @cache
+    def lost(count: int) -> frozenset[int]:
+        """Which of some arguments the node loses whatever they are."""
+        parts = [exp.column(f"p{n}") for n in range(count)]
+        try:
+            kept = {part.name for part in made(list(parts)).find_all(exp.Column)}
+        except (AttributeError, IndexError, TypeError, ValueError):  # where it wants a constant
+            return frozenset()
+        return frozenset(n for n, part in enumerate(parts) if part.name not in kept)
+
+    def built(args: list[Any], dialect: Any = None) -> Any:
+        plain = exp.Anonymous(this=name, expressions=args)
+        if name in _VERBATIM or len(args) > _MOST_ARGUMENTS.get(name, len(args)):
+            return plain
+        node = made(args, dialect)
+        if len(args) < 2 or isinstance(node, exp.Anonymous):
+            return node
+        if isinstance(node, exp.Cast) or (name not in _WITH_UNITS and _loses(node, args, lost)):
+            return plain
         return node
 
     return built
 
 
-def _loses(node: exp.Expr, args: list[Any]) -> bool:
-    """Whether a node has lost an argument that is no constant."""
+def _loses(node: exp.Expr, args: list[Any], lost: Callable[[int], frozenset[int]]) -> bool:
+    """Whether a node has lost an argument; a constant may have become something else in it."""
     parts = list(node.walk())
     kept = {id(part) for part in parts}
-    given = [a for a in args if isinstance(a, exp.Expr) and not isinstance(a, exp.Literal | exp.Boolean)]
-    return any(id(a) not in kept and a not in parts for a in given)
+    for n, argument in enumerate(args):
+        if not isinstance(argument, exp.Expr) or id(argument) in kept or argument in parts:
+            continue
+        if not isinstance(argument, exp.Literal | exp.Boolean) or n in lost(len(args)):
+            return True
+    return False
 
 
 _WITH_UNITS = frozenset(

@@ -264,6 +264,8 @@ class Translator:
         if isinstance(node.this, exp.Null):
             return TypedExpression(typed_null(to), to)
         if isinstance(node.this, exp.Literal) and node.this.is_string and to in FORMS:
+            if to == "date" and FORMS["timestamp"].fullmatch(node.this.name):  # the day of an instant
+                return TypedExpression(exp.cast(exp.Literal.string(node.this.name[:10]), "date"), to)
             if not FORMS[to].fullmatch(node.this.name):
                 raise NotAgreed(node)
             return TypedExpression(node.copy(), to)
