@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 PATHWAY := .venv-pathway
 
 # Modules of benchmarks/ that have a main; page writes docs/performance.md. One of them: make bench BENCHMARKS=kernel
-BENCHMARKS ?= kernel compile operators recursion store states large inventory tapestry tpch views rules latency commits page
+BENCHMARKS ?= kernel compile operators recursion store states large inventory tapestry continuous tpch views rules latency commits page
 
 # python3 is tried too, unless PYTHON was given by the caller.
 PYTHONS := $(PYTHON) $(if $(filter file,$(origin PYTHON)),python3)

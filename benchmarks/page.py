@@ -59,6 +59,14 @@ many messages a year as the paper had, so a larger database is an older one, and
 with `execution="auto"`; the last columns have them on Spark alone.
 """,
     ),
+    "continuous": (
+        "Continuous queries",
+        """\
+The same five queries installed by `CREATE CONTINUOUS QUERY`, each by both methods: from the changes of the tables, and
+by its rewriting, one query over the tables as they are that is guarded by times. `method` chooses one; without it the
+one that is estimated to be cheaper is taken.
+""",
+    ),
     "tpch": (
         "TPC-H",
         """\

@@ -12,7 +12,7 @@ base between them:
 
 Q'(100%) covers everything, and is asked only of the smallest size: the paper's own.
 
-At the smallest size the queries are also installed as continuous queries (:mod:`benchmarks.tapestry_continuous`).
+:mod:`benchmarks.continuous` has the same queries as continuous queries.
 
     python -m benchmarks.tapestry [messages …]
 """
@@ -26,7 +26,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import tidings
-from benchmarks import spent, tapestry_continuous
+from benchmarks import spent
 from benchmarks.data.messages import BEGIN, QUERIES, SCHEMA, Messages, messages
 from benchmarks.measure import Figure, measure_in_turns, nothing, progress
 from benchmarks.report import Bar, Plot, Report, Table, finished, ms, times
@@ -60,7 +60,6 @@ class Found:
     at_fixed: dict[str, Figure] = field(default_factory=dict)
     records: dict[str, list[WaveRecord]] = field(default_factory=dict)
     """What the waves of Q'(1%) did, by query."""
-    continuous: list[tapestry_continuous.ContinuousRuns] = field(default_factory=list)
     """The same queries installed, without declared facts and with them."""
 
     def faster(self, query: str, asked: str = HUNDREDTH) -> float:
@@ -99,10 +98,6 @@ def measured(size: int, *, engine: Engine = "spark", fixed: int = FIXED, whole: 
         for name in QUERIES:
             progress(f"tapestry: {size:,} messages, {name} over a fixed interval …")
             found.at_fixed[name] = stage.turns(name, {"": fixed})[""]
-    if whole:
-        for facts in (False, True):
-            installed = tapestry_continuous.measured(size, engine=engine, fixed=fixed, facts=facts, runs=min(runs, 3))
-            found.continuous.append(installed)
     return found
 
 
@@ -200,7 +195,6 @@ def _whole(stage: Stage, found: Found) -> None:
 
 def report(found: list[Found]) -> Report:
     tables = [_costs(f) for f in found]
-    tables += [tapestry_continuous.table(installed) for f in found for installed in f.continuous]
     sizes = tuple(f"{f.size:,}" for f in found)
     rows = tuple((q, *(ms(f.at_fixed[q].median) for f in found)) for q in QUERIES)
     tables.append(Table(f"Figure 8: the last {found[0].fixed:,} messages, by size of the database", ("", *sizes), rows))

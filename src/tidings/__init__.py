@@ -14,7 +14,7 @@ from tidings.deliver.signature import new_secret, signed, verifies
 from tidings.front.choices import Engine, Execution, Instant, Late, StrategyChoice
 from tidings.opening import open
 from tidings.read.subscriptions import ChangeBatch, Subscription
-from tidings.result import Change, Delta, Pair, Result
+from tidings.result import AffectedRows, Change, Delta, Pair, Result
 from tidings.retry_policy import RetryPolicy
 from tidings.rules.detached.backtest import Backtested
 from tidings.store.rules.messages import Message
@@ -25,6 +25,7 @@ from tidings.worker_thread import WorkerStatus
 from tidings.write.transaction import Transaction
 
 __all__ = [
+    "AffectedRows",
     "Backtested",
     "Change",
     "ChangeBatch",

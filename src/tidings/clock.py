@@ -1,11 +1,13 @@
-"""Where commit times come from: microseconds since the epoch."""
+"""Where commit times come from, and instants as users give them: microseconds since the epoch."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Protocol
+
+from tidings.errors import InvalidInstant
 
 
 class Clock(Protocol):
@@ -69,3 +71,26 @@ def micros(instant: datetime) -> int:
 def instant(time: int) -> datetime:
     """Microseconds since the epoch as an instant in UTC."""
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time)
+
+
+def instant_of(value: object) -> int:
+    """What a user gives as an instant, as microseconds since the epoch; without a time zone it is in UTC.
+
+    >>> instant_of("1970-01-02"), instant_of("1970-01-01T00:00:01+00:00"), instant_of(7)
+    (86400000000, 1000000, 7)
+    """
+    match value:
+        case bool():
+            pass
+        case int():
+            return value
+        case datetime():
+            return micros(value)
+        case date():
+            return micros(datetime(value.year, value.month, value.day, tzinfo=UTC))
+        case str():
+            try:
+                return micros(datetime.fromisoformat(value.strip()))
+            except ValueError:
+                pass
+    raise InvalidInstant(value=repr(value)[:100])

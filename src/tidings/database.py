@@ -6,21 +6,28 @@ A thin front: each method hands on to a part that :mod:`tidings.front.assembly` 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from datetime import timedelta
 from types import TracebackType
 from typing import Any, TypeVar
 
 from tidings import explain as explanation
-from tidings.clock import micros
+from tidings.algebra import AlgebraExpression, from_plan
+from tidings.clock import instant_of
 from tidings.deductive import Deductive
 from tidings.deliver.deliveries import Deliveries
+from tidings.errors import DatabaseClosed, InvalidInstant
 from tidings.exclusive import exclusive, reading, running
 from tidings.front.assembly import Parts
 from tidings.front.background_runner import POLL
+from tidings.front.check import Finding
 from tidings.front.choices import Instant, Late
-from tidings.lang.sql import statement as sql
+from tidings.front.extensible import Extensible
+from tidings.front.scripts import Script
+from tidings.lang.sql.parameters import Params
+from tidings.read.position import Position
 from tidings.read.subscriptions import Subscription
-from tidings.result import Delta, Result
+from tidings.result import AffectedRows, Delta, Result
 from tidings.rules.detached.backtest import Backtested, backtest
 from tidings.store.vacuum import GRACE, Vacuumed
 from tidings.waves.record import WaveRecord
@@ -32,7 +39,7 @@ F = TypeVar("F", bound=Callable[..., object])
 _TAKE_TX = "give the procedure a parameter tx, which is the transaction it runs in, and use"
 
 
-class Database(Deductive):
+class Database(Deductive, Extensible):
     """Tables, views and their history; :func:`tidings.open` opens one."""
 
     def __init__(self, parts: Parts) -> None:
@@ -43,19 +50,21 @@ class Database(Deductive):
     @property
     def time(self) -> int:
         """The time of the last commit; 0 before the first."""
+        self._mutex.check()
         return self._parts.timeline.time
 
     # definitions and statements
 
     @running
-    def sql(self, text: str) -> Result | None:
-        """Run statements; the rows of the last one if it is a query."""
+    def sql(self, text: str, params: Params | None = None) -> Result | None:
+        """Run statements; what the last one gives: the rows of a query, or how many rows were touched.
+
+        Those between ``BEGIN`` and ``COMMIT`` are one transaction.  ``params`` has the values of ``:name`` by name, or
+        those of ``?`` in order.
+        """
         self._require_no_procedure("sql", f"{_TAKE_TX} tx.sql(…)")
         self.reload()
-        result = None
-        for statement in sql.read(text):
-            result = self._parts.statements.run(statement)
-        return result
+        return Script(self._parts.statements).run(text, params)
 
     @exclusive
     def amosql(self, text: str) -> Result | None:
@@ -74,6 +83,11 @@ class Database(Deductive):
         return registered
 
     # what is defined
+
+    @reading
+    def functions(self) -> Result:
+        """The functions and operators that SQL can call: types, whether their code is registered here, and its text."""
+        return self._parts.functions.describe()
 
     @reading
     def tables(self) -> Result:
@@ -114,6 +128,7 @@ class Database(Deductive):
     @property
     def deliveries(self) -> Deliveries:
         """What rules send: delivered by ``step()``, or in a thread after ``start()``; listened to by ``listen()``."""
+        self._mutex.check()
         if self._deliveries is None:
             parts, signals = self._parts, self._parts.signals
             tables, settings = parts.storage.rule_tables, parts.settings.deliveries
@@ -128,7 +143,7 @@ class Database(Deductive):
         ``rule`` is a name, or a ``CREATE RULE`` that has not been run.  Without ``since`` it is all that is retained.
         """
         rules = self._parts.rules
-        return backtest(rules, rules.registry.find_or_propose(rule), None if since is None else _time(since))
+        return backtest(rules, rules.registry.find_or_propose(rule), None if since is None else instant_of(since))
 
     @exclusive
     def signal(self, event: str, rows: Any) -> int:
@@ -148,14 +163,15 @@ class Database(Deductive):
 
     def transaction(self) -> Transaction:
         """Begin a transaction; use it in a ``with`` block."""
+        self._mutex.check()
         self._require_no_procedure("transaction", f"{_TAKE_TX} its methods")
         return Transaction(self._parts.transactions.begin())
 
     @exclusive
     def load(
         self, table: str | Mapping[str, Any], data: Any = None, *, sorted_by: str | None = None, late: Late = "refuse"
-    ) -> None:
-        """Give a table many rows at once: an Arrow table, or a Spark DataFrame with the Spark engine.
+    ) -> AffectedRows:
+        """Give a table many rows at once, in all the forms that ``tx.insert`` takes.
 
         The first rows of a table count as having been there before the first transaction.  They are stored in the order
         of one column, the first unless told otherwise; choose the one by which views look rows up.  Further rows are
@@ -169,15 +185,18 @@ class Database(Deductive):
         Rules fire for what is loaded, and may refuse it.
         """
         self._require_no_procedure("load", f"{_TAKE_TX} tx.insert(table, rows)")
-        self._parts.loads.load(table, data, sorted_by, late)
+        return self._parts.loads.load(table, data, sorted_by, late)
 
     # answers
 
     @reading
-    def query(self, text: str, as_of: Instant | None = None) -> Result:
-        """The rows of a query or view, now or as they were at an earlier instant."""
+    def query(self, text: str, as_of: Instant | None = None, *, params: Params | None = None) -> Result:
+        """The rows of a query or view, now or as they were at an earlier instant; in its order, if it says one.
+
+        ``params`` has the values of ``:name`` by name, or those of ``?`` in order.
+        """
         self._parts.folding.step()
-        return self._parts.statements.queries.answer(text, None if as_of is None else _time(as_of))
+        return self._parts.statements.queries.answer(text, None if as_of is None else instant_of(as_of), params)
 
     @reading
     def changes(
@@ -188,6 +207,7 @@ class Database(Deductive):
         *,
         per_commit: bool = False,
         strict: bool = False,
+        params: Params | None = None,
     ) -> Delta:
         """How the answer of a query or view changed over ``(since, until]``.
 
@@ -195,8 +215,9 @@ class Database(Deductive):
         refuses to recompute where that would read fewer rows.
         """
         self._parts.folding.step()
-        start, end = 0 if since is None else _time(since), None if until is None else _time(until)
-        name, plan = self._parts.plans.relation_name(text), self._parts.plans.plan(text)
+        start, end = 0 if since is None else instant_of(since), None if until is None else instant_of(until)
+        plans = self._parts.plans
+        name, plan = plans.relation_name(text), plans.plan(text) if params is None else plans.parse(text, params)
         return self._parts.answers.changes(name, plan, start, end, per_commit=per_commit, strict=strict)
 
     @running
@@ -212,9 +233,11 @@ class Database(Deductive):
     ) -> Subscription:
         """The rows of a table, view or query, and then every change of them, batch by batch, one per instant.
 
-        ``since`` is the position of a reader who has everything up to then: the time of the last batch it had.  Without
-        it the first batch is a snapshot.  The iterator ends at the present; with ``follow`` it waits for commits of
-        this process, and ends after ``timeout`` seconds without any.
+        ``since`` is the position of a reader who has everything up to then: the time of the last batch it had, or its
+        ``token``, by which a history that was lost is noticed.  Without it the first batch is a snapshot.
+
+        The iterator ends at the present; with ``follow`` it waits for commits of this process, and ends after
+        ``timeout`` seconds without any.
 
         With a ``name`` the catalog has the position.  A batch is acknowledged by its ``ack()``, or by asking for the
         next one; after a crash the subscription goes on behind the last one that was.
@@ -222,7 +245,7 @@ class Database(Deductive):
         With ``stored=False`` the reader holds the rows itself: no snapshot is made, only what changes from now on is
         told, and of a view that is not stored nothing but its definition is kept.
         """
-        position = _time(since) if since is not None else None if stored else self.time
+        position = _position(since) if since is not None else None if stored else self.time
         return self._parts.subscriptions.subscribe(text, position, follow=follow, timeout=timeout, name=name)
 
     @exclusive
@@ -266,6 +289,11 @@ class Database(Deductive):
         """How the database is doing: stored views, logs, rules that fail, and the thread that :meth:`start` starts."""
         return self._parts.maintenance.status(self._parts.background.status())
 
+    @reading
+    def expression(self, text: str) -> AlgebraExpression:
+        """A query or view as an expression of :mod:`tidings.algebra`, over the tables of this database."""
+        return from_plan(self._parts.plans.plan(text), self)
+
     # upkeep
 
     @exclusive
@@ -290,14 +318,22 @@ class Database(Deductive):
         return self._parts.maintenance.vacuum(grace)
 
     @reading
+    def check(self) -> list[Finding]:
+        """Read everything, compare stored views with their queries, and say what is wrong; nothing is changed.
+
+        The same as ``VACUUM CHECK``.  It takes as long as reading all rows and computing all stored views.
+        """
+        return self._parts.statements.check()
+
+    @reading
     def explain(self, text: str, since: Instant | None = None, until: Instant | None = None) -> str:
         """How a query or view is maintained, as text for a terminal.
 
         The strategy is the one for the changes in ``(since, until]``, by default those of the last transaction.
         """
         parts = self._parts
-        start = parts.timeline.before if since is None else _time(since)
-        end = max(start, self.time) if until is None else _time(until)
+        start = parts.timeline.before if since is None else instant_of(since)
+        end = max(start, self.time) if until is None else instant_of(until)
         plan, definitions, how = parts.answers.strategy(text, parts.plans.plan(text), start, end)
         return explanation.explain(parts.plans.relation_name(text), plan, definitions, parts.backend.dialect, how)
 
@@ -316,18 +352,20 @@ class Database(Deductive):
 
     def close(self) -> None:
         """Let go of the engine's resources and of the folder; advances and folds that are under way are waited for."""
-        parts = self._parts
+        parts, mutex = self._parts, self._mutex
+        if parts.signals.closed.is_set() or mutex.is_forked:
+            return
         parts.background.stop()
-        with parts.signals.news:
+        with mutex.held():
             parts.signals.closed.set()
             parts.signals.news.notify_all()
         if self._deliveries is not None:
             self._deliveries.close()
-        with parts.signals.news:
-            parts.folding.close()
-            parts.storage.close()
-            parts.scheduler.close()
-            parts.backend.close()
+        with mutex.held(), ExitStack() as ending:
+            for end in (parts.backend.close, parts.scheduler.close, parts.storage.close):
+                ending.callback(end)
+            parts.folding.close(adopting=mutex.refusal is None)
+            mutex.refusal = DatabaseClosed()
 
     def __enter__(self) -> Database:
         return self
@@ -338,5 +376,11 @@ class Database(Deductive):
         self.close()
 
 
-def _time(instant: Instant) -> int:
-    return instant if isinstance(instant, int) else micros(instant)
+def _position(since: Instant) -> int:
+    """An instant, or the token of a position."""
+    if not isinstance(since, str) or "@" not in since:
+        return instant_of(since)
+    try:
+        return Position.read(since)
+    except ValueError:
+        raise InvalidInstant(value=repr(since)[:100]) from None

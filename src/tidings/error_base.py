@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,13 @@ class Place:
         return f"line {self.line}, column {self.column}\n| {line}\n| {indent}{'^' * width}"
 
 
+def _rebuilt(
+    kind: type[TidingsError], place: Place | None, hint: str | None, parameters: dict[str, Any]
+) -> TidingsError:
+    """An error as it was before it was copied, or sent to another process."""
+    return kind(place, hint, **parameters)
+
+
 class TidingsError(Exception):
     """Something Tidings refuses."""
 
@@ -52,9 +60,14 @@ class TidingsError(Exception):
     def __init__(self, place: Place | None = None, hint: str | None = None, **parameters: object) -> None:
         self.parameters = parameters
         self.place = place
+        self.statement: str | None = None
+        """Which of several statements it is about."""
         template = self.hint_template
         self.hint = hint or (template.format(**parameters) if template else None)
         super().__init__(self.message)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (type(self), self.place, self.hint, self.parameters)
 
     @property
     def condition(self) -> str:
@@ -69,6 +82,8 @@ class TidingsError(Exception):
         parts = [f"{self.condition}: {self.message}"]
         if self.place is not None:
             parts.append(self.place.caret())
+        if self.statement is not None:
+            parts.append(f"in {self.statement}")
         if self.hint:
             parts.append(f"hint: {self.hint}")
         return "\n".join(parts)

@@ -39,5 +39,6 @@ class FixpointTooLong(TidingsError):
     """The recursion of {predicate} is not finished after {rounds} rounds"""
 
     hint_template = (
-        "a value that grows with every round never ends: bound it by a condition, or keep its least with min"
+        "a value that grows with every round never ends: bound it by a condition, or keep its least with min; "
+        "tidings.open(rounds=…) allows more rounds"
     )

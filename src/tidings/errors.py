@@ -67,6 +67,12 @@ class ReservedName(TidingsError):
     hint_template = "choose a name that does not begin with __"
 
 
+class InvalidName(TidingsError):
+    """The name {name} has a character in it that is none: NUL, or half of one"""
+
+    hint_template = "choose a name of characters that can be written"
+
+
 class UnsupportedConstruct(TidingsError):
     """{construct} cannot be part of a view"""
 
@@ -80,7 +86,9 @@ class UnsupportedType(TidingsError):
 class UnsupportedStatement(TidingsError):
     """The statement {statement} is not known to Tidings"""
 
-    hint_template = "known: CREATE, ALTER, DROP TABLE, CREATE and DROP VIEW, INSERT, UPDATE, DELETE, MERGE, queries"
+    hint_template = (
+        "known: CREATE, ALTER, DROP, TRUNCATE TABLE, CREATE, DROP VIEW, INSERT, UPDATE, DELETE, MERGE, queries"
+    )
 
 
 class NonDeterministic(TidingsError):
@@ -117,6 +125,10 @@ class NotATable(TidingsError):
     hint_template = "change the tables that it reads"
 
 
+class WrongKind(TidingsError):
+    """{name} is {kind}, not {expected}"""
+
+
 class MissingRow(TidingsError):
     """A row of {table} that is to go or to change is not there: {row}"""
 
@@ -136,7 +148,7 @@ class CheckViolated(TidingsError):
 class DuplicateKey(TidingsError):
     """Row {row} of {table} has the key {key}, which another row has: {values}"""
 
-    hint_template = "update the row that is there, or use MERGE"
+    hint_template = "update the row that is there, or say ON CONFLICT; tx.upsert(table, rows) does both"
 
 
 class AppendOnly(TidingsError):
@@ -153,6 +165,12 @@ class AmbiguousMerge(TidingsError):
     """More than one row of the source matches this row of {table}, so what becomes of it is open: {values}"""
 
     hint_template = "make the source have one row per row of the table, or the clauses more particular"
+
+
+class AmbiguousUpsert(TidingsError):
+    """Two rows for {table} have the same key, so what ON CONFLICT makes of it is open: {values}"""
+
+    hint_template = "give one row per key"
 
 
 class UnknownTransactionState(TidingsError):
@@ -241,6 +259,18 @@ class DatabaseClosed(TidingsError):
     hint_template = "open it again"
 
 
+class DatabaseForked(TidingsError):
+    """The database was opened by process {opened}, and this one, {forked}, was forked from it"""
+
+    hint_template = "open the database in the process that uses it, after the fork"
+
+
+class DatabaseInDoubt(TidingsError):
+    """Something was recorded on disk, and {reason} came before memory had it"""
+
+    hint_template = "close the database and open it again: it has everything that was committed"
+
+
 class ReadOnly(TidingsError):
     """The database was opened for reading only"""
 
@@ -283,6 +313,16 @@ class CircularView(TidingsError):
 
 class InvalidInterval(TidingsError):
     """The interval ({since}, {until}] is not valid: {reason}"""
+
+
+class InvalidParameter(TidingsError):
+    """The parameter {name} cannot be used: {reason}"""
+
+
+class InvalidInstant(TidingsError):
+    """{value} is no instant"""
+
+    hint_template = "give microseconds since the epoch, a datetime, a date, or a text such as '2026-01-31 12:00:00'"
 
 
 class UnknownEvent(TidingsError):

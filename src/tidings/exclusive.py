@@ -1,20 +1,137 @@
-"""Decorators for methods that only one thread may run at a time."""
+"""The lock of a database, and decorators for methods that only one thread may run at a time.
+
+Nobody gets in where going on would do damage: once the database was closed, in a process that was forked from the one
+that opened it, and when an interrupt came between what was recorded on disk and what is known in memory.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass, field
 from functools import wraps
-from threading import RLock
-from typing import Concatenate, ParamSpec, Protocol, TypeVar
+from threading import RLock, get_ident
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from tidings.errors import ReaderBehind
+from tidings.errors import DatabaseForked, DatabaseInDoubt, ReaderBehind, TidingsError
 from tidings.internal_errors import internal_errors
+
+
+@dataclass(slots=True)
+class Settlement:
+    """Which thread has recorded something on disk that memory may not have yet."""
+
+    _thread: int | None = None
+
+    def begin(self) -> None:
+        """Note that this thread is about to record something."""
+        self._thread = get_ident()
+
+    def end(self) -> None:
+        """Note that memory has what this thread has recorded, or that nothing was recorded."""
+        if self._thread == get_ident():
+            self._thread = None
+
+    @property
+    def is_due(self) -> bool:
+        """Whether this thread has recorded something that memory may not have."""
+        return self._thread == get_ident()
+
+
+@dataclass(slots=True)
+class Mutex:
+    """A lock that a thread may take again while it has it, and that refuses all once going on is not possible."""
+
+    settlement: Settlement = field(default_factory=Settlement)
+    refusal: TidingsError | None = field(init=False, default=None)
+    """Why nobody is let in any more."""
+    _lock: Any = field(init=False, default_factory=RLock)
+    _depth: int = field(init=False, default=0)
+    """How often the thread that has it has taken it."""
+    _process: int = field(init=False, default_factory=os.getpid)
+
+    def check(self) -> None:
+        """Refuse to go on where that is not possible."""
+        if os.getpid() != self._process:
+            raise DatabaseForked(opened=self._process, forked=os.getpid())
+        if self.refusal is not None:
+            raise copy(self.refusal)
+
+    @property
+    def is_forked(self) -> bool:
+        """Whether this process is another one than that which opened the database."""
+        return os.getpid() != self._process
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        """Take the lock, or wait for it, whatever the state of the database is."""
+        if not self._lock.acquire(blocking, timeout):
+            return False
+        self._depth += 1
+        return True
+
+    def release(self) -> None:
+        """Give the lock back."""
+        self._depth -= 1
+        self._lock.release()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the lock to end what there is, whatever the state of the database is."""
+        self.acquire()
+        try:
+            yield
+        finally:
+            self.release()
+
+    def __enter__(self) -> Mutex:
+        self.check()
+        self.acquire()
+        try:
+            self.check()
+        except BaseException:
+            self.release()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if self._depth == 1:
+                self._settle(kind, error)
+        finally:
+            self.release()
+
+    def _settle(self, kind: type[BaseException] | None, error: BaseException | None) -> None:
+        """Let nobody in any more if this thread was torn out of what it did after it had recorded something."""
+        if kind is not None and self.settlement.is_due and not issubclass(kind, (TidingsError, StopIteration)):
+            self.refusal = DatabaseInDoubt(reason=kind.__name__)
+        elif isinstance(error, DatabaseInDoubt):
+            self.refusal = error
+        self.settlement.end()
+
+    # what a Condition asks of its lock
+
+    def _release_save(self) -> tuple[int, Any]:
+        depth, self._depth = self._depth, 0
+        return depth, self._lock._release_save()
+
+    def _acquire_restore(self, state: tuple[int, Any]) -> None:
+        depth, saved = state
+        self._lock._acquire_restore(saved)
+        self._depth = depth
+
+    def _is_owned(self) -> bool:
+        return bool(self._lock._is_owned())
 
 
 class Guarded(Protocol):
     """An object with a lock."""
 
-    _mutex: RLock
+    _mutex: Mutex
 
 
 class ReloadingReader(Guarded, Protocol):

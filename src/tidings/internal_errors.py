@@ -26,6 +26,8 @@ def internal_errors(text: str | None = None) -> Iterator[None]:
     except (TidingsError, StopIteration):
         raise
     except Exception as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):  # an engine tells it as a failure of its own
+            raise error.__cause__ from None
         place = Place(text, 0, len(text)) if text else None
         raise InternalError(place, error=type(error).__name__, reason=str(error), where=_where(error)) from error
 

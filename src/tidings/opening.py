@@ -12,6 +12,7 @@ from tidings.database import Database
 from tidings.deliver.deliveries import DeliverySettings
 from tidings.engine.backends import backend_named
 from tidings.engine.memory import MemoryBudget
+from tidings.engine.recursion.fixpoint import MAX_ROUNDS
 from tidings.errors import UnknownExecution, UnknownStrategy
 from tidings.front.assembly import Settings, assemble, open_storage
 from tidings.front.choices import Engine, Execution, StrategyChoice
@@ -36,6 +37,7 @@ def open(
     retention: timedelta | None = timedelta(days=7),
     deliveries: DeliverySettings | None = None,
     cascade: int = 64,
+    rounds: int = MAX_ROUNDS,
 ) -> Database:
     """Open a database in a folder, made if it is not there; without a path, a new one in memory.
 
@@ -62,6 +64,7 @@ def open(
     :param deliveries: What the channels of rules need to know: secrets, folders, servers.
     :param cascade: How many actions may follow each other from one transaction before rules are taken to trigger each
         other without end.
+    :param rounds: After how many rounds a recursion that still derives new rows is refused with ``FixpointTooLong``.
     """
     if strategy not in _STRATEGIES:
         raise UnknownStrategy(name=strategy)
@@ -71,7 +74,8 @@ def open(
     scratch = None if folder is None or read_only else folder / SCRATCH
     in_process = execution == "auto" or (execution is None and engine == "spark")
     budget = MemoryBudget.of(memory)
-    backend = backend_named(engine, spark, scratch, None if memory is None else budget.engine(2 if in_process else 1))
+    share = None if memory is None else budget.engine(2 if in_process else 1)
+    backend = backend_named(engine, spark, scratch, share, folder)
     storage = open_storage(backend, folder, catalog, budget, read_only=read_only)
     settings = Settings(
         clock=clock or SystemClock(),
@@ -80,6 +84,7 @@ def open(
         retention=retention,
         deliveries=deliveries or DeliverySettings(),
         cascade=cascade,
+        rounds=rounds,
         memory=budget,
     )
     try:

@@ -98,6 +98,46 @@ class Result(ArrowRows):
         return _html(self.columns, _values(self._table.slice(0, HTML_ROWS)), len(self))
 
 
+class AffectedRows(Result):
+    """How many rows a statement inserted, updated and deleted: a result of one row, which also counts.
+
+    >>> affected = AffectedRows.of(inserted=2, updated=1)
+    >>> affected.count, affected.rows()
+    (3, [{'inserted': 2, 'updated': 1, 'deleted': 0}])
+    """
+
+    __slots__ = ()
+
+    @staticmethod
+    def of(inserted: int = 0, updated: int = 0, deleted: int = 0) -> AffectedRows:
+        """So many rows."""
+        counts = {"inserted": inserted, "updated": updated, "deleted": deleted}
+        return AffectedRows(pa.table({name: pa.array([count], pa.int64()) for name, count in counts.items()}))
+
+    @property
+    def inserted(self) -> int:
+        """How many rows came."""
+        return int(self._table.column("inserted")[0].as_py())
+
+    @property
+    def updated(self) -> int:
+        """How many rows were given other values, or the same ones again."""
+        return int(self._table.column("updated")[0].as_py())
+
+    @property
+    def deleted(self) -> int:
+        """How many rows went."""
+        return int(self._table.column("deleted")[0].as_py())
+
+    @property
+    def count(self) -> int:
+        """How many rows it was in all."""
+        return self.inserted + self.updated + self.deleted
+
+    def __repr__(self) -> str:
+        return f"AffectedRows(inserted={self.inserted}, updated={self.updated}, deleted={self.deleted})"
+
+
 class Change(NamedTuple):
     """One entry of a delta: at ``time`` the row came (``weight`` times) or went (``-weight`` times)."""
 

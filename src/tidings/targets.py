@@ -49,6 +49,8 @@ def read_address(text: str) -> Address:
     >>> read_address("ann@example.com").domain
     'example.com'
     """
+    if "=?" in text or not text.isprintable():
+        raise ValueError("it is no address: it has an encoded word or a control character in it")
     try:
         address = Address(addr_spec=text)
     except (ValueError, IndexError, MessageError) as error:
@@ -56,3 +58,17 @@ def read_address(text: str) -> Address:
     if not address.username or not address.domain:
         raise ValueError("an address has a name, an @ and a domain")
     return address
+
+
+_HEADER_LENGTH = 200
+"""Characters of a text that becomes part of a header."""
+
+
+def header_text(text: str) -> str:
+    """A text as part of one header: on one line, and with nothing that a mail program takes for encoded words.
+
+    >>> header_text("a\\r\\nBcc: b"), header_text("=?utf-8?q?x?=")
+    ('a Bcc: b', '= ?utf-8?q?x? =')
+    """
+    plain = "".join(c if c.isprintable() else " " for c in text)
+    return " ".join(plain.split()).replace("=?", "= ?").replace("?=", "? =")[:_HEADER_LENGTH]

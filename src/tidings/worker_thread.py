@@ -12,7 +12,7 @@ from logging import Logger
 from threading import Event, Lock, Thread, current_thread
 
 from tidings.clock import Clock
-from tidings.errors import StaleWriter, TidingsError
+from tidings.errors import DatabaseClosed, DatabaseInDoubt, StaleWriter, TidingsError
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class WorkerThread:
         while not self.stopping.is_set():
             try:
                 pause = self.work()
-            except StaleWriter as error:
+            except (StaleWriter, DatabaseClosed, DatabaseInDoubt) as error:
                 self._note(error)
                 return
             except Exception as error:  # a full disk, say: it is shown, and tried again

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from typing import Any
 import pytest
 
 import tidings
+from tests.postgresql import schema, server
 from tidings.deliver.deliverer import SENT
 from tidings.store.rules.continuous_queries import MOVED
 from tidings.store.rules.message_groups import TOLD
@@ -41,11 +43,12 @@ CODE = """
 import sys
 import tidings
 
-folder, setup = sys.argv[1:]
+folder, setup, catalog = sys.argv[1:]
 DAY = 86_400_000_000
 clock = tidings.ManualClock(0)
 settings = tidings.DeliverySettings(files=folder + ".files")
-with tidings.open(folder, engine="duckdb", clock=clock, retention=None, deliveries=settings) as db:
+kept = {"catalog": catalog or None, "retention": None, "deliveries": settings}
+with tidings.open(folder, engine="duckdb", clock=clock, **kept) as db:
     if db._parts.relations.find("inbox") is None:
         for statement in setup.split(";"):
             db.sql(statement)
@@ -81,17 +84,17 @@ class Seen:
     inbox: list[Any]
 
 
-def life(folder: Path, fault: str = "never") -> int:
+def life(folder: Path, fault: str = "never", catalog: str = "") -> int:
     """Live until the end, or until the fault."""
     Path(f"{folder}.files").mkdir(exist_ok=True)
     paths = os.pathsep.join([str(Path(tidings.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     environment = os.environ | {"TIDINGS_FAULT": fault, "PYTHONPATH": paths}
-    command = [sys.executable, "-c", CODE, str(folder), SETUP]
+    command = [sys.executable, "-c", CODE, str(folder), SETUP, catalog]
     return subprocess.run(command, env=environment, check=False).returncode
 
 
-def seen(folder: Path) -> Seen:
-    with tidings.open(folder, engine="duckdb") as db:
+def seen(folder: Path, catalog: str = "") -> Seen:
+    with tidings.open(folder, engine="duckdb", catalog=catalog or None) as db:
         answers = {q: sorted(tuple(r.values()) for r in db.query(q).rows()) for q in ("ever", "unanswered")}
         assert all(e.state == "delivered" for e in Outbox(db._parts.storage.rule_tables).entries())
         inbox = sorted(tuple(row.values()) for row in db.query("inbox").rows())
@@ -125,3 +128,19 @@ def test_killed_at_a_point(tmp_path: Path, undisturbed: Seen, fault: str) -> Non
     assert life(tmp_path / "d", fault) == -signal.SIGKILL
     assert life(tmp_path / "d") == 0
     assert seen(tmp_path / "d") == undisturbed
+
+
+@pytest.fixture(scope="module")
+def postgresql() -> Iterator[str]:
+    with server() as url:
+        yield url
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["never", f"{MOVED}:3", f"{TOLD}:1", f"{CLAIMED}:2"])
+def test_with_a_catalog_in_postgresql(tmp_path: Path, undisturbed: Seen, postgresql: str, fault: str) -> None:
+    catalog = schema(postgresql, f"life_{fault.replace('.', '_').replace(':', '_')}")
+    if fault != "never":
+        assert life(tmp_path / "d", fault, catalog) == -signal.SIGKILL
+    assert life(tmp_path / "d", catalog=catalog) == 0
+    assert seen(tmp_path / "d", catalog) == undisturbed

@@ -9,6 +9,7 @@ input.  The names of the others say what is wanted:
 - ``stored of a, b``: the same for the query as a stored view, with its groupings kept and merged;
 - ``spark of a, b`` and ``duckdb of a, b``: the SQL of the last step with its keys listed;
 - ``semi-join of a, b``: the Spark SQL without lists of keys;
+- ``maintenance of stored rows`` and ``maintenance of no rows``: the rules that maintain its recursion;
 - ``explain``: what ``explain`` says;
 - ``rule of r``: what ``EXPLAIN RULE r`` says of a rule in the schema.
 
@@ -26,6 +27,7 @@ import pytest
 
 import tidings
 from tidings.delta.plan import Program, compile_program
+from tidings.delta.recursion.program import MaintenancePrograms
 from tidings.engine.duckdb import DuckDB
 from tidings.engine.spark import Spark
 from tidings.engine.sql.dialect import Dialect
@@ -33,7 +35,8 @@ from tidings.engine.sql.lower import lower
 from tidings.engine.sql.statement import KeyList, KeyTest
 from tidings.explain import explain
 from tidings.ir import text
-from tidings.ir.relation import Relation
+from tidings.ir.relation import Fixpoint, Relation, Scan
+from tidings.ir.traverse import walk
 from tidings.lang.sql.bind import bind
 from tidings.lang.sql.parse import statements
 from tidings.rewrite.pipeline import normalise
@@ -74,6 +77,8 @@ class Golden:
                 with tidings.open(engine="duckdb") as db:
                     db.sql(self.schema)
                     return db.explain_rule(rest)
+            case "maintenance":
+                return self.maintenance(stored=rest == "stored rows")
             case "delta" | "steps":
                 return "\n\n".join(self.terms(*rest.split(" sharing ")))
             case "stored":
@@ -83,6 +88,11 @@ class Golden:
             case "duckdb":
                 return self.sql(rest, DuckDB.dialect, listed=True)
         raise ValueError(f"no output is called {name}")
+
+    def maintenance(self, *, stored: bool) -> str:
+        node = next(n for n in walk(normalise(self.plan, self.views)) if isinstance(n, Fixpoint))
+        rows = {m.name: Scan(m.name, m.name, m.columns) for m in node.members} if stored else {}
+        return MaintenancePrograms(node, rows, dict(zip(node.names, node.inputs, strict=True))).text()
 
     def terms(self, changed: str, shared: str = "") -> Iterator[str]:
         return self.shown_terms(self.program(changed, shared))

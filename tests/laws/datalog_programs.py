@@ -19,6 +19,20 @@ TABLES = {"e": 2, "f": 2, "n": 1}
 
 
 @dataclass(frozen=True)
+class Sum:
+    """A variable and a number."""
+
+    variable: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.variable} + {self.number}" if self.number >= 0 else f"{self.variable} - {-self.number}"
+
+
+HeadTerm: TypeAlias = str | int | Sum
+
+
+@dataclass(frozen=True)
 class Lit:
     """A literal; terms are variables, constants or ``_``."""
 
@@ -32,13 +46,16 @@ class Lit:
 
 @dataclass(frozen=True)
 class Clause:
-    """A rule; the last term of the head may be an aggregate, as ``(kind, variable)``."""
+    """A rule; the last term of the head may be an aggregate, as ``(kind, variable)``.
+
+    In a recursion that is a least or greatest value that the predicate keeps, also of a sum.
+    """
 
     head: str
-    terms: tuple[str | int, ...]
+    terms: tuple[HeadTerm, ...]
     body: tuple[Lit, ...]
     comparisons: tuple[tuple[str, str, str | int], ...] = ()
-    aggregate: tuple[str, str] | None = None
+    aggregate: tuple[str, str | Sum] | None = None
 
     def text(self) -> str:
         terms = [str(t) for t in self.terms]
@@ -54,6 +71,8 @@ class RandomProgram:
 
     strata: list[list[Clause]] = field(default_factory=list)
     widths: dict[str, int] = field(default_factory=lambda: dict(TABLES))
+    extremes: dict[str, str] = field(default_factory=dict)
+    """The predicates that keep a least or greatest value in their recursion."""
 
     @property
     def text(self) -> str:
@@ -65,13 +84,15 @@ class RandomProgram:
 
 
 def random_program(rng: random.Random) -> RandomProgram:
-    """A program of two to four strata: plain, negated, counted, recursive, mutually recursive."""
+    """A program of two to four strata: plain, negated, counted, recursive, mutually recursive, with least values."""
     program = RandomProgram()
     for number in range(rng.randint(2, 4)):
-        kind = rng.choice(["plain", "recursive", "recursive", "mutual", "aggregate"])
+        kind = rng.choice(["plain", "recursive", "recursive", "mutual", "aggregate", "extreme"])
         lower = list(program.widths)
         if kind == "aggregate":
             stratum = [_aggregate(rng, program, f"p{number}", lower)]
+        elif kind == "extreme":
+            stratum = _extreme(rng, program, f"p{number}", f"q{number}", lower)
         elif kind == "mutual":
             stratum = _recursive(rng, program, [f"p{number}", f"q{number}"], lower)
         elif kind == "recursive":
@@ -80,6 +101,13 @@ def random_program(rng: random.Random) -> RandomProgram:
             program.widths[f"p{number}"] = rng.randint(1, 2)
             stratum = [_clause(rng, program, f"p{number}", lower, []) for _ in range(rng.randint(1, 2))]
         program.strata.append(stratum)
+    return program
+
+
+def random_recursion(rng: random.Random, name: str) -> RandomProgram:
+    """A program of one recursive predicate over the tables."""
+    program = RandomProgram()
+    program.strata.append(_recursive(rng, program, [name], list(TABLES)))
     return program
 
 
@@ -119,7 +147,39 @@ def _clause(rng: random.Random, program: RandomProgram, head: str, lower: list[s
     def term() -> str | int:
         return rng.choice(bound) if rng.random() < 0.95 else rng.randint(0, 3)
 
-    return Clause(head, tuple(term() for _ in range(program.widths[head])), tuple(body), comparisons)
+    *first, last = (term() for _ in range(program.widths[head]))
+    if rng.random() < 0.15 and isinstance(last, str):
+        return Clause(head, (*first, Sum(last, 1)), tuple(body), (*comparisons, (last, "<", 4)))
+    return Clause(head, (*first, last), tuple(body), comparisons)
+
+
+def _extreme(rng: random.Random, program: RandomProgram, head: str, other: str, lower: list[str]) -> list[Clause]:
+    """A recursion that keeps the least or greatest value per group; sometimes a plain predicate is part of it."""
+    pairs = [name for name in lower if program.widths[name] == 2]
+    kind = rng.choice(["min", "min", "max"])
+    program.widths[head], program.extremes[head] = 2, kind
+
+    def clause(value: str | Sum, *body: Lit) -> Clause:
+        bound: list[tuple[str, str, str | int]] = [("v", "<" if kind == "min" else ">", rng.randint(1, 4))]
+        if kind == "max" and isinstance(value, Sum):
+            bound = [("v", ">", 0)]
+        elif rng.random() < 0.7:
+            bound = []
+        absent = [rng.choice([Lit("e", ("y", "_"), negated=True), Lit("n", ("y",), negated=True)])]
+        literals = [*body, *(absent if rng.random() < 0.2 else [])]
+        rng.shuffle(literals)
+        return Clause(head, ("y",), tuple(literals), tuple(bound), (kind, value))
+
+    steps: list[str | Sum] = ["v", Sum("v", rng.randint(0, 2) if kind == "min" else -1)]
+    clauses = [clause("v", Lit(rng.choice(pairs), rng.choice([("y", "v"), ("v", "y")])))]
+    onwards = Lit(rng.choice(pairs), rng.choice([("x", "y"), ("y", "x")]))
+    clauses.append(clause(rng.choice(steps), Lit(head, ("x", "v")), onwards))
+    if rng.random() < 0.4:
+        program.widths[other] = 1
+        bound = ("v", "<", 4) if kind == "min" else ("v", ">", 0)
+        clauses.append(Clause(other, ("x",), (Lit(head, ("x", "v")),), (bound,) if rng.random() < 0.5 else ()))
+        clauses.append(clause("v", Lit(head, ("x", "v")), Lit(other, ("x",)), Lit(rng.choice(pairs), ("x", "y"))))
+    return clauses
 
 
 def _literal(rng: random.Random, program: RandomProgram, name: str, variables: list[str]) -> Lit:
@@ -149,21 +209,33 @@ def answers(program: RandomProgram, tables: Mapping[str, Iterable[Row]]) -> Rows
         while changed:
             changed = False
             for clause in stratum:
-                new = _derived(clause, rows) - rows[clause.head]
-                rows[clause.head] |= new
-                changed = changed or bool(new)
+                kind = program.extremes.get(clause.head)
+                known, found = rows[clause.head], _derived(clause, rows, kept=kind is not None)
+                after = known | found if kind is None else _best(known | found, kind)
+                changed = changed or after != known
+                rows[clause.head] = after
     return rows
 
 
-def _derived(clause: Clause, rows: Rows) -> set[Row]:
+def _best(rows: set[Row], kind: str) -> set[Row]:
+    """The least or greatest value of each group; NULL where there is nothing else."""
+    groups: dict[Row, list[int]] = {row[:-1]: [] for row in rows}
+    for *key, value in rows:
+        if value is not None:
+            groups[tuple(key)].append(value)
+    return {(*key, _folded(kind, values)) for key, values in groups.items()}
+
+
+def _derived(clause: Clause, rows: Rows, *, kept: bool) -> set[Row]:
     bindings: list[dict[str, Value]] = [{}]
     for lit in (lit for lit in clause.body if not lit.negated):
         bindings = [b for binding in bindings for row in rows[lit.predicate] if (b := _match(lit, row, binding))]
     bindings = [b for b in bindings if all(_compare(b, *c) for c in clause.comparisons)]
     for lit in (lit for lit in clause.body if lit.negated):
         bindings = [b for b in bindings if not any(_match(lit, row, b) for row in rows[lit.predicate])]
-    if clause.aggregate is None:
-        return {tuple(_value(b, t) for t in clause.terms) for b in bindings}
+    if clause.aggregate is None or kept:
+        terms = clause.terms if clause.aggregate is None else (*clause.terms, clause.aggregate[1])
+        return {tuple(_value(b, t) for t in terms) for b in bindings}
     return _aggregated(clause, bindings)
 
 
@@ -182,7 +254,10 @@ def _match(lit: Lit, row: Row, binding: dict[str, Value]) -> dict[str, Value] | 
     return bound
 
 
-def _value(binding: dict[str, Value], term: str | int) -> Value:
+def _value(binding: dict[str, Value], term: HeadTerm) -> Value:
+    if isinstance(term, Sum):
+        value = binding[term.variable]
+        return None if value is None else value + term.number
     return binding[term] if isinstance(term, str) else term
 
 
@@ -196,6 +271,7 @@ def _compare(binding: dict[str, Value], left: str, operator: str, right: str | i
 def _aggregated(clause: Clause, bindings: list[dict[str, Value]]) -> set[Row]:
     assert clause.aggregate is not None
     kind, variable = clause.aggregate
+    assert isinstance(variable, str)
     groups: dict[Row, list[Value]] = {}
     for b in _distinct(bindings):
         groups.setdefault(tuple(_value(b, t) for t in clause.terms), []).append(b[variable])

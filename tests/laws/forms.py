@@ -1,4 +1,4 @@
-"""Writes windows of time, sessions, ASOF joins, pipes, and ON with subqueries about both sides, in the other forms.
+"""Writes recursion, windows of time, sessions, ASOF joins, pipes, and ON with subqueries about both sides, in others.
 
 The oracle's side:
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 
 from tests.laws.expressions import Expressions, Scope
 from tests.laws.keyed_writer import LARGEST, LONGEST, full
@@ -34,7 +35,8 @@ class Forms(NewForms):
     """Adds these forms to those of the base class."""
 
     def forms(self) -> list[Callable[[Sequence[Relation]], Query]]:
-        return [*NewForms.forms(self), self.per_time, self.per_session, self.piped]
+        more = [] if self.portable else [self.recursive]
+        return [*NewForms.forms(self), self.per_time, self.per_session, self.piped, *more]
 
     def joined(self, left: From, alias: str, relation: Relation) -> From:
         small = left.size * relation.size <= 4 * LARGEST and not left.wheres
@@ -44,6 +46,31 @@ class Forms(NewForms):
         if small and not self.portable and dice < 0.12:
             return self.on_both_sides(left, alias, relation)
         return NewForms.joined(self, left, alias, relation)
+
+    # recursion
+
+    def recursive(self, below: Sequence[Relation]) -> Query:
+        """``WITH RECURSIVE``: which values of a column are reached from which, by the rows of a relation."""
+        alias, relation = self.source(below, True)
+        kinds = ("int", "str", "date")
+        pairs = [(a, b) for a, b in permutations(relation.columns, 2) if a.kind == b.kind and a.kind in kinds]
+        pairs += [(c, c) for c in relation.columns if c.kind == "int"]
+        if not pairs or relation.size > LARGEST:
+            return self.grouped(below)
+        source, target = self.rng.choice(pairs)
+
+        def reached(of: str) -> str:
+            return full(of, target) if target is not source else f"CAST({full(of, source)} % 3 + 1 AS INT)"
+
+        name, again, outer = self.alias(), self.alias(), self.alias()
+        first = f"SELECT {full(alias, source)}, {reached(alias)} FROM {self.aliased(relation, alias)}"
+        if self.rng.random() < 0.3:
+            first += f" WHERE NOT {full(alias, source)} IS NULL"
+        onwards = f"{name} JOIN {self.aliased(relation, again)} ON {name}.c1 = {full(again, source)}"
+        rows = f"{first} UNION SELECT {name}.c0, {reached(again)} FROM {onwards}"
+        items, columns = self.named([(f"{outer}.c0", source.kind), (f"{outer}.c1", source.kind)])
+        inner = f"WITH RECURSIVE {name} (c0, c1) AS ({rows}) SELECT c0, c1 FROM {name}"
+        return Query(f"SELECT {items} FROM ({inner}) AS {outer}", columns, relation.size**2)
 
     # windows of time
 

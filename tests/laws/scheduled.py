@@ -30,6 +30,7 @@ class ScheduledDatabase:
     path: Path | None
     engine: Engine = "duckdb"
     spark: Any = None
+    catalog: str | None = None
     clock: tidings.ManualClock = field(default_factory=tidings.ManualClock)
     db: tidings.Database = field(init=False)
 
@@ -38,7 +39,13 @@ class ScheduledDatabase:
 
     def _open(self) -> None:
         self.db = tidings.open(
-            self.path, engine=self.engine, spark=self.spark, clock=self.clock, execution="spark", retention=None
+            self.path,
+            engine=self.engine,
+            spark=self.spark,
+            catalog=self.catalog,
+            clock=self.clock,
+            execution="spark",
+            retention=None,
         )
 
     def disturb(self, queries: list[str]) -> None:

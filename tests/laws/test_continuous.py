@@ -10,6 +10,7 @@ again.  The right-hand side is computed by brute force.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -144,6 +145,13 @@ def test_what_is_delivered_is_what_ever_matched(seeds: range, tmp_path: Path) ->
 def test_with_conditions_on_time(seeds: range, tmp_path: Path) -> None:
     by_time_alone = [check_timed(seed, tmp_path / str(seed) if seed % 4 == 0 else None) for seed in seeds]
     assert any(by_time_alone) or len(seeds) < 10
+
+
+@pytest.mark.parametrize("seeds", chunks(12, quick=4, size=4))
+def test_with_a_catalog_in_postgresql(seeds: range, tmp_path: Path, postgresql: Callable[[], str]) -> None:
+    for seed in seeds:
+        check(seed, tmp_path / f"{seed}", catalog=postgresql())
+        check_timed(seed, tmp_path / f"{seed} timed", catalog=postgresql())
 
 
 @pytest.mark.spark

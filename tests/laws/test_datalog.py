@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from typing import Any
 
 import pytest
 
 import tidings
 from tests.laws.datalog_programs import TABLES, RandomProgram, Row, answers, random_program
+from tests.laws.recursive_queries import recursive_query
 from tests.laws.seeds import chunks
 
 _COMMITS = 6
@@ -18,9 +20,10 @@ def _random_row(rng: random.Random, width: int) -> Row:
     return tuple(None if rng.random() < 0.05 else rng.randint(0, 4) for _ in range(width))
 
 
-def _open(program: RandomProgram, *, stored: bool, in_memory: bool) -> tidings.Database:
-    db = tidings.open(engine="duckdb")
-    db._parts.runner.rules_in_memory = in_memory
+def _open(program: RandomProgram, *, stored: bool, in_memory: bool = True, **options: Any) -> tidings.Database:
+    db = tidings.open(**(options or {"engine": "duckdb"}))
+    if not options:
+        db._parts.runner.rules_in_memory = in_memory
     for name, width in TABLES.items():
         db.sql(f"CREATE TABLE {name} ({', '.join(f'c{n} INT' for n in range(width))})")
     db.datalog(program.text, stored=stored)
@@ -67,12 +70,12 @@ def _rows(db: tidings.Database, name: str) -> Counter[Row]:
     return Counter(tuple(row.values()) for row in db.query(name).rows())
 
 
-def _check(seed: int, *, in_memory: bool = True, commits: int = _COMMITS) -> None:
+def _check(seed: int, *, in_memory: bool = True, commits: int = _COMMITS, **options: Any) -> None:
     rng = random.Random(seed)
     program = random_program(rng)
     history = _History(rng)
     ways = ("stored", "on demand")
-    databases = {way: _open(program, stored=way == "stored", in_memory=in_memory) for way in ways}
+    databases = {way: _open(program, stored=way == "stored", in_memory=in_memory, **options) for way in ways}
     since = dict.fromkeys(databases, 0)
     states = {way: answers(program, dict.fromkeys(TABLES, ())) for way in databases}
     pending: dict[str, list[tuple[int, dict[str, set[Row]]]]] = {way: [] for way in databases}
@@ -123,3 +126,35 @@ def test_stored_and_on_demand_tell_the_difference_of_recomputes(seeds: range) ->
 def test_rounds_of_statements_tell_the_same(seeds: range) -> None:
     for seed in seeds:
         _check(seed, in_memory=False, commits=4)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("seeds", chunks(12, quick=1, size=1))
+def test_the_same_on_spark(seeds: range, spark: Any) -> None:
+    """Some in this process where the touched part is small, some in rounds of statements of Spark."""
+    for seed in seeds:
+        execution = "spark" if seed % 2 else "auto"
+        _check(seed, commits=2, engine="spark", spark=spark, execution=execution)
+
+
+@pytest.mark.parametrize("seeds", chunks(80, quick=4, size=4))
+def test_recursive_sql_is_the_same_program_in_datalog(seeds: range) -> None:
+    for seed in seeds:
+        rng = random.Random(seed)
+        program, query = recursive_query(rng)
+        history = _History(rng)
+        with _open(program, stored=False) as db:
+            db.sql(f"CREATE VIEW in_sql AS {query}")
+            since, before = 0, answers(program, history.tables)["p"]
+            for _ in range(_COMMITS):
+                _commit(db, history.transaction())
+                expected = answers(program, history.tables)["p"]
+                difference = Counter(dict.fromkeys(expected - before, 1))
+                difference.update(dict.fromkeys(before - expected, -1))
+                for view in ("p", "in_sql"):
+                    told = Counter[Row]()
+                    for row, _time, weight in db.changes(view, since=since).rows():
+                        told[tuple(row.values())] += weight
+                    assert told == difference, f"seed {seed}, {view}\n{program.text}\n{query}"
+                assert _rows(db, "in_sql") == Counter(expected), f"seed {seed}\n{query}"
+                since, before = db.time, expected

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import tidings
-from tidings.algebra import DeltaSet, Facts, Row, RowSet, SetExpression, Sign, partial
+from tidings.algebra.calculus import DeltaSet, Facts, Row, RowSet, SetExpression, Sign, partial
 from tidings.delta.zset import ZSet
 
 

@@ -1,6 +1,6 @@
 """Risch and Sköld, "Monitoring Complex Rule Conditions" (AMOS), sections 1.4 and 1.5: the examples with their values.
 
-Each example runs in the calculus of :mod:`tidings.algebra`.  Where its operators are among those the kernel
+Each example runs in the calculus of :mod:`tidings.algebra.calculus`.  Where its operators are among those the kernel
 maintains, the same states and changes go through the kernel too.
 """
 
@@ -12,7 +12,7 @@ import pytest
 
 import tidings
 from tests.papers.amos import bag, differential, kernel_delta, set_change, store, weighted
-from tidings.algebra import (
+from tidings.algebra.calculus import (
     DeltaSet,
     Facts,
     NaturalJoin,

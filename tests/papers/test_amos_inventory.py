@@ -10,7 +10,7 @@ import pytest
 
 import tidings
 from tests.papers.amos import bag, differential, kernel_delta, store, weighted
-from tidings.algebra import (
+from tidings.algebra.calculus import (
     DeltaSet,
     Facts,
     Row,

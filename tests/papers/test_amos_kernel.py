@@ -14,8 +14,8 @@ from hypothesis import given, settings
 
 import tidings
 from tests.papers.amos import bag, kernel_delta, set_change, store
-from tests.unit.algebra.generate import MONOTONE, WIDTHS, expressions, facts
-from tidings.algebra import (
+from tests.unit.algebra.calculus.generate import MONOTONE, WIDTHS, expressions, facts
+from tidings.algebra.calculus import (
     DeltaMinus,
     DeltaPlus,
     DeltaSet,

@@ -12,7 +12,8 @@ from tidings.delta.recursion.magic import on_demand_rules
 from tidings.delta.recursion.maintenance import maintenance_rules
 from tidings.delta.recursion.program import MaintenancePrograms
 from tidings.engine.duckdb import DuckDB
-from tidings.engine.rules_in_memory import FetchedRows, InMemoryRun
+from tidings.engine.recursion.indexed_rows import FetchedRows
+from tidings.engine.recursion.rules_in_memory import InMemoryRun
 from tidings.ir.relation import Column, Fixpoint, Scan
 from tidings.ir.rule import rule_text
 from tidings.lang.datalog.compile import bind_program

@@ -20,7 +20,7 @@ PAGES = [
     *(page for page in sorted((ROOT / "docs").glob("*.md")) if page.name not in INNER),
     *sorted((ROOT / "examples").rglob("*.py")),
 ]
-PUBLIC_MODULES = {"errors"}
+PUBLIC_MODULES = {"algebra", "errors"}
 
 
 def test_everything_exported_is_there_and_documented() -> None:
@@ -60,7 +60,7 @@ def test_public_methods_are_documented(owner: type) -> None:
 
 def test_a_transaction_shows_only_what_users_need() -> None:
     shown = {name for name in dir(Transaction) if not name.startswith("_")}
-    assert shown == {"commit", "delete", "insert", "query", "rollback", "signal", "sql", "time", "update"}
+    assert shown == {"commit", "delete", "insert", "query", "rollback", "signal", "sql", "time", "update", "upsert"}
 
 
 def test_open_documents_every_parameter() -> None:

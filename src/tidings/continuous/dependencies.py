@@ -30,7 +30,7 @@ class QueryDependencies:
     def altered_by(self, statement: sql.Statement) -> list[ContinuousQuery]:
         """The queries whose meaning a statement may change."""
         match statement:
-            case sql.AddColumns() | sql.DropColumns():
+            case sql.AddColumns() | sql.DropColumns() | sql.WidenColumn():
                 return self.dependents(statement.table)
             case sql.CreateView(replace=True):
                 return self.dependents(statement.name)
@@ -54,7 +54,7 @@ class QueryDependencies:
             case sql.RenameTable() | sql.RenameColumn():
                 self._check_answers(statement.table, "ALTER TABLE")
                 self.require_free(statement.table, "renamed")
-            case sql.AddColumns():
+            case sql.AddColumns() | sql.WidenColumn():
                 self._check_answers(statement.table, "ALTER TABLE")
             case sql.DropColumns():
                 self._check_answers(statement.table, "ALTER TABLE")

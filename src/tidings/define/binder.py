@@ -15,6 +15,7 @@ from tidings.errors import BreaksViews, TidingsError
 from tidings.ir.expression import Expression
 from tidings.ir.relation import Item, Project, Relation
 from tidings.ir.text import show
+from tidings.lang.datalog.statements import is_stored_by_cost
 from tidings.lang.sql import statement
 from tidings.lang.sql.bind import bind
 from tidings.rewrite.pipeline import normalise
@@ -52,7 +53,8 @@ class ViewBinder:
         assert isinstance(parsed, statement.Query)
         among = relations or self.relations
         plan = bind(parsed.query, query, among, self.storage.backend, name, parsed.query_text)
-        return View(name, query, named_columns(plan, name, columns), query, columns)
+        by_cost = is_stored_by_cost(query)
+        return View(name, query, named_columns(plan, name, columns), query, columns, by_cost)
 
     def stored(
         self,

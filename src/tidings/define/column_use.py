@@ -34,6 +34,7 @@ from tidings.ir.traverse import children, walk
 from tidings.lang.sql import statement as sql
 from tidings.lang.sql.bind import bind
 from tidings.lang.sql.constraint_queries import columns_in
+from tidings.lang.sql.text_lengths import checked_length
 from tidings.rewrite.prune_columns import prune_columns
 from tidings.store.relation.table import Table
 from tidings.store.storage import Storage
@@ -89,7 +90,8 @@ def users(storage: Storage, table: Table, column: str) -> list[str]:
     found = ["the primary key"] if column in constraints.key else []
     found += ["time = column"] if column == constraints.time_column else []
     found += [f"CONSTRAINT {fact.name}" for fact in facts_about(relations, table, column)]
-    found += [f"CHECK ({check})" for check in constraints.checks if columns_in(check, [column])]
+    others = [check for check in constraints.checks if checked_length(check, column) is None]
+    found += [f"CHECK ({check})" for check in others if columns_in(check, [column])]
     readers = [view for view in relations.readers(table.name) if column in columns_read(view.plan, table.name)]
     found += [f"view {view.name}" for view in readers]
     for name, subscription in storage.subscriptions().items():

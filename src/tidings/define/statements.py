@@ -23,6 +23,7 @@ DefinitionStatement: TypeAlias = (
     | statement.CreateView
     | statement.AddColumns
     | statement.DropColumns
+    | statement.WidenColumn
     | statement.RenameColumn
     | statement.RenameTable
     | statement.Drop
@@ -49,7 +50,7 @@ class DefinitionStatements:
                 self.tables.create(definition)
             case statement.CreateView():
                 outcomes = self.views.create(definition)
-            case statement.AddColumns() | statement.DropColumns() | statement.RenameColumn():
+            case statement.AddColumns() | statement.DropColumns() | statement.WidenColumn() | statement.RenameColumn():
                 with self.timeline.redefining([definition.table]):
                     self.tables.alter(definition)
             case statement.RenameTable():

@@ -13,6 +13,7 @@ from tidings.constraints.evaluate import Evaluator
 from tidings.define.after_constraints import checked_facts, of_renamed_table, require_unmentioned, require_unnamed
 from tidings.define.binder import AnyView, ViewBinder
 from tidings.define.column_use import users
+from tidings.define.widening import require_same_stored, widened, without_length
 from tidings.errors import (
     ColumnInUse,
     DependentObjects,
@@ -23,6 +24,7 @@ from tidings.errors import (
     UnknownRelation,
     UnsupportedStatement,
     UnsupportedType,
+    WrongKind,
     closest,
 )
 from tidings.ir import types
@@ -30,6 +32,7 @@ from tidings.ir.relation import Column
 from tidings.lang.sql import statement
 from tidings.lang.sql.instant import at_instant
 from tidings.lang.sql.stored_text import condition_text, expression_text, with_column_renamed
+from tidings.lang.sql.text_lengths import checked_length
 from tidings.store.alter import alter, drop
 from tidings.store.define import define
 from tidings.store.relation.constraints import Constraints
@@ -39,7 +42,13 @@ from tidings.store.relation.table import Table
 from tidings.store.storage import Storage
 from tidings.store.timeline import Timeline
 
-Alteration = statement.AddColumns | statement.DropColumns | statement.RenameColumn | statement.RenameTable
+Alteration = (
+    statement.AddColumns
+    | statement.DropColumns
+    | statement.WidenColumn
+    | statement.RenameColumn
+    | statement.RenameTable
+)
 
 
 @dataclass(slots=True)
@@ -79,8 +88,12 @@ class Tables:
     def to_drop(self, name: str, kind: str, *, cascade: bool) -> list[Table | AnyView]:
         """A table or view, after the views that read it, which must go first; there are none without CASCADE."""
         relation = self.relations.find(name)
-        if relation is None or isinstance(relation, Table) != (kind == "TABLE"):
-            raise UnknownRelation(name=name)
+        if relation is None:
+            raise UnknownRelation(None, closest(name, self.relations.names()), name=name)
+        if isinstance(relation, Table) != (kind == "TABLE"):
+            other = "TABLE" if isinstance(relation, Table) else "VIEW"
+            kinds = {"kind": f"a {other.lower()}", "expected": f"a {kind.lower()}"}
+            raise WrongKind(None, f"DROP {other} drops it", name=relation.name, **kinds)
         if isinstance(relation, Table):
             require_unnamed(self.relations, relation, "dropped")
         readers = self.relations.readers(relation.name)
@@ -97,7 +110,7 @@ class Tables:
     # altering
 
     def alter(self, alteration: Alteration) -> None:
-        """Give a table another name, other names of columns, more columns or fewer."""
+        """Give a table another name, other names or types of columns, more columns or fewer."""
         try:
             table = self.relations.table(alteration.table)
         except UnknownRelation as unknown:
@@ -107,6 +120,8 @@ class Tables:
                 name, (columns, constraints) = table.name, self._with_added(table, alteration)
             case statement.DropColumns():
                 name, (columns, constraints) = table.name, self._without_dropped(table, alteration)
+            case statement.WidenColumn():
+                name, (columns, constraints) = table.name, widened(self.relations, table, alteration)
             case statement.RenameColumn():
                 name, (columns, constraints) = table.name, _renamed(self.relations, table, alteration)
             case statement.RenameTable():
@@ -120,6 +135,7 @@ class Tables:
         changed.remove(table)
         changed.add(altered)
         readers = self.binder.rebound_readers(table.name, changed)
+        require_same_stored(table.name, readers)
         alter(self.storage, table, altered)
         self.relations.replace([reader for _, reader in readers])
 
@@ -139,6 +155,9 @@ class Tables:
                 raise UnsupportedType(alteration.place, hint, type=type)
             if constant is not None:
                 added.append((name, value_text(constant)))
+            lengths = (checked_length(expression_text(check), name) for check in alteration.checks)
+            if any(length is not None and constant is not None and len(constant) > length for length in lengths):
+                raise InvalidExpression(alteration.place, reason=f"the default of {name} is too long for it")
         lacking = [n for n in alteration.required if n not in dict(added)]
         if lacking and table.history.size(self.timeline.time):
             reason = f"the rows {table.name} has would have no value for {', '.join(lacking)}"
@@ -148,6 +167,7 @@ class Tables:
             old,
             required=(*old.required, *alteration.required),
             defaults=(*old.defaults, *((n, expression_text(v)) for n, v in alteration.defaults)),
+            checks=(*old.checks, *(condition_text(c, table.name, column_types) for c in alteration.checks)),
             added=(*old.added, *added),
         )
         return (*table.columns, *alteration.columns), constraints
@@ -164,6 +184,7 @@ class Tables:
                 raise ColumnInUse(alteration.place, column=column, table=table.name, users=", ".join(in_use))
             place = names.index(column)
             columns, constraints = (*columns[:place], *columns[place + 1 :]), constraints.without(column, place)
+            constraints = without_length(constraints, column)
         if not columns:
             hint = f"DROP TABLE {table.name} drops the table"
             raise UnsupportedStatement(alteration.place, hint, statement="ALTER TABLE DROP COLUMN of all columns")

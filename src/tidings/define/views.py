@@ -6,14 +6,17 @@ from dataclasses import dataclass, field
 
 from tidings.define.binder import AnyView, CheckChange, ViewBinder, named_columns
 from tidings.define.replacement import ReplacementOutcome, ViewReplacement
-from tidings.errors import DuplicateRelation, InvalidExpression, UnknownRelation
+from tidings.errors import DuplicateRelation, InvalidExpression, TidingsError, UnknownRelation, WrongKind, closest
+from tidings.lang.datalog.statements import is_stored_by_cost
 from tidings.lang.sql import statement
+from tidings.store import replace_view
 from tidings.store.define import define
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
 from tidings.store.relation.view import Refresh, StoredView, View
 from tidings.store.storage import Storage
 from tidings.store.timeline import Timeline
+from tidings.waves.recursion.deltas import same_rows
 from tidings.waves.scheduler import Scheduler
 
 
@@ -40,7 +43,11 @@ class Views:
         """The stored view of a name, or a refusal."""
         view = self.relations.find(name)
         if not isinstance(view, StoredView):
-            raise UnknownRelation(None, "only stored views are refreshed", name=name)
+            if view is not None:
+                kind = "a table" if isinstance(view, Table) else "a view that is not stored"
+                raise WrongKind(None, "it is always up to date", name=view.name, kind=kind, expected="a stored view")
+            stored = [n for n in self.relations.names() if isinstance(self.relations.find(n), StoredView)]
+            raise UnknownRelation(None, closest(name, stored), name=name)
         return view
 
     def create(self, create: statement.CreateView) -> list[ReplacementOutcome]:
@@ -53,11 +60,29 @@ class Views:
             reason = f"the view names {len(create.columns)} columns, its query has {len(plan.fields)}"
             raise InvalidExpression(create.place, reason=reason)
         name = create.name if old is None else old.name
-        view = View(name, create.text, named_columns(plan, name, create.columns), create.query_text, create.columns)
+        named, by_cost = named_columns(plan, name, create.columns), is_stored_by_cost(create.query_text)
+        view = View(name, create.text, named, create.query_text, create.columns, by_cost)
         if old is not None:
             return self.replacement.replace(old, view, create)
         define(self.storage, self._with_rows(view, create))
         return []
+
+    def store_by_cost(self) -> bool:
+        """Store the recursive views that are left to costs and are worth it by now; whether there are any."""
+        stored = False
+        for view in self.relations.unstored():
+            node = same_rows(view.plan) if view.by_cost else None
+            if node is None or not self.scheduler.recursion.storage_choice(node, self.timeline.time).stored:
+                continue
+            new = self.binder.stored(view, False, Refresh.ON_ADVANCE, {})
+            try:
+                self.scheduler.fill(new, self.timeline.present(view.plan))
+            except TidingsError:
+                self.scheduler.recursion.costs.pop(node.group)
+                continue
+            replace_view.replace(self.storage, view, new, [], None)
+            stored = True
+        return stored
 
     def _with_rows(self, view: View, create: statement.CreateView) -> AnyView:
         if not create.stored:

@@ -22,7 +22,7 @@ from tidings.clock import instant
 from tidings.deliver.channel import Arrived, Failed, Refused, SendOutcome
 from tidings.deliver.digest import digest
 from tidings.store.rules.messages import Message
-from tidings.targets import read_address
+from tidings.targets import header_text, read_address
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def as_mail(message: Message, sender: str) -> EmailMessage:
     mail = EmailMessage(SMTP)
     mail["From"] = sender
     mail["To"] = read_address(message.target)
-    mail["Subject"] = f"Tidings: {' '.join(message.rule.split())}"
+    mail["Subject"] = f"Tidings: {header_text(message.rule)}"
     mail["Date"] = format_datetime(instant(message.created))
     mail["Message-ID"] = f"<{message.id}@{domain}>"
     mail["Auto-Submitted"] = "auto-generated"

@@ -156,7 +156,10 @@ def _keys(source: Relation, key: Expression, types: dict[Ref, str]) -> Project:
 
 
 def push(node: Restrict) -> Relation:
-    """Move a restriction to the scans below it; where it cannot go further it is dropped, since it saves no reading."""
+    """Move a restriction to the scans below it; where it cannot go further it is dropped, since it saves no reading.
+
+    On a recursion it stays too: only what is asked for is derived then (:mod:`tidings.delta.recursion.magic`).
+    """
     inner = node.input
     match inner:
         case Project():
@@ -189,8 +192,10 @@ def push(node: Restrict) -> Relation:
         case Restrict():
             pushed = push(Restrict(inner.input, node.expression, node.keys, node.null_safe))
             return node if isinstance(pushed, Restrict) else push(replace(inner, input=pushed))
-        case Values() | Consolidate() | Fixpoint():
+        case Values() | Consolidate():
             return inner
+        case Fixpoint():
+            return inner if ref(node.expression) is None else node
         case Scan():
             return node
         case _:

@@ -16,11 +16,13 @@ from sqlglot import exp
 
 from tidings.engine.base_lookup import BaseLookup
 from tidings.engine.location import Location
+from tidings.engine.scalar_function import ScalarFunction
 from tidings.engine.scratch import Scratch
 from tidings.engine.source import Source
 from tidings.engine.speeds import UsualSpeeds
 from tidings.engine.sql.dialect import Dialect
 from tidings.ir.relation import Column
+from tidings.lang.sql.table_operator import TableOperator
 
 
 @dataclass(slots=True)
@@ -99,6 +101,15 @@ class Backend(Protocol):
 
     def write(self, text: str, path: Location) -> None:
         """Write the rows of a query to Parquet below a path; raises like :meth:`fetch`."""
+
+    def register(self, function: ScalarFunction) -> None:
+        """Let queries call a function; one of the same name is replaced."""
+
+    def has_function(self, name: str) -> bool:
+        """Whether the engine has a function of its own by this name."""
+
+    def operator(self, name: str) -> TableOperator | None:
+        """The operator of a user by this name; see :class:`tidings.lang.sql.bind.Analyzer`."""
 
     def sibling(self) -> Backend:
         """Another engine of the same kind, for another thread; it keeps nothing in memory."""

@@ -9,7 +9,7 @@ import pyarrow as pa
 from tidings.engine.arrow import arrow_schema
 from tidings.engine.sql.combined import combined, separated
 from tidings.engine.sql.literals import among
-from tidings.engine.sql.scalar import quoted
+from tidings.engine.sql.quoting import quoted
 from tidings.ir.relation import Column
 
 

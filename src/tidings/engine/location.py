@@ -6,6 +6,7 @@ A location is data.  Engines read and write there; what else happens to files is
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,8 +32,8 @@ class Location:
 
     @classmethod
     def local(cls, path: str | Path) -> Location:
-        """A path of this machine, or one that is mounted."""
-        return cls(str(path), str(path), _THIS_MACHINE)
+        """A path of this machine, or one that is mounted; it stays where it is if the process moves."""
+        return cls(str(path), os.path.abspath(path), _THIS_MACHINE)
 
     @property
     def is_local(self) -> bool:
@@ -46,7 +47,16 @@ class Location:
         >>> Location.local("/data/shop").url
         'file:///data/shop'
         """
-        return f"file://{os.path.abspath(self.path)}" if self.is_local else self.address
+        return f"file://{self.path}" if self.is_local else self.address
+
+    @property
+    def pattern(self) -> str:
+        """A pattern of Hadoop's that it alone matches: Spark takes what it reads for one.
+
+        >>> print(Location.local("/data/shop[1]").pattern)
+        file:///data/shop\\[1\\]
+        """
+        return re.sub(r"([\\*?{}\[\]])", r"\\\1", self.url)
 
     @property
     def name(self) -> str:

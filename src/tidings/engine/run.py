@@ -8,7 +8,7 @@ all empty is not run: a wave stops where there is nothing to tell.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -23,8 +23,10 @@ from tidings.engine.agreed.plan import in_words
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Backend
 from tidings.engine.changes import no_changes
-from tidings.engine.fixpoint import MAX_ROUNDS, PlanOverFixpoints, has_fixpoint, over_fixpoints
 from tidings.engine.location import Location
+from tidings.engine.recursion.evaluations import Evaluations
+from tidings.engine.recursion.fixpoint import MAX_ROUNDS, EvaluationWay, PlanOverFixpoints, has_fixpoint, over_fixpoints
+from tidings.engine.recursion.growing_folders import GrowingFolders
 from tidings.engine.source import Rows, Source, Sources
 from tidings.engine.sql.combined import combined, separated
 from tidings.engine.sql.literals import among, literals, within
@@ -60,6 +62,8 @@ class Runner:
     """A recursion that is not finished after so many rounds is refused."""
     rules_in_memory: bool = True
     """Whether small recursions are evaluated in this process."""
+    evaluations: dict[str, Evaluations] = field(init=False)
+    """What was derived of each recursion for plans that read it, by its group."""
     _statements: dict[tuple[Identity[Step], frozenset[str], frozenset[str]], PreparedStatement] = field(init=False)
     _steps: dict[Identity[Relation], Step] = field(init=False)
     """Plans of rows, as steps."""
@@ -70,6 +74,7 @@ class Runner:
 
     def __post_init__(self) -> None:
         section = self.compiled.section
+        self.evaluations = section()
         self._statements, self._steps, self._columns, self._fixpoints = section(), section(), section(), section()
 
     def run(self, program: Program, sources: Sources, since: int, until: int) -> pa.Table:
@@ -179,24 +184,24 @@ class Runner:
         needed: Needed,
     ) -> tuple[str, dict[str, Rows], bool]:
         """Make a step's inputs readable, unless they are; its text, its deltas and whether it is small work."""
-        step, sources = self._after_fixpoints(step, sources, batch)
+        step, sources = self._after_fixpoints(step, sources, computed, batch)
         deltas: dict[str, Rows] = {}
         for scan in step.scans:
-            version = scan.relation, scan.version
-            if version not in registered:
-                if scan.version is Version.DELTA:
-                    registered[version] = _narrow(
-                        computed.get(scan.relation) or sources(*version), needed[scan.relation]
-                    )
-                else:
-                    registered[version] = sources(*version)
-                make = self.backend.plain if scan.version is Version.CURRENT else self.backend.versioned
-                make(source_name(*version), registered[version])
             if scan.version is Version.DELTA:
-                deltas[scan.relation] = registered[version].changes
+                known = registered.get((scan.relation, scan.version)) or computed.get(scan.relation)
+                deltas[scan.relation] = (known or sources(scan.relation, scan.version)).changes
         few = frozenset(r for r, rows in deltas.items() if _size(rows) <= LIST_LIMIT)
         some = frozenset(r for r, rows in deltas.items() if _size(rows) <= KEEP_LIMIT)
         statement = self.statement(step, few, some - few)
+        for scan in step.scans:
+            version, name = (scan.relation, scan.version), source_name(scan.relation, scan.version)
+            if version in registered or name not in statement.text:
+                continue  # of a delta whose keys are listed nothing else may be read
+            source = computed.get(scan.relation) if scan.version is Version.DELTA else None
+            source = source or sources(*version)
+            registered[version] = _narrow(source, needed[scan.relation]) if scan.version is Version.DELTA else source
+            make = self.backend.plain if scan.version is Version.CURRENT else self.backend.versioned
+            make(name, registered[version])
         dialect = self.backend.dialect
 
         def test(keys: KeyList, place: KeyTest) -> str:
@@ -239,11 +244,13 @@ class Runner:
         rows = self.backend.fetch(text, step.columns, small=small or in_memory)
         return conform(rows, arrow_schema(step.columns))
 
-    def _after_fixpoints(self, step: Step, sources: Sources, batch: tuple[str, str]) -> tuple[Step, Sources]:
+    def _after_fixpoints(
+        self, step: Step, sources: Sources, computed: Mapping[str, Source], batch: tuple[str, str]
+    ) -> tuple[Step, Sources]:
         """A step without recursions, and where it finds the rows of these, which are evaluated."""
         key = Identity(step.plan)
         if key not in self._fixpoints:
-            over = over_fixpoints(step.plan) if has_fixpoint(step.plan) else None
+            over = over_fixpoints(step.plan, step.name) if has_fixpoint(step.plan) else None
             self._fixpoints[key] = None if over is None else (over, replace(step, plan=over.plan))
         prepared = self._fixpoints[key]
         if prepared is None:
@@ -253,7 +260,18 @@ class Runner:
         def run(plan: Relation, inner: Sources) -> pa.Table:
             return self._fetched(self._step_of(plan), inner, batch)
 
-        return rest, over.sources(run, sources, self.max_rounds, in_memory=self.rules_in_memory)
+        with self.folders() as folders:
+            way = EvaluationWay(self.max_rounds, self.rules_in_memory, self.backend.looks_up_first, folders)
+            return rest, over.sources(run, _over(computed, sources), way, self._count_evaluation)
+
+    def folders(self) -> AbstractContextManager[GrowingFolders | None]:
+        """Where the rows of recursions are while they are evaluated, if the engine reads large rows from files."""
+        files = self.backend.scratch if self.backend.looks_up_first else None
+        return nullcontext() if files is None else GrowingFolders(files, KEEP_LIMIT)
+
+    def _count_evaluation(self, group: str, rows: int, whole: bool) -> None:
+        before = self.evaluations.get(group, Evaluations())
+        self.evaluations[group] = before.and_all(rows) if whole else before.and_some(rows)
 
     def statement(self, step: Step, listed: frozenset[str], ranged: frozenset[str] = frozenset()) -> PreparedStatement:
         """The SQL of a step, printed once per choice of listed keys."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from threading import Condition, Event, RLock
+from threading import Condition, Event
 
 from tidings.clock import Clock
 from tidings.compiled import CompiledPlans
@@ -28,8 +28,10 @@ from tidings.engine.backends import in_process_duckdb
 from tidings.engine.location import Location
 from tidings.engine.memory import MemoryBudget
 from tidings.engine.run import Runner
+from tidings.exclusive import Mutex
 from tidings.front.amosql.session import AmosqlSession
 from tidings.front.background_runner import BackgroundRunner
+from tidings.front.functions import Functions
 from tidings.front.loads import Loads
 from tidings.front.maintenance import Maintenance
 from tidings.front.show_statements import ShowStatements
@@ -90,6 +92,8 @@ class Settings:
     retention: timedelta | None
     deliveries: DeliverySettings
     cascade: int
+    rounds: int
+    """The most rounds of a recursion."""
     memory: MemoryBudget
     """What the second engine and the caches of this process may hold."""
     usual_speeds: bool = False
@@ -100,7 +104,7 @@ class Settings:
 class Signals:
     """What threads of one database wait for."""
 
-    mutex: RLock
+    mutex: Mutex
     """Lets one thread in at a time."""
     news: Condition
     """Wakes those who wait for commits; its lock is ``mutex``."""
@@ -134,6 +138,10 @@ class Parts:
     @property
     def relations(self) -> Relations:
         return self.storage.relations
+
+    @property
+    def functions(self) -> Functions:
+        return Functions(self.storage, self.compiled)
 
     @property
     def backend(self) -> Backend:
@@ -204,8 +212,9 @@ def open_storage(
 
 def assemble(storage: Storage, settings: Settings) -> Parts:
     """Build the parts of a database over its storage, and restore what the catalog has."""
-    mutex, compiled = RLock(), CompiledPlans()
-    signals = Signals(mutex, Condition(mutex), closed=Event(), outbox_filled=Event(), advance_wanted=Event())
+    mutex, compiled = Mutex(storage.journal.settlement), CompiledPlans()
+    news = Condition(mutex)  # type: ignore[arg-type]  # it asks no more of a lock than a Mutex has
+    signals = Signals(mutex, news, closed=Event(), outbox_filled=Event(), advance_wanted=Event())
     timeline = Timeline(storage, settings.clock, signals.news, committed=signals.advance_wanted)
     scheduler = _scheduler(storage, settings, timeline, compiled)
     folding = _folding(storage, settings)
@@ -220,7 +229,8 @@ def assemble(storage: Storage, settings: Settings) -> Parts:
     views = Views(storage, scheduler, timeline, (rebinding.check, continuous.dependencies.check_change))
     rule_tables = RuleSystemTables(rules.registry, rules.silences.store, timeline)
     queries = QueryDescriptions(runs, timeline)
-    answers = Answers(scheduler, timeline, SystemTables(rule_tables, queries, storage))
+    system_tables = SystemTables(Descriptions(storage.relations), rule_tables, queries, storage)
+    answers = Answers(scheduler, timeline, system_tables)
     maintenance = Maintenance(storage, views, rules, DetachedRules(transactions), runs, folding, compiled)
     maintenance.restore()
     statements = _statements(answers, transactions, continuous, maintenance, rule_tables, queries)
@@ -248,11 +258,12 @@ def _folding(storage: Storage, settings: Settings) -> Folding:
 def _scheduler(storage: Storage, settings: Settings, timeline: Timeline, compiled: CompiledPlans) -> Scheduler:
     """What plans and runs waves: on the engine, and in this process if that is wanted."""
     in_memory = settings.in_process or not storage.backend.looks_up_first
-    runner = Runner(storage.backend, compiled, rules_in_memory=in_memory)
+    runner = Runner(storage.backend, compiled, max_rounds=settings.rounds, rules_in_memory=in_memory)
     on_engine = EngineRunner(storage, runner, compiled, settings.memory)
     in_process = None
     if settings.in_process:
-        second = in_process_duckdb(settings.memory.engine(2 if storage.backend.name == "duckdb" else 1))
+        share = settings.memory.engine(2 if storage.backend.name == "duckdb" else 1)
+        second = in_process_duckdb(share, storage.journal.folder)
         in_process = InProcessRunner(storage, on_engine, second, compiled)
     engines = Engines(on_engine, in_process)
     estimator = Estimator(engines, Calibration(storage, engines, settings.usual_speeds), compiled)
@@ -260,7 +271,7 @@ def _scheduler(storage: Storage, settings: Settings, timeline: Timeline, compile
 
 
 def _write_parts(
-    scheduler: Scheduler, timeline: Timeline, folding: Folding, compiled: CompiledPlans, mutex: RLock
+    scheduler: Scheduler, timeline: Timeline, folding: Folding, compiled: CompiledPlans, mutex: Mutex
 ) -> WriteParts:
     """What transactions work with."""
     storage, runner = scheduler.storage, scheduler.engines.runner

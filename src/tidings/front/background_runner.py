@@ -13,10 +13,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from threading import Event, RLock
+from threading import Event
 
 from tidings.clock import ManualClock
 from tidings.errors import DatabaseClosed
+from tidings.exclusive import Mutex
 from tidings.front.maintenance import Maintenance
 from tidings.retry_policy import SECOND
 from tidings.worker_thread import Backoff, WorkerStatus, WorkerThread
@@ -35,7 +36,7 @@ class BackgroundRunner:
     """Advances one database in a thread, from :meth:`start` to :meth:`stop`."""
 
     maintenance: Maintenance
-    mutex: RLock
+    mutex: Mutex
     """The lock of the database."""
     wakeup: Event
     """Is set when there may be something to do."""
@@ -58,6 +59,7 @@ class BackgroundRunner:
 
     def start(self, poll: float = POLL) -> None:
         """Advance in a thread from now on; one that does so already goes on."""
+        self.mutex.check()
         if self.closed.is_set():
             raise DatabaseClosed()
         if self._worker.is_alive:
@@ -84,6 +86,7 @@ class BackgroundRunner:
         with self._turn() as is_our_turn:
             if not is_our_turn:
                 return 0.0
+            self.mutex.check()
             if self.wakeup.is_set():
                 self.wakeup.clear()
                 self._is_pending = True

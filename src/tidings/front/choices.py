@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Literal, TypeAlias
 
 Engine: TypeAlias = Literal["spark", "duckdb"]
@@ -17,5 +17,5 @@ Execution: TypeAlias = Literal["spark", "auto"]
 Late: TypeAlias = Literal["refuse", "present"]
 """What becomes of rows of a history that are too late: they are refused, or take the present instant."""
 
-Instant: TypeAlias = int | datetime
-"""Microseconds since the epoch, or a datetime (UTC where it has no time zone)."""
+Instant: TypeAlias = int | datetime | date | str
+"""Microseconds since the epoch, a datetime (UTC where it has no time zone), a date, or a text as in ISO 8601."""

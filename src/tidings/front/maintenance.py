@@ -66,6 +66,8 @@ class Maintenance:
                 self._advance_rules()
             at = max(at, self.timeline.time)
             self.scheduler.advance(at)
+            if self.views.store_by_cost():
+                self.compiled.forget()
         self.folding.step()
         return at
 

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from tidings.continuous.statements import ContinuousStatements
 from tidings.define.replacement import as_table
 from tidings.define.statements import DefinitionStatements
+from tidings.errors import UnsupportedStatement
+from tidings.front.check import DatabaseCheck, Finding
+from tidings.front.check import as_table as findings_table
+from tidings.front.create_table_as import create_table_as
 from tidings.front.maintenance import Maintenance
 from tidings.front.show_statements import ShowStatements
 from tidings.lang.sql import statement as sql
@@ -18,7 +22,9 @@ from tidings.rules.silence_statements import SilenceStatements
 from tidings.rules.statements import RuleStatements
 from tidings.rules.transactions import RuleTransactions
 from tidings.store.vacuum import GRACE
-from tidings.write import statements
+from tidings.write import copy, statements
+
+_CHECK = sql.Vacuum(checks=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,20 +43,36 @@ class StatementRunner:
     maintenance: Maintenance
 
     def run(self, statement: sql.Statement) -> Result | None:
-        """Run one statement; returns the rows of a query, and a report where the statement has one."""
-        if isinstance(statement, sql.Query | sql.ShowStatement | sql.ExplainContinuous):
+        """Run one statement; returns the rows of a query, and what others report: how many rows they touched."""
+        if isinstance(statement, sql.Query | sql.ShowStatement | sql.ExplainContinuous) or statement == _CHECK:
             return self._run(statement)
         self.maintenance.storage.require_writer()
         try:
-            return self._run(statement)
+            result = self._run(statement)
+            self.maintenance.storage.journal.settlement.end()
+            return result
         finally:
             self.maintenance.rules.wake_runner()
+
+    def check(self) -> list[Finding]:
+        """Read everything, and say what is wrong."""
+        return DatabaseCheck(self.maintenance.storage, self.queries.answers).findings()
+
+    def _vacuum(self, statement: sql.Vacuum) -> Result:
+        """Remove what nobody needs, or look whether everything is whole."""
+        return Result(findings_table(self.check()) if statement.checks else self.maintenance.vacuum(GRACE).to_arrow())
 
     def _run(self, statement: sql.Statement) -> Result | None:
         match statement:
             case sql.Insert() | sql.Update() | sql.Delete() | sql.Merge():
                 with self.transactions.begin() as workspace:
-                    statements.run(workspace, statement)
+                    return statements.run(workspace, statement)
+            case sql.CreateTableAs():
+                self.continuous.before_definition(statement)
+                return create_table_as(statement, self.queries.plans, self.definitions, self.transactions)
+            case sql.Copy():
+                with self.transactions.begin() as workspace:
+                    return copy.run(workspace, statement)
             case (
                 sql.CreateRule()
                 | sql.DropRule()
@@ -68,13 +90,16 @@ class StatementRunner:
             case sql.RefreshView():
                 self.maintenance.refresh(statement.name)
             case sql.Vacuum():
-                return Result(self.maintenance.vacuum(GRACE).to_arrow())
+                return self._vacuum(statement)
             case sql.ShowNames() | sql.ShowCreate() | sql.Describe() | sql.ExplainRule():
                 return self.shows.run(statement)
             case sql.ExplainContinuous():
                 return Result(self.rewritings.explained(statement))
             case sql.Query():
                 return self.queries.run(statement)
+            case sql.BeginTransaction() | sql.CommitTransaction() | sql.RollbackTransaction():
+                name = type(statement).__name__.removesuffix("Transaction").upper()
+                raise UnsupportedStatement(None, "a text with BEGIN is run by db.sql()", statement=f"{name} alone")
             case _:
                 self.continuous.before_definition(statement)
                 self.dependencies.check_definition(statement)

@@ -79,6 +79,13 @@ _MOST_ARGUMENTS = {"MAX": 1, "MIN": 1, "HEX": 1, "INSTR": 2, "ARRAY_CONTAINS": 2
 """Functions of which sqlglot takes more arguments than Spark."""
 
 
+def _question_mark(parser: Any) -> exp.Placeholder:
+    """``?``, which knows its place in the text: the values of parameters are given in that order."""
+    token, node = parser._prev, exp.Placeholder()
+    node.meta.update(start=token.start, end=token.end)
+    return node
+
+
 class ComesAfter(exp.Expression):
     """``(columns) AFTER table (columns) [NOT ENFORCED]``, a constraint: rows come after those that they name."""
 
@@ -130,6 +137,7 @@ class SparkSQL(Spark):
             **_CASTS,
             **OLDER_FUNCTIONS,
         }
+        PLACEHOLDER_PARSERS = {**Spark.Parser.PLACEHOLDER_PARSERS, TokenType.PLACEHOLDER: _question_mark}  # noqa: RUF012
         SUPPORTS_TABLE_QUERY = True
 
         def _parse_constraint(self) -> exp.Expr | None:
@@ -147,6 +155,12 @@ class SparkSQL(Spark):
                 self._retreat(start)
             constraint: exp.Expr | None = super()._parse_constraint()
             return constraint
+
+        def _parse_types(self, *args: Any, schema: bool = False, **options: Any) -> exp.Expr | None:
+            """A type; one behind TYPE, as in ALTER COLUMN, is that of a column, whose length counts."""
+            of_column = schema or (self._prev is not None and self._prev.text.upper() == "TYPE")
+            type: exp.Expr | None = super()._parse_types(*args, schema=of_column, **options)
+            return type
 
         def _parse_factor(self, parse_mod: bool = True) -> exp.Expr | None:
             """A number and a unit of time behind a sign are an interval."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from tidings.ir.column import Column
-from tidings.ir.expression import Expression, column, ref, refs, show, show_name
+from tidings.ir.expression import Expression, column, operand, ref, refs, show, show_name
 
 VARIABLES = "v"
 """The alias of all variables."""
@@ -151,7 +151,30 @@ def with_predicates(rule: DatalogRule, name: Callable[[str], str]) -> DatalogRul
     return DatalogRule(DatalogAtom(name(rule.head.predicate), rule.head.terms), body, rule.conditions)
 
 
-_DERIVED = ("del", "ins", "new", "red", "plus", "minus", "since", "come", "gone")
+def flattened(rule: DatalogRule) -> DatalogRule:
+    """A rule whose positive literals compute nothing: what they compute is the value of a variable of its own.
+
+    >>> x = variable("x")
+    >>> body = Literal(DatalogAtom("q", (x,))), Literal(DatalogAtom("r", (exp.Add(this=x, expression=x),)))
+    >>> rule_text(flattened(DatalogRule(DatalogAtom("p", (x,)), body)))
+    'p(x) :- q(x), r(computed_1), computed_1 = (x + x).'
+    """
+    conditions: list[Expression] = []
+
+    def plain(term: Expression) -> Expression:
+        if variable_name(term) is not None or not refs(term):
+            return term
+        name = variable(f"computed_{len(conditions) + 1}")
+        conditions.append(exp.NullSafeEQ(this=name, expression=operand(term)))
+        return name.copy()
+
+    body = tuple(
+        i if i.negated else Literal(DatalogAtom(i.predicate, tuple(map(plain, i.atom.terms)))) for i in rule.body
+    )
+    return DatalogRule(rule.head, body, (*rule.conditions, *conditions)) if conditions else rule
+
+
+_DERIVED = ("del", "ins", "new", "red", "best", "plus", "minus", "since", "come", "gone")
 _MADE = ("m_", "sup_")
 
 
@@ -167,8 +190,8 @@ def labels(names: Iterable[str]) -> dict[str, str]:
     return {name: name.replace("_", " ") if clash else name for name in known}
 
 
-def rule_text(rule: DatalogRule) -> str:
-    """A rule as the Datalog language writes it.
+def rule_text(rule: DatalogRule, extreme: str | None = None) -> str:
+    """A rule as the Datalog language writes it; ``extreme`` is what is kept of the last term of its head.
 
     >>> x, y = variable("x"), variable("y")
     >>> body = Literal(DatalogAtom("q", (x, y))), Literal(DatalogAtom("r", (y,)), negated=True)
@@ -178,6 +201,9 @@ def rule_text(rule: DatalogRule) -> str:
     parts = [("!" if i.negated else "") + atom_text(i.atom) for i in rule.body]
     parts += [term_text(condition) for condition in rule.conditions]
     head = atom_text(rule.head)
+    if extreme is not None:
+        *rest, value = map(term_text, rule.head.terms)
+        head = f"{show_name(rule.head.predicate)}({', '.join([*rest, f'{extreme}({value})'])})"
     return f"{head} :- {', '.join(parts)}." if parts else f"{head}."
 
 
@@ -189,6 +215,9 @@ def term_text(term: Expression) -> str:
     """A term or comparison as the Datalog language writes it."""
     if is_any(term):
         return "_"
+
+    if isinstance(term, exp.NullSafeEQ):
+        return term_text(exp.EQ(this=term.this.copy(), expression=term.expression.copy()))
 
     def plain(node: Expression) -> Expression:
         return exp.Identifier(this=node.name, quoted=False) if isinstance(node, exp.Column) else node

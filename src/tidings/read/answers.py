@@ -16,6 +16,7 @@ from tidings.read import in_transaction
 from tidings.result import Delta, Result
 from tidings.store.relation.view import StoredView
 from tidings.store.timeline import Timeline
+from tidings.waves.recursion.explanation import explained
 from tidings.waves.scheduler import Scheduler
 from tidings.waves.wave import WaveRequest
 
@@ -92,5 +93,5 @@ class Answers:
         wave = self.scheduler.plan(request)
         engine = self.scheduler.executor.choice(wave)
         how = [f"{wave.choice}\non {engine.execution}: {engine.why}"]
-        how += self.scheduler.recursion.explained([plan, *(request.groupings or {}).values()], since)
+        how += explained(self.scheduler.recursion, [plan, *(request.groupings or {}).values()], since, until)
         return ExplainedStrategy(plan, definitions, "\n".join(how))

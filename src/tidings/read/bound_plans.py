@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from threading import RLock
 
 from tidings.compiled import CompiledPlans
 from tidings.errors import InvalidExpression, Place, UnknownRelation, UnsupportedStatement, closest
-from tidings.exclusive import exclusive
+from tidings.exclusive import Mutex, exclusive
 from tidings.ir.expression import Expression
 from tidings.ir.relation import Relation, Scan
 from tidings.lang.sql import statement
 from tidings.lang.sql.bind import bind
 from tidings.lang.sql.context import Analyzer
+from tidings.lang.sql.parameters import Params
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
 from tidings.store.relation.view import StoredView, View
@@ -28,13 +28,15 @@ class BoundPlans:
 
     relations: Relations
     analyzer: Analyzer
-    _mutex: RLock
+    _mutex: Mutex
     compiled: CompiledPlans = field(default_factory=CompiledPlans)
     _plans: dict[str, Relation] = field(init=False)
     """Plans by the text of the query, or the name of the relation."""
+    _asked_once: dict[str, Relation] = field(init=False)
+    """The same for queries that are asked once, which keep the order of their rows."""
 
     def __post_init__(self) -> None:
-        self._plans = self.compiled.section()
+        self._plans, self._asked_once = self.compiled.section(), self.compiled.section()
 
     @exclusive
     def plan(self, text: str) -> Relation:
@@ -49,20 +51,31 @@ class BoundPlans:
                     self._plans[text] = self.parse(text)
         return self._plans[text]
 
-    def parse(self, text: str) -> Relation:
+    @exclusive
+    def asked_once(self, text: str, params: Params | None = None) -> Relation:
+        """The same for a question that is answered now: its rows have their places, if it says an order."""
+        if params is not None:
+            return self.parse(text, params, once=True)
+        if self.relations.find(text) is not None:
+            return self.plan(text)
+        if text not in self._asked_once:
+            self._asked_once[text] = self.parse(text, once=True)
+        return self._asked_once[text]
+
+    def parse(self, text: str, params: Params | None = None, *, once: bool = False) -> Relation:
         """The bound plan of a query's text, which is not remembered."""
         try:
-            statements = statement.read(text)
+            statements = statement.read(text, params)
         except UnsupportedStatement:
             if _NAME.fullmatch(text) is None:
                 raise
             return self._named(text)
         query = _only_query(statements)
-        return self.bind(query.query, text, query_text=query.query_text)
+        return self.bind(query.query, text, query_text=query.query_text, once=once)
 
-    def read(self, text: str) -> statement.Query:
+    def read(self, text: str, params: Params | None = None) -> statement.Query:
         """The one query of a text."""
-        return _only_query(statement.read(text))
+        return _only_query(statement.read(text, params))
 
     def _named(self, text: str) -> Relation:
         """The plan of a relation whose name is quoted, or that shows what the database knows of itself."""
@@ -76,12 +89,20 @@ class BoundPlans:
         return Scan(declared[0], "result", declared[1])
 
     @exclusive
-    def bind(self, query: Expression, text: str, name: str = "result", query_text: str | None = None) -> Relation:
+    def bind(
+        self,
+        query: Expression,
+        text: str,
+        name: str = "result",
+        query_text: str | None = None,
+        *,
+        once: bool = False,
+    ) -> Relation:
         """The bound plan of a query; places in it refer to the text, ``query_text`` is the query's part of it.
 
         Columns of the same name are told apart by numbers: only what is kept needs a name for each.
         """
-        return bind(query, text, self.relations, self.analyzer, name, query_text, numbered=True)
+        return bind(query, text, self.relations, self.analyzer, name, query_text, numbered=True, once=once)
 
     def relation_name(self, text: str) -> str:
         """The name of the relation that a text asks for; ``result`` for a query."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from tidings.engine.rule_values import Binding, holds, value_of
+from tidings.engine.recursion.rule_values import Binding, holds, value_of
 from tidings.ir.expression import refs
 from tidings.ir.relation import Fixpoint
 from tidings.ir.rule import DatalogAtom, DatalogRule, Literal, atom_text, is_any, rule_text, term_text, variable_name

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from tidings.engine.arrow import arrow_schema
+from tidings.engine.changes import as_changes
 from tidings.errors import UnknownRelation, closest
 from tidings.ir.column import Column
 from tidings.lang.sql.definition_text import create_table_text, create_view_text
@@ -19,19 +21,20 @@ from tidings.store.relation.table import Table
 from tidings.store.relation.view import StoredView, View
 from tidings.waves.status import refresh_text
 
-_TABLES = pa.schema(
-    [("name", pa.string()), ("primary_key", pa.string()), ("append_only", pa.bool_()), ("time_column", pa.string())]
-)
-_VIEWS = pa.schema([("name", pa.string()), ("stored", pa.bool_()), ("refresh", pa.string()), ("error", pa.string())])
-_COLUMNS = pa.schema(
-    [
-        ("column", pa.string()),
-        ("type", pa.string()),
-        ("nullable", pa.bool_()),
-        ("primary_key", pa.bool_()),
-        ("default", pa.string()),
-    ]
-)
+TABLES, VIEWS, COLUMNS = "tidings.tables", "tidings.views", "tidings.columns"
+
+
+def _columns(text: str) -> tuple[Column, ...]:
+    return tuple(Column(*part.split()) for part in text.split(","))
+
+
+_SCHEMA = _columns("column string, type string, nullable boolean, primary_key boolean, default string")
+SYSTEM_TABLES: dict[str, tuple[Column, ...]] = {
+    TABLES: _columns("name string, primary_key string, append_only boolean, time_column string"),
+    VIEWS: _columns("name string, stored boolean, refresh string, error string"),
+    COLUMNS: (*_columns("relation string, position int"), *_SCHEMA),
+}
+"""The columns of the system tables that show what is defined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,19 @@ class Descriptions:
     """Describes the tables and views of one database."""
 
     relations: Relations
+
+    def changes(self, name: str) -> pa.Table:
+        """The rows of one of the system tables, as changes that insert them."""
+        if name == COLUMNS:
+            rows = [
+                {"relation": relation, "position": position, **column}
+                for relation in self._sorted_names()
+                for position, column in enumerate(self.schema(relation).rows(), 1)
+            ]
+        else:
+            rows = (self.tables() if name == TABLES else self.views()).rows()
+        table = pa.Table.from_pylist(rows, arrow_schema(SYSTEM_TABLES[name]))
+        return as_changes(SYSTEM_TABLES[name], table, [1] * len(rows))
 
     def tables(self) -> Result:
         """The tables, by name: primary key, whether they only grow, and the column that has their instants."""
@@ -51,11 +67,11 @@ class Descriptions:
             }
             for table in self._sorted_tables()
         ]
-        return Result(pa.Table.from_pylist(rows, _TABLES))
+        return Result(pa.Table.from_pylist(rows, arrow_schema(SYSTEM_TABLES[TABLES])))
 
     def views(self) -> Result:
         """The views, by name: whether they are stored, when they are refreshed, and what is wrong with them."""
-        views = [self.relations.find(name) for name in sorted(self.relations.names(), key=str.lower)]
+        views = map(self.relations.find, self._sorted_names())
         rows = [
             {
                 "name": view.name,
@@ -66,7 +82,7 @@ class Descriptions:
             for view in views
             if isinstance(view, View | StoredView)
         ]
-        return Result(pa.Table.from_pylist(rows, _VIEWS))
+        return Result(pa.Table.from_pylist(rows, arrow_schema(SYSTEM_TABLES[VIEWS])))
 
     def schema(self, name: str) -> Result:
         """The columns of a table, view, event or system table, in order."""
@@ -81,9 +97,9 @@ class Descriptions:
                 "primary_key": column.name in constraints.key,
                 "default": defaults.get(column.name),
             }
-            for column in self._columns(name)
+            for column in self._columns_of(name)
         ]
-        return Result(pa.Table.from_pylist(rows, _COLUMNS))
+        return Result(pa.Table.from_pylist(rows, arrow_schema(_SCHEMA)))
 
     def create_table(self, name: str) -> str:
         """The CREATE TABLE statement that would make a table as it is now, without its rows."""
@@ -115,11 +131,15 @@ class Descriptions:
             return create_view_text(view.name, view.query, view.named, refresh=refresh)
         return create_view_text(relation.name, relation.query, relation.named)
 
+    def _sorted_names(self) -> list[str]:
+        """The tables and views that users made, by name."""
+        return sorted(self.relations.names(), key=str.lower)
+
     def _sorted_tables(self) -> list[Table]:
-        relations = [self.relations.find(name) for name in sorted(self.relations.names(), key=str.lower)]
+        relations = map(self.relations.find, self._sorted_names())
         return [r for r in relations if isinstance(r, Table) and r.role == "table"]
 
-    def _columns(self, name: str) -> tuple[Column, ...]:
+    def _columns_of(self, name: str) -> tuple[Column, ...]:
         described = self.relations.columns(name)
         if described is None:
             known = [*self.relations.names(), *self.relations.system_tables]

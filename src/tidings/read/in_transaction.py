@@ -18,15 +18,17 @@ from types import MappingProxyType
 from typing import assert_never
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tidings.analysis.influents import influents
 from tidings.delta.recompute import recompute_program
 from tidings.engine.source import Source
 from tidings.ir.relation import Column, Relation, Scan, Version
 from tidings.ir.traverse import walk
+from tidings.lang.sql.query.select.asked_once import PLACE
 from tidings.rewrite.pipeline import normalise
 from tidings.waves.engines import ProgramRun
-from tidings.waves.recursion.deltas import recursions
+from tidings.waves.recursion.deltas import counts_duplicates, recursions
 from tidings.waves.scheduler import Scheduler
 from tidings.waves.shared import in_common
 
@@ -40,7 +42,7 @@ def answer(
     changes: Mapping[str, pa.Table] = _NONE,
     replaced: Mapping[str, pa.Table] = _NONE,
 ) -> pa.Table:
-    """The rows of a plan at an instant; ``changes`` are log entries of tables that are not logged yet.
+    """The rows of a plan at an instant, in its order; ``changes`` are log entries of tables that are not logged yet.
 
     ``replaced`` has, in the same form, all rows of some tables that matter to the plan; nothing else of these is read.
     """
@@ -57,7 +59,14 @@ def answer(
         together = pa.concat_tables([committed.changes, changes[relation]])
         return replace(committed, changes=together)
 
-    return scheduler.executor.runner.query(normalise(plan, definitions), source, at)
+    return _in_order(scheduler.executor.runner.query(normalise(plan, definitions), source, at))
+
+
+def _in_order(rows: pa.Table) -> pa.Table:
+    """Rows in the order of their places, where they have them."""
+    if PLACE not in rows.column_names:
+        return rows
+    return rows.take(pc.sort_indices(rows.column(PLACE))).drop_columns([PLACE])
 
 
 def delta(
@@ -125,7 +134,7 @@ def _program_run(
     below = influents(plan, {view: query for view, query in definitions.items() if view not in given})
     changed = below.intersection(changes) | {view for view, delta in given.items() if view in below and delta.num_rows}
     nodes = recursions([plan], definitions, frozenset(given)).values()
-    anew = (at + 1,) if any(m.extreme for node in nodes for m in node.members) else ()
+    anew = (at + 1,) if any(map(counts_duplicates, nodes)) else ()
     program = (
         recompute_program(name, plan, below.intersection(changes), definitions)
         if anew

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
 
 import pyarrow as pa
 
-from tidings.clock import micros
-from tidings.errors import InvalidExpression, InvalidInterval
+from tidings.clock import instant_of
+from tidings.errors import InvalidExpression, InvalidInstant, InvalidInterval
 from tidings.ir.expression import Expression
 from tidings.lang.sql.changes import ChangesOf, reads_changes
+from tidings.lang.sql.parameters import Params
 from tidings.lang.sql.parse import place
 from tidings.lang.sql.query_of_changes import INSTANT, bind_query_of_changes, instant_query
 from tidings.lang.sql.statement import Query
@@ -34,18 +34,18 @@ class OneTimeQueries:
     plans: BoundPlans
     answers: Answers
 
-    def answer(self, text: str, as_of: int | None = None) -> Result:
+    def answer(self, text: str, as_of: int | None = None, params: Params | None = None) -> Result:
         """The rows of a query, or of a relation by its name, now or as they were at an earlier instant."""
-        if _MENTIONS_CHANGES.search(text) and reads_changes((query := self.plans.read(text)).query):
+        if _MENTIONS_CHANGES.search(text) and reads_changes((query := self.plans.read(text, params)).query):
             return self._over_intervals(query, as_of)
-        plan = self.plans.plan(text)
+        plan = self.plans.asked_once(text, params)
         return self.answers.now(plan) if as_of is None else self.answers.as_of(plan, as_of)
 
     def run(self, query: Query) -> Result:
         """The rows of a query that is one statement of several."""
         if reads_changes(query.query):
             return self._over_intervals(query, None)
-        return self.answers.now(self.plans.bind(query.query, query.text, query_text=query.query_text))
+        return self.answers.now(self.plans.bind(query.query, query.text, query_text=query.query_text, once=True))
 
     def _over_intervals(self, query: Query, as_of: int | None) -> Result:
         """The rows of a query that reads changes."""
@@ -70,19 +70,8 @@ class OneTimeQueries:
         """The instant that an end of an interval says: a timestamp, a date, or microseconds since the epoch."""
         asked = instant_query(end, self.answers.timeline.now())
         value = self.answers.now(self.plans.bind(asked, text)).rows()[0][INSTANT]
-        match value:
-            case bool():
-                pass
-            case int():
-                return value
-            case str():
-                try:
-                    return micros(datetime.fromisoformat(value))
-                except ValueError:
-                    pass
-            case datetime():
-                return micros(value)
-            case date():
-                return micros(datetime(value.year, value.month, value.day, tzinfo=UTC))
-        hint = "write a timestamp, as in since => TIMESTAMP '2026-01-31 12:00:00', or microseconds since the epoch"
-        raise InvalidExpression(place(text, end), hint, reason="an end of an interval is an instant")
+        try:
+            return instant_of(value)
+        except InvalidInstant:
+            hint = "write a timestamp, as in since => TIMESTAMP '2026-01-31 12:00:00', or microseconds since the epoch"
+            raise InvalidExpression(place(text, end), hint, reason="an end of an interval is an instant") from None

@@ -34,6 +34,7 @@ from tidings.ir.expression import TIME
 from tidings.ir.relation import Relation
 from tidings.read.answers import Answers
 from tidings.read.bound_plans import BoundPlans
+from tidings.read.position import Position
 from tidings.result import Delta
 from tidings.store.records import NamedSubscription
 from tidings.store.relation.relations import Relations
@@ -47,7 +48,8 @@ POLL = 0.2
 class ChangeBatch:
     """What changed at an instant; a snapshot has all rows there are, each with weight 1 as often as it occurs."""
 
-    time: int
+    time: Position
+    """The instant, as a position to go on from: ``time.token`` is a text that keeps all of it."""
     changes: Delta
     snapshot: bool
     _acknowledge: Callable[[int], None]
@@ -99,6 +101,10 @@ class Feed:
         """The instant since which the query means what it means now."""
         names = {self.text, *self._relations.below(self.plan())}
         return max(self._storage.defined_since.get(name.lower(), 0) for name in names)
+
+    def branches(self) -> dict[str, int]:
+        """The branches of the history, in order, each with the last instant before it began."""
+        return self._storage.journal.contents.branches()
 
     def settled(self) -> int:
         """The instant up to which nothing more can be committed."""
@@ -153,13 +159,27 @@ class Subscription:
     """The batch that was handed out last."""
     _fetched_until: int | None = field(init=False, default=None)
     """The instant up to which the fetched batches have all changes."""
+    _branch: str = field(init=False, default="")
+    """The branch of history that changes are told of."""
     _saved: int = field(init=False, default=-1)
     """The position that was saved last."""
+
+    def __post_init__(self) -> None:
+        branches = self.feed.branches()
+        self._branch = next(reversed(branches), "")
+        branch = self.position.branch if isinstance(self.position, Position) else ""
+        if self.position is None or not branch:
+            return
+        later = list(branches)[list(branches).index(branch) + 1 :] if branch in branches else []
+        if branch not in branches or (later and self.position > branches[later[0]]):
+            self._refetch(self.position, "it is of a history that was lost, as when an older copy was put back")
 
     def __iter__(self) -> Subscription:
         return self
 
     def __next__(self) -> ChangeBatch:
+        if self.follow and self.closed.is_set():
+            raise StopIteration
         with internal_errors(self.feed.text), self.news:
             if self._last is not None:
                 self._last.ack()
@@ -201,11 +221,11 @@ class Subscription:
                 self._batches.append(self._batch(at, changes, snapshot=False))
             self._fetched_until = start
         if not self._batches:
-            self.position = start
+            self.position = Position(start, self._branch)
             self._acknowledge(start)
 
     def _batch(self, at: int, changes: pa.Table, *, snapshot: bool) -> ChangeBatch:
-        return ChangeBatch(at, Delta(changes, self.feed.backend), snapshot, self._acknowledge)
+        return ChangeBatch(Position(at, self._branch), Delta(changes, self.feed.backend), snapshot, self._acknowledge)
 
     def _acknowledge(self, at: int) -> None:
         if self.save is not None and at > self._saved:

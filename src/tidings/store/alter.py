@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tidings.engine.arrow import conform
 from tidings.engine.changes import no_changes
 from tidings.engine.run import Runner
 from tidings.engine.source import Source
@@ -32,6 +33,7 @@ def alter(storage: Storage, table: Table, altered: Table) -> None:
         scan = Scan(table.name, "base", old)
         rows = Runner(storage.backend).query(scan, lambda _relation, _version: before)
         current = with_current_columns(rows, table.columns, table.added_values, table.dropped_since(layout))
+        current = conform(current, table.schema)
         storage.backend.load(table.base, table.columns, current, table.sort_column)
         table.set_base(table.base, table.base_size, table.base_time)
 

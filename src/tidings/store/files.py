@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Mapping
 
 import pyarrow as pa
@@ -48,6 +49,32 @@ def check_files(root: Location, folder: str, sizes: Mapping[str, int]) -> None:
             raise DamagedFile(path=str(root / name), reason="it is not there")
         if file.size != size:
             raise DamagedFile(path=str(root / name), reason=f"it has {file.size} bytes and should have {size}")
+
+
+def checksum(file: Location) -> int | None:
+    """The CRC-32 of a file of this machine; object stores have checksums of their own."""
+    if not file.is_local:
+        return None
+    value = 0
+    with open(file.path, "rb", buffering=0) as stream:
+        while block := stream.read(_BLOCK):
+            value = zlib.crc32(block, value)
+    return value
+
+
+def verify_checksum(file: Location, expected: int) -> None:
+    """Refuse a file whose bytes are not those that were written."""
+    try:
+        found = checksum(file)
+    except FileNotFoundError:
+        raise DamagedFile(path=str(file), reason="it is not there") from None
+    except OSError as error:
+        raise DamagedFile(path=str(file), reason=str(error)) from None
+    if found is not None and found != expected:
+        raise DamagedFile(path=str(file), reason="its bytes are not those that were written")
+
+
+_BLOCK = 1 << 20
 
 
 def sync(file: Location) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import unquote, urlencode, urlsplit
 
 import pyarrow as pa
 from pyarrow.fs import FileInfo, FileSelector, FileSystem, FileType, S3FileSystem
@@ -38,7 +38,7 @@ def locate(path: str | Path, options: Mapping[str, Any] | None = None) -> Locati
     if isinstance(path, Path) or "://" not in path:
         return Location.local(Path(path))
     if url.scheme == "file":
-        return Location.local(Path(url.path))
+        return Location.local(Path(unquote(url.path)))
     address = path.rstrip("/")
     try:
         if url.scheme in _S3:

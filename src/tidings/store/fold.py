@@ -102,11 +102,12 @@ class Folding:
         self._forget()
         return len(due)
 
-    def close(self) -> None:
-        """Wait for the present fold and adopt it; others are not begun."""
+    def close(self, *, adopting: bool = True) -> None:
+        """Wait for the present fold and adopt it, if wanted; others are not begun."""
         if self._thread is not None:
             self._thread.stop()
-            self._adopt(self._thread.outcomes())
+            if adopting:
+                self._adopt(self._thread.outcomes())
             self._thread = None
             self._running.clear()
 

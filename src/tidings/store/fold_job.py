@@ -128,7 +128,9 @@ def run(backend: Backend, job: FoldJob) -> SnapshotRecord:
     base = None if job.base is None else name
     try:
         if job.base is not None:
-            job.snapshot(job.base).load_into(backend, name)
+            base_rows = job.snapshot(job.base)
+            base_rows.verify()  # what is damaged must not go into another snapshot
+            base_rows.load_into(backend, name)
         source = Source(job.target.columns, base, job.log(), job.key)
         return write_snapshot(backend, job.target, rows_query(backend, name, source), job.at)
     finally:

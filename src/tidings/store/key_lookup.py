@@ -83,6 +83,7 @@ class KeyLookup:
         """The rows of the base that may equal those that are sought, in the columns these have."""
         if table.base is None or not sought.num_rows:
             return arrow_schema(table.columns).empty_table()
+        table.require_base()
         snapshot = self.storage.snapshots.files.get(table.id)
         if snapshot is not None and snapshot.key in sought.column_names:
             keys = sought.column(snapshot.key)

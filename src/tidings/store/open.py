@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sqlalchemy import make_url
+from sqlalchemy import URL, make_url
 
 from tidings.engine.backend import Backend
 from tidings.engine.location import Location
@@ -56,11 +56,11 @@ def open_folder(
         raise
 
 
-def _catalog_url(folder: Location, catalog: str | None) -> str:
+def _catalog_url(folder: Location, catalog: str | None) -> URL:
     """Where the catalog is: the lock of a writer on a remote folder is PostgreSQL's, so nothing else will do there."""
     if not folder.is_local and (catalog is None or make_url(catalog).get_backend_name() != "postgresql"):
         raise CatalogRequired(path=str(folder))
-    return catalog or f"sqlite:///{folder.path}/{_CATALOG}"
+    return make_url(catalog) if catalog else URL.create("sqlite", database=f"{folder.path}/{_CATALOG}")
 
 
 def _begun(

@@ -46,6 +46,8 @@ class SnapshotFile:
     bytes: int
     low: Any
     high: Any
+    checksum: int | None = None
+    """The CRC-32 of its bytes; files of earlier versions have none."""
 
 
 @dataclass(frozen=True, slots=True)

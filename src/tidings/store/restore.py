@@ -10,6 +10,7 @@ from collections.abc import Callable
 from tidings.errors import DamagedFile
 from tidings.ir.relation import Column
 from tidings.store.catalog.definitions import grouping_names, in_dependency_order, resumed
+from tidings.store.catalog.functions import KIND as FUNCTION
 from tidings.store.records import Definition, SnapshotRecord
 from tidings.store.relation.constraints import Constraints
 from tidings.store.relation.table import Table
@@ -46,6 +47,9 @@ def _restore(storage: Storage, bind: BindView, store: StoreView) -> None:
     snapshots, cursors, storage.defined_since = contents.snapshots(), contents.cursors(), contents.defined_since()
     storage.definitions = definitions = in_dependency_order(contents.definitions())
     storage.ids.last = max((d.id for d in definitions), default=0)
+    for definition in definitions:
+        if definition.kind == FUNCTION:
+            storage.functions.declare(definition)
     groupings = {
         d.name: restored_table(storage, d, _columns(d.definition["columns"]), snapshots)
         for d in definitions

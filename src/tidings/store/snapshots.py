@@ -43,6 +43,10 @@ class Snapshots(Protocol):
     files: dict[int, Snapshot]
     """The snapshots that are in files, by the ids of their tables."""
 
+    @property
+    def verified(self) -> set[str]:
+        """The files whose bytes are known to be those that were written."""
+
     def load(self, table: Table, data: Any) -> list[WrittenSnapshot]:
         """Give an empty table its first rows, sorted; the snapshot of them where they are in files."""
 
@@ -68,6 +72,10 @@ class EngineSnapshots:
 
     backend: Backend
     files: dict[int, Snapshot] = field(init=False, default_factory=dict)
+
+    @property
+    def verified(self) -> set[str]:
+        return set()
 
     def load(self, table: Table, data: Any) -> list[WrittenSnapshot]:
         table.set_base(table.name, self.backend.load(table.name, table.columns, data, table.sort_column))
@@ -107,6 +115,11 @@ class FileSnapshots:
     decoded: DecodedCache = field(default_factory=DecodedCache)
     """What has been read of files."""
 
+    @property
+    def verified(self) -> set[str]:
+        """The files whose bytes are known to be those that were written."""
+        return self.decoded.verified
+
     def load(self, table: Table, data: Any) -> list[WrittenSnapshot]:
         """Write rows to files as they come, and let the table have those of the files: rows are sorted once."""
         given, name = Source(table.columns, table.name, no_changes(table.columns)), table.name
@@ -116,6 +129,7 @@ class FileSnapshots:
             record = write_snapshot(self.backend, SnapshotTarget.of(table, self.root), query, 0)
         finally:
             self.backend.unload(name)
+        self.verified.update(file.path for file in record.files)
         snapshot = self.files[table.id] = self._snapshot(table, record)
         snapshot.load_into(self.backend, name, cached=False)
         table.set_base(name, record.rows)
@@ -129,7 +143,9 @@ class FileSnapshots:
 
     def _written(self, table: Table, at: int) -> SnapshotRecord:
         query = rows_query(self.backend, table.name, table.source(Version.CURRENT, 0, at))
-        return write_snapshot(self.backend, SnapshotTarget.of(table, self.root), query, at)
+        record = write_snapshot(self.backend, SnapshotTarget.of(table, self.root), query, at)
+        self.verified.update(file.path for file in record.files)
+        return record
 
     def discard(self, snapshots: Sequence[WrittenSnapshot]) -> None:
         for snapshot in snapshots:
@@ -144,6 +160,7 @@ class FileSnapshots:
         if table.base is not None:
             self.backend.unload(table.base)
         table.set_base(name, record.rows, record.time)
+        table.verify_base = snapshot.verify
         self.files[table.id] = snapshot
 
     def _snapshot(self, table: Table, record: SnapshotRecord) -> Snapshot:
@@ -181,6 +198,7 @@ def adopt(
     record = replace(snapshot.record, forgotten=table.forgotten)
     snapshot.check()
     since = table.base_time if table.base is not None else -1
+    snapshots.verified.update(file.path for file in record.files)
     journal.record_fold(record, merged)
     snapshots.attach(table, record)
     if merged is not None:

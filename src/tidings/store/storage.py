@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from tidings.engine.backend import Backend
-from tidings.errors import ReadOnly, UnknownRelation
+from tidings.errors import DatabaseInDoubt, ReadOnly, TidingsError, UnknownRelation
+from tidings.store.catalog.functions import DeclaredFunctions
 from tidings.store.catalog.journal import Journal, NameChange
 from tidings.store.catalog.pending import Pending
 from tidings.store.catalog.relation_ids import RelationIds
@@ -38,6 +39,7 @@ class Storage:
     snapshots: Snapshots
     relations: Relations = field(default_factory=Relations)
     ids: RelationIds = field(init=False, default_factory=RelationIds)
+    functions: DeclaredFunctions = field(init=False)
     fold_candidates: dict[int, Table] = field(init=False, default_factory=dict)
     """Tables whose logs have grown since it was last decided which ones to fold."""
     defined_since: dict[str, int] = field(init=False, default_factory=dict)
@@ -53,6 +55,9 @@ class Storage:
     definitions: list[Definition] = field(init=False, default_factory=list)
     """What the journal defined when this process last read it."""
     _pending: Pending | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        self.functions = DeclaredFunctions(self.backend)
 
     @property
     def is_reader(self) -> bool:
@@ -116,7 +121,10 @@ class Storage:
             raise
         finally:
             self._pending = None
-        pending.finish()
+        try:
+            pending.finish()
+        except TidingsError as error:  # it is recorded, and memory does not have it
+            raise DatabaseInDoubt(reason=str(error)) from error
 
     def log(self, table: Table, entry: pa.Table) -> None:
         """Log changes of a table as part of what is recorded together."""

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from tidings.delta.plan import Program
-from tidings.engine.fixpoint import has_fixpoint
+from tidings.engine.recursion.fixpoint import has_fixpoint
 from tidings.engine.run import Runner
 from tidings.engine.source import Source, Sources
 from tidings.errors import EngineFailed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tidings.engine.progress import steps
 from tidings.engine.run import Runner
 from tidings.engine.source import Source
 from tidings.ir.relation import Version
@@ -12,7 +13,6 @@ from tidings.store import stored_views
 from tidings.store.relation.table import Table
 from tidings.store.relation.view import StoredView
 from tidings.store.storage import Storage
-from tidings.waves.progress import steps
 
 
 def fill(storage: Storage, runner: Runner, view: StoredView, at: int, filled: Mapping[str, Table]) -> None:

@@ -60,18 +60,19 @@ class Watchdog:
     def limited(self, seconds: float, stops: Sequence[Callable[[], object]]) -> Iterator[TimeLimit]:
         """Stop what is done inside once it has taken so long; nothing is stopped after it."""
         limit = TimeLimit(monotonic() + seconds, stops)
-        with self._changed:
-            self._limits.append(limit)
-            if not self._is_running:
-                self._is_running, self._wakes = True, limit.due
-                Thread(target=self._watch, name="tidings-time-limits", daemon=True).start()
-            elif limit.due < self._wakes:
-                self._changed.notify()
         try:
+            with self._changed:
+                self._limits.append(limit)
+                if not self._is_running:
+                    self._is_running, self._wakes = True, limit.due
+                    Thread(target=self._watch, name="tidings-time-limits", daemon=True).start()
+                elif limit.due < self._wakes:
+                    self._changed.notify()
             yield limit
         finally:
             with self._changed:
-                self._limits.remove(limit)
+                if limit in self._limits:  # unless an interrupt came first
+                    self._limits.remove(limit)
 
     def _watch(self) -> None:
         """Stop what is due until there is nothing to wait for; those who leave wait meanwhile."""

@@ -14,15 +14,18 @@ import pyarrow as pa
 from tidings.engine.row_values import hashable, row_keys
 from tidings.errors import InvalidRow, KeyNeeded, MissingRow
 from tidings.ir.relation import Column
+from tidings.result import AffectedRows
 from tidings.store.relation.net import Row, table_of, values
 from tidings.store.relation.rows import as_records, read_rows
 from tidings.store.relation.table import Table
 from tidings.write.workspace import Workspace
 
 
-def delete(workspace: Workspace, table: Table, data: Any) -> None:
+def delete(workspace: Workspace, table: Table, data: Any) -> AffectedRows:
     """Remove rows: those given whole as they are, the others by their key."""
-    workspace.add(table, to_delete(workspace, table, data), -1)
+    rows = to_delete(workspace, table, data)
+    workspace.add(table, rows, -1)
+    return AffectedRows.of(deleted=rows.num_rows)
 
 
 def to_delete(workspace: Workspace, table: Table, data: Any) -> pa.Table:
@@ -38,7 +41,7 @@ def to_delete(workspace: Workspace, table: Table, data: Any) -> pa.Table:
     return pa.concat_tables([table.schema.empty_table(), *whole, *completed])
 
 
-def update(workspace: Workspace, table: Table, data: Any) -> None:
+def update(workspace: Workspace, table: Table, data: Any) -> AffectedRows:
     """Give rows new values in the columns that stand with their key; later updates build on earlier ones."""
     if not table.constraints.key:
         raise KeyNeeded(table=table.name)
@@ -53,6 +56,26 @@ def update(workspace: Workspace, table: Table, data: Any) -> None:
         new_rows.append(new)
     workspace.add(table, table_of(table.columns, old_rows), -1)
     workspace.add(table, table_of(table.columns, new_rows), 1)
+    return AffectedRows.of(updated=len(updates))
+
+
+def upsert(workspace: Workspace, table: Table, data: Any, defaults: Mapping[str, Any]) -> AffectedRows:
+    """Update the rows that have the keys of those given, and insert the others; later ones build on earlier ones.
+
+    Columns that are not given stay as they are in a row that is there, and have their default in one that is not.
+    """
+    if not table.constraints.key:
+        raise KeyNeeded(None, "give it a PRIMARY KEY, or use tx.insert", table=table.name)
+    updates = sorted(_updates(table, data), key=lambda update: update.number)
+    current = _CurrentRows(workspace, table, [update.key for update in updates])
+    absent = tuple(defaults.get(c.name) for c in table.columns)
+    before = {key: rows[0] for key, rows in current.rows.items() if rows}
+    after = dict(before)
+    for update in updates:
+        after[update.key] = update.applied_to(after.get(update.key, absent), table)
+    workspace.add(table, table_of(table.columns, before.values()), -1)
+    workspace.add(table, table_of(table.columns, after.values()), 1)
+    return AffectedRows.of(inserted=len(after) - len(before), updated=len(before))
 
 
 @dataclass(frozen=True, slots=True)

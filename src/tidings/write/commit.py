@@ -18,17 +18,18 @@ deliveries run after it, from what the hook has recorded.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from threading import RLock
 
 import pyarrow as pa
 
 from tidings.constraints.after import Arrival, check_after
 from tidings.constraints.enforce import Enforcer, NetChange
 from tidings.engine.changes import without_version
-from tidings.exclusive import exclusive
+from tidings.errors import TidingsError
+from tidings.exclusive import Mutex, exclusive
 from tidings.ir.expression import TIME
 from tidings.store.fold import Folding
 from tidings.store.relation.table import Table
@@ -37,6 +38,8 @@ from tidings.store.timeline import Timeline
 from tidings.waves.scheduler import Scheduler
 from tidings.write.arrivals import arrived
 from tidings.write.hooks import CommitHook
+
+_logger = logging.getLogger("tidings.store")
 
 
 @dataclass(slots=True)
@@ -48,7 +51,7 @@ class Commits:
     scheduler: Scheduler
     timeline: Timeline
     folding: Folding
-    _mutex: RLock
+    _mutex: Mutex
 
     @exclusive
     def commit(self, changes: Sequence[NetChange], hook: CommitHook | None = None) -> int:
@@ -90,7 +93,15 @@ class Commits:
             self.scheduler.advance_immediate(until)
             if hook is not None:
                 hook()
-        self.folding.step()
+        self.storage.journal.settlement.end()
+        self._fold()
+
+    def _fold(self) -> None:
+        """Let folding take a step; what is committed stays so, whatever becomes of that."""
+        try:
+            self.folding.step()
+        except (TidingsError, RuntimeError) as failure:
+            _logger.warning("folding could not go on: %s", failure)
 
 
 def _log_entry(change: NetChange, time: int) -> pa.Table:

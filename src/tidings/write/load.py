@@ -21,7 +21,10 @@ from tidings.errors import InvalidRow, UnknownColumn, UnsupportedStatement, clos
 from tidings.store.load import load
 from tidings.store.relation.history import entries
 from tidings.store.relation.log import span
+from tidings.store.relation.progress import Seen, nobody
+from tidings.store.relation.rows import read_rows
 from tidings.store.relation.table import Table
+from tidings.store.relation.values import require_known_times
 from tidings.write.commit import Commits
 from tidings.write.hooks import LoadHook
 
@@ -33,18 +36,26 @@ class Loader:
     commits: Commits
 
     def load(
-        self, table: str | Mapping[str, Any], data: Any, sorted_by: str | None, late: str, hook: LoadHook | None
-    ) -> None:
-        """Load rows into a table, or into each table of a mapping; a table with a time column gets a history."""
+        self,
+        table: str | Mapping[str, Any],
+        data: Any,
+        sorted_by: str | None,
+        late: str,
+        hook: LoadHook | None,
+        seen: Seen = nobody,
+    ) -> int:
+        """Load rows into a table, or into each table of a mapping; a table with a time column gets a history.
+
+        Returns how many rows those were.
+        """
         relations = self.commits.storage.relations
         for name in [table] if isinstance(table, str) else table:
             self._target(name)
         if not isinstance(table, str):
-            self._load_history(table, late, hook)
-        elif self.has_history(table):
-            self._load_history({table: data}, late, hook)
-        else:
-            self._load_first_rows(relations.table(table), data, sorted_by, hook)
+            return self._load_history(table, late, hook)
+        if self.has_history(table):
+            return self._load_history({table: data}, late, hook)
+        return self._load_first_rows(relations.table(table), data, sorted_by, hook, seen)
 
     def has_history(self, table: str) -> bool:
         """Whether the rows of a table have their instants in a column."""
@@ -56,17 +67,14 @@ class Loader:
         has_rows = target.base is not None or bool(target.history.times(-1, self.commits.timeline.time))
         return has_rows and not self.has_history(table)
 
-    def further_rows(self, table: str, data: Any, sorted_by: str | None) -> tuple[Table, pa.Table]:
+    def further_rows(self, table: str, data: Any, sorted_by: str | None, seen: Seen = nobody) -> tuple[Table, pa.Table]:
         """A table that has rows, and those that are to be inserted into it."""
         target = self._target(table)
         if sorted_by is not None and sorted_by.lower() != target.sort_column.lower():
             reason = f"its rows are in the order of {target.sort_column}: sorted_by is for the first ones"
             raise InvalidRow(row=1, table=target.name, reason=reason)
-        rows = _as_declared(target, data)
+        rows = self._rows(target, data, seen)
         rows = rows.toArrow() if hasattr(rows, "toArrow") else rows
-        if not isinstance(rows, pa.Table):
-            reason = f"they cannot be read from a {type(data).__name__}"
-            raise InvalidRow(None, "load an Arrow table, or insert them", row=1, table=target.name, reason=reason)
         try:
             return target, conform(rows, target.schema)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -80,7 +88,22 @@ class Loader:
             raise UnsupportedStatement(None, "load the tables it reads", statement=f"a load of the answers of {name}")
         return table
 
-    def _load_first_rows(self, target: Table, data: Any, sorted_by: str | None, hook: LoadHook | None) -> None:
+    def _rows(self, target: Table, data: Any, seen: Seen) -> Any:
+        """Rows as the engine takes them: an Arrow table or, with Spark, a frame, with the columns of the table."""
+        if _is_frame(data) and self.commits.storage.backend.name != "spark":
+            data = data.toArrow()
+        if _is_frame(data) or isinstance(data, pa.Table):
+            in_order = _as_declared(target, data)
+            if isinstance(in_order, pa.Table):
+                require_known_times(target.name, in_order)
+            if in_order is not None and not _loses(in_order, target) and _fits(target, in_order):
+                return in_order
+        defaults = self.commits.enforcer.evaluator.defaults(target, self.commits.timeline.now())
+        return read_rows(target.name, target.columns, data, defaults, seen)
+
+    def _load_first_rows(
+        self, target: Table, data: Any, sorted_by: str | None, hook: LoadHook | None, seen: Seen
+    ) -> int:
         """Give an empty table its first rows; stored views that read it begin anew."""
         assert not self.has_rows(target.name), "further rows are inserted"
         storage, enforcer, timeline = self.commits.storage, self.commits.enforcer, self.commits.timeline
@@ -88,7 +111,7 @@ class Loader:
         key = next((n for n in names if n.lower() == (sorted_by or target.key_column).lower()), None)
         if key is None:
             raise UnknownColumn(None, closest(str(sorted_by), names), name=sorted_by)
-        rows = _as_declared(target, data)
+        rows = self._rows(target, data, seen)
         definitions = storage.relations.definitions()
         readers = [v for v in storage.relations.stored() if target.name in influents(v.plan, definitions)]
         has_readers = timeline.time or timeline.has_subscribers
@@ -102,33 +125,61 @@ class Loader:
 
         with timeline.redefining([target.name]) if has_readers else nullcontext():
             load(storage, target, rows, key, readers, check, None if hook is None else hook.record)
+        return target.base_size
 
-    def _load_history(self, data: Mapping[str, Any], late: str, hook: LoadHook | None) -> None:
+    def _load_history(self, data: Mapping[str, Any], late: str, hook: LoadHook | None) -> int:
         """Log rows at the instants they tell, as the transactions they were."""
         storage, timeline = self.commits.storage, self.commits.timeline
         settled = timeline.settled()
         rows = [(storage.relations.table(name), rows) for name, rows in data.items()]
         histories = entries(rows, after=settled, present=timeline.next(), late=late)
+        for table, entry in histories:
+            require_known_times(table.name, entry)
         self.commits.check_histories(histories)
         if not histories:
-            return
+            return 0
         until = max(span(entry)[1] for _, entry in histories)
         tables = [table for table, _ in histories]
         logged = None if hook is None else partial(hook.logged, tables, settled, until)
         self.commits.record([(table, table.spanning(entry)) for table, entry in histories], until, logged)
+        return sum(entry.num_rows for _, entry in histories)
+
+
+def _fits(target: Table, rows: Any) -> bool:
+    """Whether all values are ones of the table's types as they are; others are looked at one by one.
+
+    Spark casts those of a frame.
+    """
+    if not isinstance(rows, pa.Table):
+        return True
+    try:
+        conform(rows, target.schema)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return False
+    return True
+
+
+def _is_frame(data: Any) -> bool:
+    """Whether rows are in a DataFrame of Spark."""
+    return hasattr(data, "toArrow") and hasattr(data, "sparkSession")
+
+
+def _loses(data: Any, target: Table) -> bool:
+    """Whether numbers have to be looked at one by one, for some may be too large for their column."""
+    if not isinstance(data, pa.Table):
+        return False
+    return any(
+        pa.types.is_float64(given.type) and pa.types.is_float32(held.type)
+        for given, held in zip(data.schema, target.schema, strict=True)
+    )
 
 
 def _as_declared(target: Table, data: Any) -> Any:
-    """An Arrow table or a frame with its columns in the order of the table's; refused if it has others."""
-    if not isinstance(data, pa.Table) and not hasattr(data, "select"):
-        return data  # the engine says that it cannot read it
+    """An Arrow table or a frame with its columns in the order of the table's; None if it has not just these."""
     names = list(data.column_names if isinstance(data, pa.Table) else data.columns)
     by_lower_name = {name.lower(): name for name in names}
-    missing = [c.name for c in target.columns if c.name.lower() not in by_lower_name]
-    if missing or len(names) != len(target.columns):
-        declared = ", ".join(c.name for c in target.columns)
-        reason = f"the rows have the columns {', '.join(names)}, the table has {declared}"
-        raise InvalidRow(row=1, table=target.name, reason=reason)
+    if by_lower_name.keys() != {c.name.lower() for c in target.columns} or len(names) != len(target.columns):
+        return None
     in_order = [by_lower_name[c.name.lower()] for c in target.columns]
     if in_order == names:
         return data

@@ -26,8 +26,9 @@ from tidings.ir import types
 from tidings.ir.expression import Expression
 from tidings.ir.relation import Column
 from tidings.lang.sql.rows.constant_merge import ConstantMergeRow, constant_merge
-from tidings.lang.sql.rows.merge import ClauseQuery, clause_queries, source_keys_query
+from tidings.lang.sql.rows.merge import ClauseQuery, clause_queries, has_subqueries, source_keys_query
 from tidings.lang.sql.statements.dml import Merge
+from tidings.result import AffectedRows
 from tidings.store.relation.net import Row, table_of
 from tidings.store.relation.rows import read_rows
 from tidings.store.relation.table import Table
@@ -37,25 +38,33 @@ KEYS = 10_000
 """Up to this many keys of the source are looked up."""
 
 
-def run(context: StatementContext, statement: Merge) -> None:
-    """Do what the clauses say, each row by the first one that holds."""
+def run(context: StatementContext, statement: Merge, known_rows: pa.Table | None = None) -> AffectedRows:
+    """Do what the clauses say, each row by the first one that holds.
+
+    ``known_rows`` are the rows of the table that matter, where they have been looked up.
+    """
     key = [c for k in context.table.constraints.key for c in context.table.columns if c.name == k]
     constants = constant_merge(context.target, statement, key)
     if constants is not None and _all_fit(context.table, constants):
-        _run_constants(context, constants)
-        return
-    known_rows = _known_rows(context, statement)
+        return _run_constants(context, constants)
+    if has_subqueries(statement):
+        known_rows = None  # they may read other rows of the table
+    elif known_rows is None:
+        known_rows = _known_rows(context, statement)
     old_rows, new_rows = [], []
+    affected = Counter[str]()
     for clause_query in clause_queries(context.target, statement):
         clause_rows = _ClauseRows(context, clause_query, known_rows)
         if clause_query.matched_rows is not None:
             clause_rows.check_matched_once(clause_query.matched_rows)
         old_rows += clause_rows.old_rows()
         new_rows += clause_rows.new_rows()
+        affected += clause_rows.counts()
     for rows in old_rows:
         context.workspace.add(context.table, rows, -1)
     for rows in new_rows:
         context.workspace.add(context.table, rows, 1)
+    return AffectedRows.of(affected["insert"], affected["update"], affected["delete"])
 
 
 def _all_fit(table: Table, rows: list[ConstantMergeRow]) -> bool:
@@ -69,7 +78,7 @@ def _all_fit(table: Table, rows: list[ConstantMergeRow]) -> bool:
     return all(value is None or _may_be(value, kinds[name]) for pairs in named for name, value in pairs)
 
 
-def _run_constants(context: StatementContext, rows: list[ConstantMergeRow]) -> None:
+def _run_constants(context: StatementContext, rows: list[ConstantMergeRow]) -> AffectedRows:
     """Do what a MERGE of constants says of each row."""
     table, workspace = context.table, context.workspace
     keys = [row.key for row in rows if None not in row.key]
@@ -90,6 +99,7 @@ def _run_constants(context: StatementContext, rows: list[ConstantMergeRow]) -> N
     if inserted:
         defaults = workspace.parts.enforcer.evaluator.defaults(table, context.target.now)
         workspace.add(table, read_rows(table.name, table.columns, inserted, defaults), 1)
+    return AffectedRows.of(len(inserted), len(new), len(old) - len(new))
 
 
 def _known_rows(context: StatementContext, statement: Merge) -> pa.Table | None:
@@ -142,6 +152,11 @@ class _ClauseRows:
         for n, row in enumerate(row_keys(old)):
             if acted[row] > matches[row]:
                 raise AmbiguousMerge(table=table.name, values=old.slice(n, 1).to_pylist()[0])
+
+    def counts(self) -> Counter[str]:
+        """How many rows each action of the clauses applies to."""
+        numbers = self.rows.column(self.clause_query.width).to_pylist()
+        return Counter(str(self.clause_query.clauses[n].action) for n in numbers)
 
     def old_rows(self) -> list[pa.Table]:
         return [self.context.rows(self.rows)] if self.clause_query.width else []

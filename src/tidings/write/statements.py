@@ -1,7 +1,8 @@
 """Runs INSERT, UPDATE, DELETE and MERGE: finds the rows that go and the rows that come, and adds them to a transaction.
 
-An UPDATE or DELETE whose WHERE fixes the primary key finds its rows in this process, and computes its new values there
-if the engines agree on them (:mod:`tidings.engine.agreed.row`).  Everything else is a query, bound like any
+An UPDATE or DELETE whose WHERE fixes the primary key finds its rows in this process, and so does one about a small
+table (:mod:`tidings.write.small_tables`); new values are computed there too, if the engines agree on them
+(:mod:`tidings.engine.agreed.row`).  Everything else is a query, bound like any
 other and answered by the engine: the old rows, each with its new values.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 from typing import Any, assert_never
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tidings.engine.agreed.row import agreed
 from tidings.errors import (
@@ -27,11 +29,14 @@ from tidings.lang.sql.rows.insert import constant_rows, insert_columns, insert_q
 from tidings.lang.sql.rows.merge import clause_queries
 from tidings.lang.sql.rows.selection import fixed_keys, selection_query
 from tidings.lang.sql.rows.target import Assignment
+from tidings.lang.sql.statements.copy import Copy
 from tidings.lang.sql.statements.dml import Delete, Insert, Merge, RowStatement, Update
+from tidings.result import AffectedRows
 from tidings.store.relation.net import table_of
 from tidings.store.relation.rows import read_rows
 from tidings.store.relation.table import Table
-from tidings.write import merge
+from tidings.write import merge, upsert
+from tidings.write.small_tables import current_rows
 from tidings.write.statement_context import StatementContext
 from tidings.write.workspace import Workspace
 
@@ -39,22 +44,23 @@ KEYS = 10_000
 """Up to this many keys are looked up one by one."""
 
 
-def run(workspace: Workspace, statement: RowStatement) -> None:
-    """Run a statement in a transaction."""
+def run(workspace: Workspace, statement: RowStatement) -> AffectedRows:
+    """Run a statement in a transaction; how many rows it inserted, updated and deleted."""
     now = workspace.now()
     context = StatementContext.of(workspace, target(workspace, statement), statement, now)
     match statement:
         case Insert():
-            _insert(context, statement)
+            affected = _insert(context, statement)
         case Update():
-            _update(context, statement)
+            affected = _update(context, statement)
         case Delete():
-            _delete(context, statement)
+            affected = _delete(context, statement)
         case Merge():
-            merge.run(context, statement)
+            affected = merge.run(context, statement)
         case _:
             assert_never(statement)
     workspace.statement_done()
+    return affected
 
 
 def check(workspace: Workspace, statement: RowStatement) -> None:
@@ -65,6 +71,8 @@ def check(workspace: Workspace, statement: RowStatement) -> None:
             columns = insert_columns(context.target, statement)
             if constant_rows(context.target, statement.query, columns) is None:
                 _inserted_rows(context, statement, columns)
+            if statement.conflict is not None:
+                upsert.check_settings(context, statement, statement.conflict)
         case Update():
             values = [value for _, value in context.target.assignments(statement.settings)]
             context.bind(selection_query(context.target, _where(context, statement), values))
@@ -81,7 +89,7 @@ def _where(context: StatementContext, statement: Update | Delete) -> Expression 
     return None if statement.where is None else at_instant(statement.where, context.target.now)
 
 
-def target(workspace: Workspace, statement: RowStatement) -> Table:
+def target(workspace: Workspace, statement: RowStatement | Copy) -> Table:
     """The table a statement changes."""
     try:
         return workspace.target(statement.table)
@@ -102,7 +110,7 @@ def signal(workspace: Workspace, statement: Insert) -> None:
     workspace.statement_done()
 
 
-def _insert(context: StatementContext, statement: Insert) -> None:
+def _insert(context: StatementContext, statement: Insert) -> AffectedRows:
     table, workspace, target = context.table, context.workspace, context.target
     columns = insert_columns(target, statement)
     defaults = workspace.parts.enforcer.evaluator.defaults(table, target.now)
@@ -111,7 +119,11 @@ def _insert(context: StatementContext, statement: Insert) -> None:
         rows: Any = workspace.answer(_inserted_rows(context, statement, columns), target.now)
     else:
         rows = [dict(zip((c.name for c in columns), row, strict=True)) for row in constants]
-    workspace.add(table, read_rows(table.name, table.columns, rows, defaults), 1)
+    rows = read_rows(table.name, table.columns, rows, defaults)
+    if statement.conflict is not None:
+        return upsert.run(context, statement, statement.conflict, rows)
+    workspace.add(table, rows, 1)
+    return AffectedRows.of(inserted=rows.num_rows)
 
 
 def _inserted_rows(context: StatementContext, statement: Insert, columns: tuple[Column, ...]) -> Project:
@@ -124,16 +136,17 @@ def _inserted_rows(context: StatementContext, statement: Insert, columns: tuple[
     return Project(plan, "inserted", tuple(items))
 
 
-def _update(context: StatementContext, statement: Update) -> None:
+def _update(context: StatementContext, statement: Update) -> AffectedRows:
     assignments = context.target.assignments(statement.settings)
     where = _where(context, statement)
-    changed = _update_by_key(context, assignments, where) or _update_by_query(context, assignments, where)
+    changed = _update_in_process(context, assignments, where) or _update_by_query(context, assignments, where)
     old, new = changed
     context.workspace.add(context.table, old, -1)
     context.workspace.add(context.table, new, 1)
+    return AffectedRows.of(updated=new.num_rows)
 
 
-def _update_by_key(
+def _update_in_process(
     context: StatementContext, assignments: list[Assignment], where: Expression | None
 ) -> tuple[pa.Table, pa.Table] | None:
     aliases = frozenset({context.target.alias.lower()})
@@ -141,7 +154,7 @@ def _update_by_key(
     fitting = [(value, type) for value, type in values if value is not None and value.fits(type)]
     if len(fitting) < len(values):
         return None
-    old = _by_key(context, where)
+    old = _selected(context, where)
     new = None if old is None else context.workspace.parts.enforcer.evaluator.values(fitting, old)
     if old is None or new is None:
         return None
@@ -158,12 +171,29 @@ def _update_by_query(
     return context.rows(answer), context.rows(answer, new)
 
 
-def _delete(context: StatementContext, statement: Delete) -> None:
+def _delete(context: StatementContext, statement: Delete) -> AffectedRows:
     where = _where(context, statement)
-    old = _by_key(context, where)
+    old = _selected(context, where)
     if old is None:
         old = context.rows(context.answer(selection_query(context.target, where), list(context.table.columns)))
     context.workspace.add(context.table, old, -1)
+    return AffectedRows.of(deleted=old.num_rows)
+
+
+def _selected(context: StatementContext, where: Expression | None) -> pa.Table | None:
+    """The rows a condition selects, found in this process: by their key, or by going through a small table."""
+    rows = _by_key(context, where)
+    if rows is not None:
+        return rows
+    table, aliases = context.table, frozenset({context.target.alias.lower()})
+    condition = None if where is None else agreed(where, table.columns, aliases)
+    if where is not None and (condition is None or condition.type not in ("boolean", "void")):
+        return None
+    rows = current_rows(context.workspace, table)
+    if rows is None or condition is None:
+        return rows
+    verdicts = context.workspace.parts.enforcer.evaluator.values([(condition, "boolean")], rows)
+    return None if verdicts is None else rows.filter(pc.fill_null(verdicts.column(0), False))
 
 
 def _by_key(context: StatementContext, where: Expression | None) -> pa.Table | None:

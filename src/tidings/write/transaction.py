@@ -5,19 +5,21 @@ A thin front of :class:`tidings.write.workspace.Workspace`: rows and texts come 
 
 from __future__ import annotations
 
-from threading import RLock
 from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
 
-from tidings.errors import EmptySignal, UnsupportedStatement
-from tidings.exclusive import exclusive, running
+from tidings.errors import EmptySignal
+from tidings.exclusive import Mutex, exclusive, running
 from tidings.lang.sql import statement as sql
-from tidings.result import Result
+from tidings.lang.sql.parameters import Params
+from tidings.result import AffectedRows, Result
+from tidings.store.relation.progress import progress
 from tidings.store.relation.rows import read_rows
 from tidings.store.relation.table import Table
-from tidings.write import by_key, statements
+from tidings.write import by_key
+from tidings.write.inside import run_inside
 from tidings.write.workspace import Workspace
 
 
@@ -31,7 +33,7 @@ class Transaction:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._mutex: RLock = workspace.parts.mutex
+        self._mutex: Mutex = workspace.parts.mutex
 
     @property
     def time(self) -> int | None:
@@ -41,14 +43,17 @@ class Transaction:
     # changes by rows
 
     @exclusive
-    def insert(self, table: str, rows: Any) -> None:
-        """Add rows: dictionaries, tuples, an Arrow table, a pandas or Spark frame, or the path of a file.
+    def insert(self, table: str, rows: Any) -> AffectedRows:
+        """Add rows: dictionaries or tuples in a list or iterator, an Arrow table, a frame of pandas, polars or Spark,
+        or the name of Parquet, CSV or JSON files, perhaps a pattern such as ``sales/*.csv``, or of a folder of them.
 
         A column that is not given has its DEFAULT, or NULL.
         """
         target = self._workspace.target(table)
-        self._workspace.add(target, self._read(target, rows), 1)
+        inserted = self._read(target, rows)
+        self._workspace.add(target, inserted, 1)
         self._workspace.statement_done()
+        return AffectedRows.of(inserted=inserted.num_rows)
 
     @exclusive
     def signal(self, event: str, rows: Any) -> None:
@@ -61,55 +66,64 @@ class Transaction:
         self._workspace.statement_done()
 
     @exclusive
-    def delete(self, table: str, rows: Any) -> None:
+    def delete(self, table: str, rows: Any) -> AffectedRows:
         """Remove rows, each named by its primary key or by all its values; one occurrence per row given."""
         target = self._workspace.target(table)
-        by_key.delete(self._workspace, target, rows)
+        affected = by_key.delete(self._workspace, target, rows)
         self._workspace.statement_done()
+        return affected
 
     @exclusive
-    def update(self, table: str, old: Any, new: Any = None) -> None:
+    def update(self, table: str, old: Any, new: Any = None) -> AffectedRows:
         """Replace rows by others; with one argument, give rows named by their primary key other values."""
         target = self._workspace.target(table)
         if new is None:
-            by_key.update(self._workspace, target, old)
+            affected = by_key.update(self._workspace, target, old)
         else:
             new_rows = self._read(target, new)
             by_key.delete(self._workspace, target, old)
             self._workspace.add(target, new_rows, 1)
+            affected = AffectedRows.of(updated=new_rows.num_rows)
         self._workspace.statement_done()
+        return affected
+
+    @exclusive
+    def upsert(self, table: str, rows: Any) -> AffectedRows:
+        """Update the rows that have the primary keys of those given, and insert the others.
+
+        Columns that are not given stay as they are in a row that is there, and have their DEFAULT, or NULL, in one that
+        comes.  Of two rows with one key the later one counts.
+        """
+        target = self._workspace.target(table)
+        affected = by_key.upsert(self._workspace, target, rows, self._defaults(target))
+        self._workspace.statement_done()
+        return affected
 
     def _read(self, target: Table, rows: Any) -> pa.Table:
-        defaults = self._workspace.parts.enforcer.evaluator.defaults(target, self._workspace.now())
-        return read_rows(target.name, target.columns, rows, defaults)
+        with progress(f"reading rows for {target.name}") as seen:
+            return read_rows(target.name, target.columns, rows, self._defaults(target), seen)
+
+    def _defaults(self, target: Table) -> dict[str, Any]:
+        return self._workspace.parts.enforcer.evaluator.defaults(target, self._workspace.now())
 
     # changes and questions in SQL
 
     @running
-    def sql(self, text: str) -> Result | None:
-        """Run statements that change rows, and queries, which see the changes; the rows of the last one if any."""
-        workspace, result = self._workspace, None
-        for statement in sql.read(text):
-            workspace.require_open()
-            result = None
-            match statement:
-                case sql.Insert() | sql.Update() | sql.Delete() | sql.Merge():
-                    statements.run(workspace, statement)
-                case sql.Signal():
-                    statements.signal(workspace, statement.insert)
-                case sql.Query():
-                    plan = workspace.parts.plans.bind(statement.query, statement.text, query_text=statement.query_text)
-                    result = workspace.result(plan)
-                case _:
-                    hint = "define tables and views outside of transactions"
-                    raise UnsupportedStatement(None, hint, statement=f"{type(statement).__name__} in a transaction")
+    def sql(self, text: str, params: Params | None = None) -> Result | None:
+        """Run statements that change rows, and queries, which see the changes; what the last one gives.
+
+        That is the rows of a query, or how many rows a statement inserted, updated and deleted.
+        """
+        result = None
+        for statement in sql.read(text, params):
+            result = run_inside(self._workspace, statement)
         return result
 
     @running
-    def query(self, text: str) -> Result:
+    def query(self, text: str, *, params: Params | None = None) -> Result:
         """The rows of a query, or of a table or view by its name, with what this transaction has done."""
         self._workspace.require_open()
-        return self._workspace.result(self._workspace.parts.plans.plan(text))
+        return self._workspace.result(self._workspace.parts.plans.asked_once(text, params))
 
     # the end
 

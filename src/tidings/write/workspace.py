@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from threading import RLock
 from types import TracebackType
 
 import pyarrow as pa
 
-from tidings.constraints.enforce import Enforcer
+from tidings.constraints.enforce import Enforcer, NetChange
 from tidings.engine.changes import as_changes
 from tidings.errors import NotATable, UnknownEvent, UnknownTransactionState, UnsupportedStatement
+from tidings.exclusive import Mutex
 from tidings.ir.relation import Relation
 from tidings.read import in_transaction
 from tidings.read.bound_plans import BoundPlans
@@ -24,6 +24,7 @@ from tidings.result import Result
 from tidings.store.relation.net import Net
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
+from tidings.store.relation.values import require_known_times
 from tidings.store.timeline import Timeline
 from tidings.waves.scheduler import Scheduler
 from tidings.write.commit import Commits
@@ -44,7 +45,7 @@ class WriteParts:
     scheduler: Scheduler
     timeline: Timeline
     commits: Commits
-    mutex: RLock
+    mutex: Mutex
     """Lets one thread in at a time: transactions of several threads share the engine and the tables in memory."""
 
 
@@ -124,6 +125,8 @@ class Workspace:
     def add(self, table: Table, rows: pa.Table, weight: int) -> None:
         """Add rows of the table's schema (weight 1), or remove them (weight -1)."""
         if rows.num_rows:
+            if weight > 0:
+                require_known_times(table.name, rows)
             self.done.append((table, rows, weight))
             self._changes.setdefault(table.id, TableChanges(table)).add(rows, weight)
 
@@ -131,6 +134,11 @@ class Workspace:
         """What has been done to a table so far, netted."""
         changes = self._changes.get(table.id)
         return None if changes is None else changes.net
+
+    def net_change(self, table: Table) -> NetChange | None:
+        """The same as rows with weights."""
+        changes = self._changes.get(table.id)
+        return None if changes is None else changes.net_change()
 
     def check_present(self) -> None:
         """Refuse the transaction if it removes rows that are not there."""

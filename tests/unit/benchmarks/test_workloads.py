@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import commits, inventory, latency, rules, tapestry, tpch, tpch_report, views
+from benchmarks import commits, continuous, inventory, latency, rules, tapestry, tpch, tpch_report, views
 from benchmarks.data.rulebook import SHAPES, rule
 from benchmarks.peers import pathway
 from benchmarks.peers.peer import LeftOut
@@ -58,6 +58,15 @@ def test_tapestry() -> None:
     report = tapestry.report([found, found])
     assert len(report.bars) == 6
     assert "Figure 8" in report.text()
+
+
+def test_continuous() -> None:
+    found = [continuous.measured(600, engine="duckdb", fixed=60, facts=facts, runs=1) for facts in (False, True)]
+    for one in found:
+        assert one.delivered.keys() == one.figures.keys()
+        for query in one.plain:
+            assert one.delivered[query, "changes"] == one.delivered[query, "rewriting"]
+    assert "Figures 5, 6, 8 and 9" in continuous.report(found).text()
 
 
 def test_tpch() -> None:

@@ -48,7 +48,7 @@ REFUSED = {
     "a view that breaks": ("ALTER TABLE t RENAME COLUMN k TO z", errors.BreaksViews),
     "no value": ("ALTER TABLE t ADD COLUMN y INT NOT NULL", errors.InvalidExpression),
     "a table that is read": ("DROP TABLE t", errors.DependentObjects),
-    "a view of a table's name": ("DROP VIEW t", errors.UnknownRelation),
+    "a view of a table's name": ("DROP VIEW t", errors.WrongKind),
 }
 
 

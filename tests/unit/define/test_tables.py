@@ -25,6 +25,7 @@ from tidings.errors import (
     UnknownColumn,
     UnknownRelation,
     UnsupportedStatement,
+    WrongKind,
 )
 
 
@@ -342,7 +343,7 @@ def test_drop_with_what_reads_it(shop: Shop) -> None:
     """)
     with pytest.raises(DependentObjects):
         shop.db.sql("DROP TABLE t")
-    with pytest.raises(UnknownRelation):
+    with pytest.raises(WrongKind):
         shop.db.sql("DROP VIEW t CASCADE")
     shop.db.sql("DROP VIEW m CASCADE")
     for name in ("m", "w"):

@@ -8,7 +8,7 @@ import socketserver
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from email import message_from_bytes
 from pathlib import Path
 from threading import Thread
@@ -17,7 +17,7 @@ import pytest
 
 from tests.unit.deliver import certificate
 from tidings.deliver.channel import Arrived, Failed, Refused
-from tidings.deliver.mail import Mail, MailChannel
+from tidings.deliver.mail import Mail, MailChannel, as_mail
 from tidings.store.rules.messages import Message
 
 
@@ -169,3 +169,20 @@ def test_starttls_or_nothing() -> None:
         assert isinstance(mail(server, user="me", password="x").send(message(), 0), Failed)
     assert server.got == []
     assert "AUTH" not in server.commands
+
+
+@pytest.mark.parametrize(
+    "name", ["a\r\nBcc: evil@example.com", "=?utf-8?q?=0d=0aBcc:_evil=40example.com=0d=0a?=", "x" * 2000]
+)
+def test_a_name_of_a_rule_stays_in_its_header(name: str) -> None:
+    mail = as_mail(replace(message(), rule=name), "s@d.e")
+    headers = mail.as_bytes().partition(b"\r\n\r\n")[0]
+    assert message_from_bytes(mail.as_bytes())["Bcc"] is None
+    assert not any(line.lower().startswith(b"bcc") for line in headers.splitlines())
+    assert len(str(mail["Subject"])) < 300
+
+
+@pytest.mark.parametrize("target", ["=?utf-8?q?a=0d=0aBcc:_x?=@b.c", "a\r\n@b.c"])
+def test_a_target_stays_in_its_header(target: str) -> None:
+    with pytest.raises(ValueError, match="no address"):
+        as_mail(replace(message(), target=target), "s@d.e")

@@ -28,6 +28,7 @@ def settings(**given: Any) -> Settings:
         "retention": timedelta(days=1),
         "deliveries": DeliverySettings(),
         "cascade": 64,
+        "rounds": 100,
         "memory": MemoryBudget(),
     }
     return Settings(**(chosen | given))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import tidings
-from tidings import Database, Result
+from tidings import AffectedRows, Database, Result
 from tidings.errors import ReadOnly, TidingsError
 from tidings.lang.sql.statement import read
 
@@ -40,7 +40,9 @@ def shop(db: Database) -> Database:
 )
 def test_changes_of_rows_are_transactions(shop: Database, text: str, rows: list[tuple[int, int]]) -> None:
     before = shop._parts.timeline.time
-    assert run(shop, text) is None
+    affected = run(shop, text)
+    assert isinstance(affected, AffectedRows)
+    assert affected.count == 1
     assert [tuple(row.values()) for row in shop.query("SELECT * FROM stock ORDER BY item")] == rows
     assert shop._parts.timeline.time > before
 

@@ -29,8 +29,8 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "shop.tidings"
 
 
-def numbers(db: Database, text: str = "t", **options: int) -> list[int]:
-    return sorted(r["x"] for r in db.query(text, **options).rows())
+def numbers(db: Database, text: str = "t", as_of: int | None = None) -> list[int]:
+    return sorted(r["x"] for r in db.query(text, as_of).rows())
 
 
 def put(db: Database, *values: int) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from threading import RLock
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from tidings import Database
 from tidings.constraints.enforce import Enforcer
 from tidings.errors import CheckViolated
+from tidings.exclusive import Mutex
 from tidings.store.fold import Folding
 from tidings.store.storage import Storage
 from tidings.waves.scheduler import Scheduler
@@ -102,7 +102,7 @@ def test_signals_are_gone_at_the_next_instant(db: Database) -> None:
 def test_those_who_wait_are_woken(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     woken: list[int] = []
     news = db._parts.signals.news
-    assert isinstance(db._parts.signals.mutex, type(RLock()))
+    assert isinstance(db._parts.signals.mutex, Mutex)
     monkeypatch.setattr(news, "notify_all", lambda: woken.append(db.time))
     db.sql("INSERT INTO quantity VALUES (1, 1)")
     assert woken == [db.time]

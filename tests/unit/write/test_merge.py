@@ -182,3 +182,10 @@ def test_defaults_of_rows_that_come(db: Database) -> None:
             " WHEN MATCHED THEN UPDATE SET b = 6 WHEN NOT MATCHED THEN INSERT (a, c) VALUES (s.a, s.c)"
         )
     assert sorted(tuple(r.values()) for r in db.query("d").rows()) == [(1, 6, "x"), (2, 5, "x")]
+
+
+def test_subqueries_of_clauses_see_all_rows_of_the_table(db: Database) -> None:
+    """Only the rows that match are looked up by key, unless a clause asks for others."""
+    db.sql("""MERGE INTO t USING (SELECT 1 AS a, 'x' AS b) AS s ON t.a = s.a AND t.b = s.b
+              WHEN MATCHED AND (SELECT count(*) FROM t) > 1 THEN UPDATE SET v = (SELECT max(u.v) FROM t AS u) + 1""")
+    assert db.query("SELECT v FROM t WHERE a = 1 AND b = 'x'").rows() == [{"v": 60}]

@@ -11,19 +11,26 @@ is joined so far is a supplementary predicate, which gives the next literal its 
 The query rules derive what is asked for, from the inputs alone, and ask further the same way:
 
     closure(x, y) :- m_closure_bf(x), edge(x, y).
+
+A least or greatest value is never asked for by itself, since it is the least of its whole group.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from tidings.delta.recursion.maintenance import MaintenanceRules, maintenance_columns, maintenance_rules
+from tidings.delta.recursion.maintenance import (
+    MaintenanceRules,
+    extreme_members,
+    maintenance_columns,
+    maintenance_rules,
+)
 from tidings.ir.expression import Expression, operand, refs
 from tidings.ir.relation import Column, Fixpoint
-from tidings.ir.rule import DatalogAtom, DatalogRule, Literal, is_any, names_in, variable, variable_name
+from tidings.ir.rule import DatalogAtom, DatalogRule, Literal, flattened, is_any, names_in, variable, variable_name
 
 ONE: Expression = exp.Literal.number(1)
 """The argument of predicates that would have none."""
@@ -53,6 +60,23 @@ def on_demand_rules(node: Fixpoint, stored: frozenset[str] = frozenset()) -> OnD
     return _Rewriting(node, frozenset(m.name for m in node.members) - stored).rules()
 
 
+@dataclass(frozen=True, slots=True)
+class QueryRules:
+    """The rules that derive the rows of a fixpoint that are asked for, and the columns of their predicates."""
+
+    rules: tuple[DatalogRule, ...]
+    columns: Mapping[str, tuple[Column, ...]]
+    magic: tuple[str, ...]
+    """The predicates that ask, one for each question."""
+
+
+def query_rules(node: Fixpoint, questions: Sequence[tuple[str, int]]) -> QueryRules:
+    """The query rules for the rows of members that have given values in one column; a question is both."""
+    rewriting = _Rewriting(node, frozenset(m.name for m in node.members))
+    magic = tuple(rewriting.ask(predicate, column) for predicate, column in questions)
+    return QueryRules(rewriting.queries(), rewriting.columns, magic)
+
+
 @dataclass(slots=True)
 class _Rewriting:
     node: Fixpoint
@@ -71,7 +95,7 @@ class _Rewriting:
         changes = [r for rule in rules.rederivations for r in self._chain(rule, 0)]
         changes += [r for rule in rules.insertions for r in self._chain(rule, self._delta_place(rule))]
         changes += [r for rule in rules.net for r in self._idle_check(rule)]
-        queries = self._queries()
+        queries = self.queries()
         return OnDemandRules(
             tuple(deletions), tuple(changes), rules.net, queries, rules.new_states, self.columns, self.demanded
         )
@@ -90,8 +114,9 @@ class _Rewriting:
 
     def _idle_check(self, rule: DatalogRule) -> list[DatalogRule]:
         """What came is looked for in the old state: a plus that was there is none."""
-        came, old, *_ = rule.body
-        if old.predicate not in self.demanded:
+        came, *rest = rule.body
+        old = next((i for i in rest if i.predicate in self.demanded), None)
+        if old is None or not came.predicate.endswith(("_ins", "_del")):
             return []
         return [self._magic(old.atom, set(came.variables), (came,), ())]
 
@@ -158,6 +183,8 @@ class _Rewriting:
     ) -> DatalogRule:
         """The rule that asks for the rows of an atom, given the variables that are bound."""
         is_bound = [not is_any(term) and all(n in bound for _, n in refs(term)) for term in atom.terms]
+        if atom.predicate in extreme_members(self.node):
+            is_bound[-1] = False
         adornment = "".join("b" if b else "f" for b in is_bound)
         name = f"m_{atom.predicate}_{adornment}"
         columns = [c for c, b in zip(self.columns[atom.predicate], is_bound, strict=True) if b]
@@ -166,7 +193,13 @@ class _Rewriting:
         terms = tuple(term for term, b in zip(atom.terms, is_bound, strict=True) if b) or (ONE,)
         return DatalogRule(DatalogAtom(name, terms), body, conditions)
 
-    def _queries(self) -> tuple[DatalogRule, ...]:
+    def ask(self, predicate: str, column: int) -> str:
+        """The magic predicate that asks for the rows of a member by the values of one column."""
+        terms = tuple(variable(f"x{n}") for n in range(len(self.columns[predicate])))
+        atom = DatalogAtom(predicate, terms)
+        return self._magic(atom, {f"x{column}"}, (), ()).head.predicate
+
+    def queries(self) -> tuple[DatalogRule, ...]:
         """The query rules of all magic predicates, and of those that they ask with themselves."""
         rules: list[DatalogRule] = []
         done: set[str] = set()
@@ -192,8 +225,9 @@ class _Rewriting:
             else:
                 terms.append(term)
         guard = Literal(DatalogAtom(magic, tuple(terms) or (ONE,)))
-        ordered = [*_by_bindings(guard, list(rule.positive)), *(i for i in rule.body if i.negated)]
-        return self._joined(rule.head, ordered, tuple(conditions))
+        plain = flattened(DatalogRule(rule.head, rule.body, tuple(conditions)))
+        ordered = [*_by_bindings(guard, list(plain.positive)), *(i for i in plain.body if i.negated)]
+        return self._joined(plain.head, ordered, plain.conditions)
 
 
 def _by_bindings(first: Literal, rest: list[Literal]) -> list[Literal]:

@@ -17,7 +17,7 @@ from functools import cached_property
 
 from tidings.delta.recursion.lookup import lookup_plan
 from tidings.delta.recursion.magic import OnDemandRules, on_demand_rules
-from tidings.delta.recursion.maintenance import maintenance_columns, maintenance_rules
+from tidings.delta.recursion.maintenance import extreme_predicates, maintenance_columns, maintenance_rules
 from tidings.delta.recursion.rounds import RuleProgram
 from tidings.ir.relation import Column, Fixpoint, Relation
 from tidings.ir.rule import DatalogAtom, DatalogRule, Literal, rule_text, variable
@@ -34,7 +34,7 @@ class MaintenancePrograms:
     """The old rows of members that have them at hand."""
     given: Mapping[str, Relation]
     """The old rows of inputs, at the beginning of the batch."""
-    _lookups: dict[tuple[str, tuple[int, ...]], Relation] = field(default_factory=dict)
+    _lookups: dict[tuple[str, tuple[int, ...], bool], Relation] = field(default_factory=dict)
 
     @cached_property
     def rules(self) -> OnDemandRules:
@@ -65,16 +65,18 @@ class MaintenancePrograms:
         states = [rule for name in (*self.given, *self.stored) for rule in self._state_rules(name)]
         return self._programs(at_beginning, tuple(states))
 
-    def lookup(self, name: str, plan: Relation, positions: tuple[int, ...]) -> Relation:
+    def lookup(self, name: str, plan: Relation, positions: tuple[int, ...], *, null_safe: bool) -> Relation:
         """The plan that finds the rows of a given predicate by keys, made once."""
-        if (name, positions) not in self._lookups:
-            self._lookups[name, positions] = lookup_plan(plan, self.columns[name], positions)
-        return self._lookups[name, positions]
+        key = (name, positions, null_safe)
+        if key not in self._lookups:
+            self._lookups[key] = lookup_plan(plan, self.columns[name], positions, null_safe=null_safe)
+        return self._lookups[key]
 
     def text(self) -> str:
         """The rules, as a program that the language accepts."""
         rules = self.rules.all if self.on_demand else maintenance_rules(self.node).all
-        return "\n".join(dict.fromkeys(map(rule_text, rules)))
+        extremes = extreme_predicates(self.node)
+        return "\n".join(dict.fromkeys(rule_text(rule, extremes.get(rule.head.predicate)) for rule in rules))
 
     def _programs(self, given: Mapping[str, Relation], states: tuple[DatalogRule, ...]) -> tuple[RuleProgram, ...]:
         rules = self.rules
@@ -84,9 +86,8 @@ class MaintenancePrograms:
 
         def program(part: tuple[DatalogRule, ...]) -> RuleProgram:
             idle = {f"{name}_ins": name for name in self.stored}
-            return RuleProgram(
-                tuple(dict.fromkeys(part + rules.new_states + states)), self.columns, given, inlined, unless=idle
-            )
+            every = tuple(dict.fromkeys(part + rules.new_states + states))
+            return RuleProgram(every, self.columns, given, inlined, extreme_predicates(self.node), idle)
 
         return program(first), program(second), program(rules.net)
 

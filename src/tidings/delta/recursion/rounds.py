@@ -204,35 +204,21 @@ class _StratumCompiler:
         known = Scan(PREFIX + head, "known", columns, Version.OLD)
         if kind == "all":
             return renamed(candidates, "new", columns)
-        if kind is None:
-            rows: Relation = self._less_idle(head, distinct(candidates, "found"), columns)
-            tests = tuple(_same(column("found", c.name), column("known", c.name)) for c in columns)
-        else:
-            rows = _best(candidates, columns, kind)
-            *keys, value = columns
-            better = exp.LTE if kind == "min" else exp.GTE
-            tests = (
-                *(_same(column("found", c.name), column("known", c.name)) for c in keys),
-                exp.Or(
-                    this=better(this=column("known", value.name), expression=column("found", value.name)),
-                    expression=exp.Is(this=column("found", value.name), expression=exp.Null()),
-                ),
-            )
-        found = SemiJoin(rows, known, tests, anti=True)
+        rows = distinct(candidates, "found") if kind is None else _best(candidates, columns, kind)
+        found = SemiJoin(self._less_idle(head, rows, columns), known, _covered("known", columns, kind), anti=True)
         return Project(found, "new", tuple(reference("found", c) for c in columns))
 
     def _less_idle(self, head: str, found: Relation, columns: tuple[Column, ...]) -> Relation:
         """Rows without those that another predicate has and does not lose: they change nothing."""
-        kept = self.program.unless.get(head)
+        kept, kind = self.program.unless.get(head), self.program.extremes.get(head)
         if kept is None:
             return found
-        stays = DatalogRule(
-            _atom(kept, columns), (Literal(_atom(kept, columns)), Literal(_atom(f"{kept}_del", columns), True))
-        )
-        rows = _aliased(rule_plan(stays, self._inner(stays, "stays"), self.program.columns[kept], "stays"), "stays")
-        pairs = zip(columns, self.program.columns[kept], strict=True)
-        tests = tuple(_same(column("found", c.name), column("stays", k.name)) for c, k in pairs)
-        return SemiJoin(found, rows, tests, anti=True)
+        atom, gone = _atom(kept, columns), _atom(f"{kept}_del", columns)
+        if kind is not None:
+            gone = replace(gone, terms=(*gone.terms[:-1], variable("_value")))
+        stays = DatalogRule(atom, (Literal(atom), Literal(gone, True)))
+        rows = _aliased(rule_plan(stays, self._inner(stays, "stays"), columns, "stays"), "stays")
+        return SemiJoin(found, rows, _covered("stays", columns, kind), anti=True)
 
     def _improved(self, head: str) -> Relation:
         """All rows of a predicate with least or greatest values after a round."""
@@ -272,6 +258,21 @@ def _best(candidates: Relation, columns: tuple[Column, ...], kind: str) -> Relat
     best = Item(value.name, value.type, call(this=fields[value.name].copy()))
     groups = tuple(Item(c.name, c.type, fields[c.name]) for c in keys)
     return Aggregate(candidates, "found", groups, (best,))
+
+
+def _covered(by: str, columns: tuple[Column, ...], kind: str | None) -> tuple[Expression, ...]:
+    """What holds of rows of ``found`` that others have too, or have a value for that is at least as good."""
+
+    def same(target: Column) -> Expression:
+        return _same(column("found", target.name), column(by, target.name))
+
+    if kind is None:
+        return tuple(map(same, columns))
+    *keys, value = columns
+    found, better = column("found", value.name), exp.LTE if kind == "min" else exp.GTE
+    is_better = better(this=column(by, value.name), expression=found)
+    no_value = exp.Is(this=found.copy(), expression=exp.Null())
+    return (*map(same, keys), exp.Or(this=is_better, expression=no_value))
 
 
 def _union(plans: Sequence[Relation], alias: str, columns: tuple[Column, ...]) -> Relation:

@@ -7,7 +7,7 @@ to judge (which names there are, what is grouped by), and Spark's types of its c
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from sqlglot import exp
 
@@ -15,6 +15,7 @@ from tidings.engine.agreed.aggregates import PlanTranslator
 from tidings.engine.agreed.numeric import common_type
 from tidings.engine.agreed.spans import SPANS
 from tidings.engine.agreed.term import NotAgreed
+from tidings.engine.sql.dialect import Signature
 from tidings.ir import types
 from tidings.ir.expression import Expression
 
@@ -22,23 +23,23 @@ Columns = dict[str, str]
 """Types by names in lower case."""
 
 
-def analysed(query: exp.Query) -> tuple[exp.Query, list[str]]:
+def analysed(query: exp.Query, own: Mapping[str, Signature]) -> tuple[exp.Query, list[str]]:
     """A query in DuckDB's words, and the types of its columns; raises :class:`NotAgreed`."""
     if isinstance(query, exp.SetOperation):
-        sides = [analysed(side)[1] for side in (query.left, query.right)]
+        sides = [analysed(side, own)[1] for side in (query.left, query.right)]
         if len(sides[0]) != len(sides[1]):
             return query, sides[0]
         return query, [_common(query, list(kinds)) for kinds in zip(*sides, strict=True)]
     assert isinstance(query, exp.Select)
     source = query.args.get("from_")
     if source is not None and isinstance(source.this, exp.Values):
-        return query, _of_rows(source.this)
-    return _Select(query).analysed()
+        return query, _of_rows(source.this, own)
+    return _Select(query, own).analysed()
 
 
-def _of_rows(values: exp.Values) -> list[str]:
+def _of_rows(values: exp.Values, own: Mapping[str, Signature]) -> list[str]:
     """The types of constant rows."""
-    translator = PlanTranslator(lambda _: None, alone=True)
+    translator = PlanTranslator(lambda _: None, alone=True, own=own)
     rows = [
         [translator.term(c).type for c in (r.expressions if isinstance(r, exp.Tuple) else [r])]
         for r in values.expressions
@@ -56,7 +57,7 @@ def _common(node: Expression, kinds: list[str]) -> str:
 class _Select:
     """One SELECT from stand-ins."""
 
-    def __init__(self, query: exp.Select) -> None:
+    def __init__(self, query: exp.Select, own: Mapping[str, Signature]) -> None:
         self.query = query
         self.sources: dict[str, Columns] = {}
         self.named: Columns = {}
@@ -66,7 +67,7 @@ class _Select:
             if isinstance(source.this, exp.Select):
                 columns = {e.alias.lower(): _type(e.this) for e in source.this.expressions}
                 self.sources[source.alias.lower()] = columns
-        self.translator = PlanTranslator(self._typed, alone=True, only_types=True)
+        self.translator = PlanTranslator(self._typed, alone=True, own=own, only_types=True)
 
     def analysed(self) -> tuple[exp.Query, list[str]]:
         tree = self.query.copy()

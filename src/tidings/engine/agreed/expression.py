@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from tidings.engine.agreed import arithmetic, lambdas, nested, spans, texts, times, tried
+from tidings.engine.agreed import arithmetic, choices, lambdas, nested, spans, texts, times, tried
 from tidings.engine.agreed.alike import FORMS, moment, side, texts_as_numbers, widened
 from tidings.engine.agreed.casts import cast
 from tidings.engine.agreed.numeric import common_type, literal_type
+from tidings.engine.agreed.own import added
 from tidings.engine.agreed.signature import said
 from tidings.engine.agreed.table import LINES
-from tidings.engine.agreed.term import CALENDAR, NotAgreed, TypedExpression, converted, is_known, is_plain, words
+from tidings.engine.agreed.term import (
+    CALENDAR,
+    NotAgreed,
+    TypedExpression,
+    converted,
+    is_known,
+    is_plain,
+    words,
+)
 from tidings.engine.agreed.written import written_whole
+from tidings.engine.sql.dialect import Signature
 from tidings.ir import types
 from tidings.ir.expression import Expression, typed_null
 
@@ -33,6 +43,8 @@ class Translator:
     """The type of a column; None if it is not known."""
     alone: bool = False
     """Whether no other engine evaluates the same: last digits of floats, and the sign of a zero, may be DuckDB's."""
+    own: Mapping[str, Signature] = field(default_factory=dict)
+    """The functions that users have added to the engine."""
     parameters: list[dict[str, TypedExpression]] = field(init=False, default_factory=list)
     """What stands for the parameters of the functions around a part, by their names."""
 
@@ -116,7 +128,7 @@ class Translator:
             return TypedExpression(node.copy(), "boolean")
         return TypedExpression(exp.Is(this=side(self.term(node.this)), expression=exp.Null()), "boolean")
 
-    def _compared(self, node: Expression) -> TypedExpression:
+    def compared(self, node: Expression) -> TypedExpression:
         left, right = self._alike(node, [self.term(node.this), self.term(node.expression)])
         if not is_plain(left.type) and left.type not in spans.SPANS and not isinstance(node, _EQUALITIES):
             left, right = nested.order_key(node, left), nested.order_key(node, right)
@@ -151,73 +163,6 @@ class Translator:
         if types.is_nested(type_):
             return [converted(t, type_) for t in terms]
         return [t if t.type in (type_, "void") else widened(node, t, type_) for t in terms]
-
-    # choices
-
-    def _case(self, node: exp.Case) -> TypedExpression:
-        conditions = [self._condition(node, i.this) for i in node.args["ifs"]]
-        default = node.args.get("default")
-        return self._chosen(node, conditions, [i.args["true"] for i in node.args["ifs"]], default)
-
-    def _condition(self, node: exp.Case, when: Expression) -> Expression:
-        if node.this is None:
-            return side(self.of(when, "boolean"))
-        return side(self._compared(exp.EQ(this=node.this.copy(), expression=when.copy())))
-
-    def _if(self, node: exp.If) -> TypedExpression:
-        if node.args.get("false") is None:
-            raise NotAgreed(node)
-        condition = side(self.of(node.this, "boolean"))
-        return self._chosen(node, [condition], [node.args["true"]], node.args.get("false"))
-
-    def _chosen(
-        self, node: Expression, conditions: list[Expression], outcomes: list[Expression], default: Expression | None
-    ) -> TypedExpression:
-        """The outcome of the first condition that holds, in the type that all outcomes have in common."""
-        terms = [self.term(o) for o in (*outcomes, *([default] if default is not None else []))]
-        type_ = common_type([t.type for t in terms])
-        if type_ is None:
-            raise NotAgreed(node)
-        values = [side(widened(node, t, type_)) for t in terms]
-        ifs = [exp.If(this=c, true=v) for c, v in zip(conditions, values, strict=False)]
-        last = values[-1] if default is not None else None
-        return TypedExpression(exp.Case(ifs=ifs, default=last), type_)
-
-    def _coalesce(self, node: Expression) -> TypedExpression:
-        return self._first_of(node, "COALESCE", [node.this, *node.expressions])
-
-    def _extreme(self, node: Expression) -> TypedExpression:
-        """The greatest or least of several values; NULLs are passed over."""
-        if not node.expressions:
-            raise NotAgreed(node)
-        term = self._first_of(
-            node, "GREATEST" if isinstance(node, exp.Greatest) else "LEAST", [node.this, *node.expressions]
-        )
-        if term.type in ("float", "double") and not self.alone:
-            raise NotAgreed(node)
-        return term
-
-    def _first_of(self, node: Expression, function: str, parts: list[Expression]) -> TypedExpression:
-        terms = [self.term(p) for p in parts]
-        type_ = common_type([t.type for t in terms])
-        if type_ is None:
-            raise NotAgreed(node)
-        values = [widened(node, t, type_) for t in terms]
-        places = ", ".join(f"{{{n}}}" for n in range(len(values)))
-        return TypedExpression(words(f"{function}({places})", *values), type_)
-
-    def _nullif(self, node: Expression) -> TypedExpression:
-        value, equal = (
-            self.term(node.this),
-            self._compared(exp.EQ(this=node.this.copy(), expression=node.expression.copy())),
-        )
-        return TypedExpression(words("CASE WHEN {0} THEN NULL ELSE {1} END", equal, value), value.type)
-
-    def _nvl2(self, node: Expression) -> TypedExpression:
-        if node.args.get("false") is None:
-            raise NotAgreed(node)
-        there = exp.Not(this=exp.Is(this=node.this.copy(), expression=exp.Null()))
-        return self.term(exp.If(this=there, true=node.args["true"].copy(), false=node.args["false"].copy()))
 
     # numbers
 
@@ -275,6 +220,8 @@ class Translator:
 
     def _named(self, node: exp.Anonymous) -> TypedExpression:
         name, arguments = str(node.this).lower(), node.expressions
+        if name in self.own:
+            return added(self, node, name)
         rule = _NAMED.get((name, len(arguments)))
         return said(self, node, LINES) if rule is None else rule(self, node, arguments)
 
@@ -286,7 +233,7 @@ class Translator:
         return self.term(null if str(node.this).lower() == "isnull" else exp.Not(this=null))
 
     def _equal_null(self, node: Expression, arguments: list[Expression]) -> TypedExpression:
-        return self._compared(exp.NullSafeEQ(this=arguments[0], expression=arguments[1]))
+        return self.compared(exp.NullSafeEQ(this=arguments[0], expression=arguments[1]))
 
     def _typeof(self, node: Expression) -> TypedExpression:
         return TypedExpression(exp.Literal.string(self.term(node.this).type), "string")
@@ -325,15 +272,15 @@ _RULES: dict[type[Expression], Callable[..., TypedExpression]] = {
     **_rules((exp.And, exp.Or), Translator._connected),
     exp.Not: Translator._not,
     exp.Is: Translator._is,
-    **_rules(_COMPARISONS, Translator._compared),
+    **_rules(_COMPARISONS, Translator.compared),
     exp.Between: Translator._between,
     exp.In: Translator._in,
-    exp.Case: Translator._case,
-    exp.If: Translator._if,
-    exp.Coalesce: Translator._coalesce,
-    **_rules((exp.Greatest, exp.Least), Translator._extreme),
-    exp.Nullif: Translator._nullif,
-    exp.Nvl2: Translator._nvl2,
+    exp.Case: choices.case,
+    exp.If: choices.if_,
+    exp.Coalesce: choices.coalesce,
+    **_rules((exp.Greatest, exp.Least), choices.extreme),
+    exp.Nullif: choices.nullif,
+    exp.Nvl2: choices.nvl2,
     **_rules((exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod), Translator._arithmetic),
     **_rules((exp.Abs, exp.Floor, exp.Ceil, exp.Negative, exp.BitwiseNot), Translator._unary),
     **_rules((exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor), Translator._bits),

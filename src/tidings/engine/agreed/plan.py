@@ -50,8 +50,8 @@ class Disagreement:
     what: str
 
 
-def agreed_plan(plan: Relation, *, alone: bool = False) -> Relation | Disagreement:
-    """The plan in DuckDB's words; ``alone`` says that no other engine evaluates it too."""
+def agreed_plan(plan: Relation, *, alone: Dialect | None = None) -> Relation | Disagreement:
+    """The plan in DuckDB's words; ``alone`` is its dialect where no other engine evaluates it too."""
     try:
         return rebuild(plan, lambda node: _agreed(node, alone))
     except NotAgreed as difference:
@@ -65,18 +65,23 @@ def in_words(plan: Relation, dialect: Dialect) -> Relation:
     """
     if not dialect.in_words:
         return plan
-    said = agreed_plan(plan, alone=True)
+    said = agreed_plan(plan, alone=dialect)
     if isinstance(said, Disagreement):
         raise SparkNeeded(expression=said.what)
     return said
 
 
-def _agreed(node: Relation, alone: bool) -> Relation:
+def _agreed(node: Relation, alone: Dialect | None) -> Relation:
     for field in node.fields:
-        if not is_known(field.type) and not is_ranked(field.type) and not (alone and field.type in INTERVALS):
+        if (
+            not is_known(field.type)
+            and not is_ranked(field.type)
+            and not (alone is not None and field.type in INTERVALS)
+        ):
             raise NotAgreed(exp.var(f"{field.name} of type {field.type}"))
     known = {f.ref: f.type for c in children(node) for f in c.fields}
-    translator = PlanTranslator(lambda column: known.get((column.table, column.name)), alone=alone)
+    own = {} if alone is None else alone.own
+    translator = PlanTranslator(lambda column: known.get((column.table, column.name)), alone is not None, own)
     match node:
         case Scan() | Union() | SetOperation() | Consolidate():
             return node

@@ -1,40 +1,66 @@
-"""A connection to a DuckDB in this process: its failures are errors of ours, and what it cannot optimize still runs."""
+"""A connection to a DuckDB in this process: its failures are errors of ours, and what it cannot optimize still runs.
+
+It reaches no file outside of the folder of its database, no other machine and no extension, and no statement can change
+that.
+"""
 
 from __future__ import annotations
 
+import re
 import tempfile
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import duckdb
 import pyarrow as pa
 
 from tidings.engine.agreed.term import ON_SPARK
-from tidings.errors import EngineFailed, SparkNeeded
+from tidings.engine.location import Location
+from tidings.engine.scalar_function import engine_failure
+from tidings.engine.sql.quoting import quoted, text_literal
+from tidings.errors import SparkNeeded, TidingsError
+
+_OPTIMIZERS = "disabled_optimizers"
 
 
 class DuckDBConnection:
     """A connection to a DuckDB in memory; what fails raises :class:`tidings.errors.EngineFailed`."""
 
-    def __init__(self, threads: int, memory: int | None, passes_off: tuple[str, ...] = ()) -> None:
-        folder = f"{tempfile.gettempdir()}/tidings-{uuid.uuid4().hex}"  # DuckDB makes and removes it
-        limit = {} if memory is None else {"memory_limit": f"{memory}B", "temp_directory": folder}
+    def __init__(
+        self, threads: int, memory: int | None, passes_off: tuple[str, ...] = (), folder: Location | None = None
+    ) -> None:
+        spill = f"{tempfile.gettempdir()}/tidings-{uuid.uuid4().hex}"  # DuckDB makes and removes it
+        limit = {} if memory is None else {"memory_limit": f"{memory}B", "temp_directory": spill}
         self.inner = duckdb.connect(":memory:", config={"threads": threads, **limit})
         self.inner.execute("SET TimeZone = 'UTC'")
         self.inner.execute("SET enable_progress_bar = false")
         self.inner.execute("SET order_by_non_integer_literal = true")  # as in Spark
+        self._folder = f"{folder.path}/" if folder is not None and folder.is_local else None
+        self._shut_in()
         self._passes_off = passes_off
         self._turn_passes_off()
 
+    def _shut_in(self) -> None:
+        """Let no statement reach anything but the folder of the database, or change that."""
+        if self._folder is not None:
+            self.inner.execute(f"SET allowed_directories = [{text_literal(self._folder)}]")
+        self.inner.execute(f"SET allowed_configs = ['{_OPTIMIZERS}']")
+        self.inner.execute("SET enable_external_access = false")
+        self.inner.execute("SET lock_configuration = true")
+
+    def reaches(self, file: Location) -> bool:
+        """Whether a file is in the folder that this connection may touch."""
+        return self._folder is not None and file.is_local and file.path.startswith(self._folder)
+
     def _turn_passes_off(self, *more: str) -> None:
         """Leave some passes of the optimizer out, beside those that are left out anyway."""
-        self.inner.execute(f"SET disabled_optimizers = '{','.join((*self._passes_off, *more))}'")
+        self.inner.execute(f"SET {_OPTIMIZERS} = '{','.join((*self._passes_off, *more))}'")
 
     def fetch(self, text: str) -> pa.Table:
         """The rows of a query."""
-        try:
+        with _failures():
             return self._rows(text)
-        except duckdb.Error as error:
-            raise _failure(error) from None
 
     def _rows(self, text: str) -> pa.Table:
         """The rows of a query; without the pass of DuckDB's optimizer that fails on it, if one does.
@@ -65,41 +91,64 @@ class DuckDBConnection:
         """
         self.inner.register("__arrow", rows)
         try:
-            self.execute(f'CREATE OR REPLACE TEMP TABLE "{name}" AS FROM "__arrow"')
+            self.execute(f'CREATE OR REPLACE TEMP TABLE {quoted(name, "duckdb")} AS FROM "__arrow"')
         finally:
             self.inner.unregister("__arrow")
 
-    def take(self, text: str, rows: pa.Table) -> None:
-        """Run a statement that reads some rows, once, as ``stream``: a local name that DuckDB looks up.
+    def fill(self, name: str, rows: pa.Table, *, anew: bool) -> None:
+        """Add rows to a table, or with ``anew`` make the table of them; its name is a word without quotes.
 
-        Of a stream, unlike of a table, it reads all rows and columns; so nothing is decided by a filter of Arrow's.
+        Of a stream, unlike of a table, DuckDB reads all rows and columns; so nothing is decided by a filter of Arrow's.
         """
-        stream = rows.__arrow_c_stream__()  # noqa: F841
-        try:
-            self.inner.execute(text)
-        except duckdb.Error as error:
-            raise _failure(error) from None
+        assert name.isidentifier(), name
+        with _failures():
+            stream = self.inner.from_arrow(rows.__arrow_c_stream__())
+            if anew:
+                self.inner.execute(f"DROP TABLE IF EXISTS {name}")
+                stream.create(name)
+            else:
+                stream.insert_into(name)
 
     def execute(self, text: str) -> None:
         """Run a statement that may fail for what there is: too little memory, say."""
-        try:
+        with _failures():
             self.inner.execute(text)
-        except duckdb.Error as error:
-            raise _failure(error) from None
+
+    def interrupt(self) -> None:
+        """Make what runs on this connection fail, from any thread."""
+        with suppress(duckdb.ConnectionException):  # it was closed meanwhile
+            self.inner.interrupt()
 
     def view(self, name: str, rows: str) -> None:
-        self.execute(f'CREATE OR REPLACE TEMP VIEW "{name}" AS {rows}')
+        self.execute(f"CREATE OR REPLACE TEMP VIEW {quoted(name, 'duckdb')} AS {rows}")
 
 
-def _failure(error: Exception) -> EngineFailed:
+@contextmanager
+def _failures() -> Iterator[None]:
+    """Raise what DuckDB raises as ours; what interrupted it, which it tells as its own failure, leaves as it came."""
+    try:
+        yield
+    except duckdb.Error as error:
+        raise _failure(error) from None
+    except RuntimeError as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            raise error.__cause__ from None
+        raise
+
+
+def _failure(error: Exception) -> TidingsError:
     if ON_SPARK in str(error):
         return SparkNeeded(expression="a value that was met")
-    return EngineFailed(engine="duckdb", reason=sentence(error))
+    return engine_failure("duckdb", sentence(error), str(error))
 
 
 def sentence(error: Exception) -> str:
-    """What an engine says, without the kind of its error."""
-    text = str(error).splitlines()[0]
-    for kind in ("Binder Error: ", "Catalog Error: ", "Invalid Input Error: "):
-        text = text.removeprefix(kind)
-    return text
+    """What DuckDB says, without the name of its exception.
+
+    >>> sentence(ValueError("Conversion Error: Could not convert string 'x' to INT32"))
+    "Could not convert string 'x' to INT32"
+    """
+    return _EXCEPTION.sub("", (str(error).splitlines() or [type(error).__name__])[0])
+
+
+_EXCEPTION = re.compile(r"^(?:[A-Z][\w-]* )+(?:Error|Exception): ")

@@ -77,12 +77,12 @@ class PreparedQueries:
         if present is not rows:
             whole = rows.combine_chunks()  # one chunk is read in half the time of many
             if present is None or present.schema != rows.schema:
-                self._connection.take(f'CREATE OR REPLACE TABLE "{name}" AS FROM stream', whole)
+                self._connection.fill(name, whole, anew=True)
             else:
                 if present.num_rows:
-                    self._connection.execute(f'TRUNCATE "{name}"')
+                    self._connection.execute(f"TRUNCATE {name}")
                 if rows.num_rows:
-                    self._connection.take(f'INSERT INTO "{name}" FROM stream', whole)
+                    self._connection.fill(name, whole, anew=False)
         self._inputs[name] = rows
 
     def fetch(self, text: str, arguments: Mapping[str, str]) -> pa.Table:

@@ -21,6 +21,9 @@ _LOCAL_ROWS = 50_000
 """More rows than this are kept in files; local rows would travel with every plan."""
 
 
+_FEW_ROWS = 10_000
+"""A frame of up to so many rows is fetched, and offered again in one partition: it may be in hundreds of them."""
+
 _EXPANSION = 4
 """A cached base takes about so many times the bytes of its files."""
 
@@ -77,7 +80,7 @@ class Bases:
         if not paths:
             self._frames[name] = arrow_frame(self._session, arrow_schema(columns).empty_table())
             return
-        frame = self._session.read.parquet(*(path.url for path in paths))
+        frame = self._session.read.parquet(*(path.pattern for path in paths))
         texts = read or [quoted(c.name) for c in columns]
         typed = [F.expr(text).cast(c.type).alias(c.name) for text, c in zip(texts, columns, strict=True)]
         base = frame.select(*typed)
@@ -118,13 +121,16 @@ class Bases:
             return arrow_frame(self._session, rows).coalesce(1)
         if self._files is None:
             return arrow_frame(self._session, rows)
-        return self._session.read.parquet(scratch.enter_context(self._files.holding(rows)).url)
+        return self._session.read.parquet(scratch.enter_context(self._files.holding(rows)).pattern)
 
     def _frame(self, name: str, columns: tuple[Column, ...], data: object) -> DataFrame:
         scratch = self._scratch[name] = ExitStack()
         if isinstance(data, pa.Table):
             return self.local(conform(data, arrow_schema(columns)), scratch)
-        if hasattr(data, "createOrReplaceGlobalTempView"):
+        if hasattr(data, "createOrReplaceGlobalTempView") and hasattr(data, "limit"):
+            few = data.limit(_FEW_ROWS + 1).toArrow()
+            if few.num_rows <= _FEW_ROWS:
+                return arrow_frame(self._session, few).coalesce(1)
             shared = f"tidings_{uuid.uuid4().hex}"
             data.createOrReplaceGlobalTempView(shared)
             scratch.callback(self._session.catalog.dropGlobalTempView, shared)

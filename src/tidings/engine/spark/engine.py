@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException, PySparkException
@@ -17,6 +17,7 @@ from sqlglot import exp
 from tidings.engine.backend import Jobs
 from tidings.engine.base_lookup import BaseLookup, lookup_answers, lookup_query
 from tidings.engine.location import Location
+from tidings.engine.scalar_function import ScalarFunction
 from tidings.engine.source import Source
 from tidings.engine.spark.bases import Bases
 from tidings.engine.spark.hashed_lookups import KEYS, hashed_query, is_hashed, key_rows
@@ -39,6 +40,7 @@ from tidings.ir import types
 from tidings.ir.expression import TIME, WEIGHT, typed_null
 from tidings.ir.relation import Column
 from tidings.lang.sql.bind import AnalysisFailed
+from tidings.lang.sql.table_operator import TableOperator
 
 _NOTHING = pa.table({"nothing": pa.array([], pa.int32())})
 
@@ -77,6 +79,8 @@ class Spark:
         self._bases = Bases(self._spark, self.scratch, caching=caching)
         self._workload = Workload(self._spark)
         self._registered: dict[str, _Registered] = {}
+        self._functions: dict[str, ScalarFunction] = {}
+        self._operators: dict[str, TableOperator] = {}
 
     @property
     def session(self) -> SparkSession:
@@ -93,6 +97,11 @@ class Spark:
         return self._bases[name]
 
     def analyze(self, query: exp.Query) -> tuple[Column, ...]:
+        for call in query.find_all(exp.Anonymous) if self._functions else ():
+            function = self._functions.get(str(call.this).lower())
+            if function is not None and len(function.takes) != len(call.expressions):
+                reason = f"{function.name} takes {len(function.takes)} arguments, not {len(call.expressions)}"
+                raise AnalysisFailed(reason, call.sql(self.dialect.name))
         try:
             with quiet_session():
                 schema = self._spark.sql(printed(query, self.dialect)).schema
@@ -114,7 +123,7 @@ class Spark:
 
     def load(self, name: str, columns: tuple[Column, ...], data: object, sorted_by: str) -> int:
         self.unload(name)
-        self._workload.begin(Work.LARGE)
+        self._workload.begin(Work.SORT)
         with failures_named():
             return self._bases.load(name, columns, data, sorted_by)
 
@@ -165,7 +174,7 @@ class Spark:
             frames.append(base.select("*", F.lit(0).cast("bigint").alias(TIME), F.lit(1).cast("bigint").alias(WEIGHT)))
         changes = source.changes
         if isinstance(changes, Location):
-            frames.append(self._spark.read.parquet(changes.url))
+            frames.append(self._spark.read.parquet(changes.pattern))
         elif changes.num_rows or not frames:
             frames.append(self._bases.local(changes, scratch))
         return frames[0] if len(frames) == 1 else frames[0].unionAll(frames[1])
@@ -214,6 +223,22 @@ class Spark:
         self._workload.begin(Work.LARGE)
         with failures_named(), quiet_session():
             self._spark.sql(text).write.parquet(path.url)
+
+    def register(self, function: ScalarFunction) -> None:
+        with failures_named():
+            untyped: Any = F  # the stubs of PySpark do not have arrow_udf
+            udf = untyped.arrow_udf(function.vectorised(), function.returns)
+            self._spark.udf.register(function.name, udf)
+        self._functions[function.name] = function
+        if function.operator is not None:
+            self._operators[function.operator.name] = function.operator
+
+    def has_function(self, name: str) -> bool:
+        with failures_named():
+            return name not in self._functions and self._spark.catalog.functionExists(name)
+
+    def operator(self, name: str) -> TableOperator | None:
+        return self._operators.get(name.lower())
 
     def sibling(self) -> Spark:
         return Spark(self._spark, caching=False, shared=self._shared)

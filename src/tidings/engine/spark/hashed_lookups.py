@@ -23,7 +23,7 @@ from tidings.engine.arrow import arrow_type
 from tidings.engine.base_lookup import BaseLookup, lookup_text
 from tidings.engine.sql.combined import combined
 from tidings.engine.sql.literals import within
-from tidings.engine.sql.scalar import quoted
+from tidings.engine.sql.quoting import quoted
 from tidings.ir import types
 
 LISTED_IN_ORDER = 400

@@ -20,9 +20,10 @@ from pyspark.sql.utils import is_remote
 
 from tidings.engine.arrow import without_empty_chunks
 from tidings.engine.location import Location
+from tidings.engine.scalar_function import engine_failure
 from tidings.engine.scratch import Scratch
 from tidings.engine.spark.java import require_java
-from tidings.errors import EngineFailed
+from tidings.engine.sql import quoting
 from tidings.ir import types
 from tidings.quiet import quiet
 
@@ -79,7 +80,7 @@ def failures_named() -> Iterator[None]:
     try:
         yield
     except FAILURES as error:
-        raise EngineFailed(engine="spark", reason=sentence(error)) from None
+        raise engine_failure("spark", sentence(error), str(error)) from None
 
 
 def arrow_frame(session: SparkSession, rows: pa.Table) -> DataFrame:
@@ -142,12 +143,8 @@ def type_text(type: DataType) -> str:
 
 
 def quoted(name: str) -> str:
-    """A name in backquotes.
-
-    >>> quoted("a`b")
-    '`a``b`'
-    """
-    return "`" + name.replace("`", "``") + "`"
+    """A name as Spark has it in quotes."""
+    return quoting.quoted(name, "spark")
 
 
 def sentence(error: Exception) -> str:

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidings.engine.arrow import conform
-from tidings.engine.sql.scalar import quoted
+from tidings.engine.sql.quoting import quoted
 from tidings.ir.expression import typed_null
 from tidings.ir.relation import Column
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from tidings.engine.sql import layout
 from tidings.engine.sql.literals import literal
+from tidings.engine.sql.quoting import quoted
 from tidings.ir import types
 from tidings.ir.relation import Column
 
@@ -41,13 +42,13 @@ def over_lists(text: str, inputs: Mapping[str, tuple[Column, ...]]) -> str:
     """
     named: dict[str, layout.Lines] = {}
     number = 0
-    for name, columns in inputs.items():
+    for table, columns in inputs.items():
         lists = []
         for column in columns:
-            quoted = column.name.replace('"', '""')
-            lists.append(f'unnest(CAST(${parameter(number)} AS {_list_type(column.type)})) AS "{quoted}"')
+            name = quoted(column.name, "duckdb")
+            lists.append(f"unnest(CAST(${parameter(number)} AS {_list_type(column.type)})) AS {name}")
             number += 1
-        named[name] = ("SELECT", layout.listed(lists))
+        named[table] = ("SELECT", layout.listed(lists))
     query = layout.enclosed("SELECT * FROM ", tuple(text.splitlines()))
     return layout.text(layout.with_named(named, query))
 

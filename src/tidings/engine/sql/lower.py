@@ -10,8 +10,6 @@ see :class:`PreparedStatement`.
 
 from __future__ import annotations
 
-import re
-import zlib
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -23,6 +21,7 @@ from tidings.delta.restrict import is_active
 from tidings.engine.sql import layout
 from tidings.engine.sql.dialect import Dialect
 from tidings.engine.sql.layout import Lines, after, connected, enclosed, listed, with_named
+from tidings.engine.sql.quoting import engine_name
 from tidings.engine.sql.scalar import Names
 from tidings.engine.sql.select import (
     ONE_TASK,
@@ -85,11 +84,7 @@ def source_name(relation: str, version: Version) -> str:
     >>> source_name("Quantity", Version.OLD)
     '__old_quantity'
     """
-    name = relation.lower()
-    plain = re.sub(r"\W", "_", name, flags=re.ASCII)
-    if plain != name:
-        plain += f"_{zlib.crc32(name.encode()):08x}"
-    return f"__{version.value}_{plain}"
+    return engine_name(version.value, relation)
 
 
 def lower(

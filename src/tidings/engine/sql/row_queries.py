@@ -11,15 +11,15 @@ from tidings.engine.backend import Backend
 from tidings.engine.source import Source
 from tidings.engine.sql.dialect import printed
 from tidings.engine.sql.literals import literals
-from tidings.engine.sql.lower import source_name
-from tidings.engine.sql.scalar import quoted, scalar
+from tidings.engine.sql.quoting import engine_name, quoted
+from tidings.engine.sql.scalar import scalar
 from tidings.ir.expression import Expression
-from tidings.ir.relation import Column, Version
+from tidings.ir.relation import Column
 
 
 def rows_query(backend: Backend, name: str, source: Source) -> str:
     """A query for the rows of a source, which the engine can read under a name of its own from here on."""
-    name = source_name(f"fold {name}", Version.CURRENT)
+    name = engine_name("fold", name)
     backend.plain(name, source)
     columns = (exp.column(exp.to_identifier(c.name, quoted=True)) for c in source.columns)
     return printed(exp.select(*columns).from_(name), backend.dialect)

@@ -16,6 +16,7 @@ from sqlglot.dialects.dialect import Dialect as Language
 from sqlglot.generator import Generator
 
 from tidings.engine.sql.ordered_fold import by_folding
+from tidings.engine.sql.quoting import quoted
 from tidings.engine.sql.words import Words, words_sql
 from tidings.ir import types
 from tidings.ir.expression import AVERAGE, Expression, Ref, cast, ref
@@ -126,16 +127,6 @@ def _without_nulls(call: exp.ArrayAgg) -> None:
 @lru_cache(maxsize=_CACHE_SIZE)
 def column_name(alias: str, name: str, language: str) -> str:
     return f"{quoted(alias, language)}.{quoted(name, language)}"
-
-
-@lru_cache(maxsize=_CACHE_SIZE)
-def quoted(name: str, language: str) -> str:
-    """A name in quotes.
-
-    >>> quoted('a "b', "duckdb"), quoted("a`b", "spark")
-    ('"a ""b"', '`a``b`')
-    """
-    return exp.to_identifier(name, quoted=True).sql(language)
 
 
 class _Printer(Generator):

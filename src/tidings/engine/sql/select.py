@@ -17,7 +17,8 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from tidings.engine.sql.layout import Lines, after, connected, enclosed, listed
-from tidings.engine.sql.scalar import Names, column_name, quoted, scalar
+from tidings.engine.sql.quoting import quoted
+from tidings.engine.sql.scalar import Names, column_name, scalar
 from tidings.ir.expression import Expression, aliases, cast, equality, typed_null
 from tidings.ir.relation import Field, Values
 

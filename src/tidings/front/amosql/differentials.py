@@ -1,4 +1,4 @@
-"""Partial differentials of clauses, as clauses and in the algebra of :mod:`tidings.algebra`.
+"""Partial differentials of clauses, as clauses and in the algebra of :mod:`tidings.algebra.calculus`.
 
 A positive differential has Δ+ of one influent in the place of the influent, and the new state of the others; a negative
 one has Δ- and the old states.  What is negated counts the other way: its losses are gains.
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tidings.algebra import NaturalJoin, SetExpression, SetProduct, Sign, partial, project, relation, select
-from tidings.algebra import show as show_algebra
+from tidings.algebra.calculus import NaturalJoin, SetExpression, SetProduct, Sign, partial, project, relation, select
+from tidings.algebra.calculus import show as show_algebra
 from tidings.errors import TidingsError
 from tidings.lang.amosql.objectlog import (
     Atom,

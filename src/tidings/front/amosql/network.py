@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from tidings.algebra import SetExpression, SetProduct, levels, relation
+from tidings.algebra.calculus import SetExpression, SetProduct, levels, relation
 from tidings.lang.amosql.expand import expanded
 from tidings.lang.amosql.objectlog import (
     Aggregated,

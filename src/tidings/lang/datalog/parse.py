@@ -62,6 +62,9 @@ class _DatalogReader:
                     result.declarations.append(self._declaration(part))
                 case "output":
                     result.outputs += [_name(token) for token in part.children]
+                case "storage":
+                    name, *how = map(_name, part.children)
+                    result.storage[name.lower()] = how[0] if how else "always"
                 case _:
                     result.questions.append(self._atom(part.children[0]))
         return result

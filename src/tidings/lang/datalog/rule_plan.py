@@ -38,12 +38,13 @@ def body_plan(rule: DatalogRule, rows: PredicateRows, alias: str) -> tuple[Relat
     """The combinations of rows for which the body holds, and where each variable's value is."""
     bound: dict[Ref, Expression] = {}
     inputs: list[Relation] = []
-    conditions: list[Expression] = []
+    matches: list[tuple[Expression, Expression]] = []
     for number, literal in enumerate(rule.body):
         if not literal.negated:
             relation = rows(number, f"{alias}_{number}")
             inputs.append(relation)
-            conditions += _matched(literal.atom, relation.fields, bound)
+            matches += _matched(literal.atom, relation.fields, bound)
+    conditions = [_same(value, substitute(term, bound)) for value, term in matches]
     conditions += [substitute(c, bound) for c in rule.conditions]
     plan = _joined(inputs, tuple(conditions), alias)
     for number, literal in enumerate(rule.body):
@@ -63,9 +64,11 @@ def distinct(plan: Relation, alias: str) -> Aggregate:
     return Aggregate(plan, alias, tuple(Item(f.name, f.type, f.expression) for f in plan.fields), ())
 
 
-def _matched(atom: DatalogAtom, fields: tuple[Field, ...], bound: dict[Ref, Expression]) -> list[Expression]:
-    """What has to hold for a row to match an atom; variables that are new are bound to its columns."""
-    conditions: list[Expression] = []
+def _matched(
+    atom: DatalogAtom, fields: tuple[Field, ...], bound: dict[Ref, Expression]
+) -> list[tuple[Expression, Expression]]:
+    """What has to be the same for a row to match an atom; variables that are new are bound to its columns."""
+    matches: list[tuple[Expression, Expression]] = []
     for field, term in zip(fields, atom.terms, strict=True):
         if is_any(term):
             continue
@@ -73,8 +76,8 @@ def _matched(atom: DatalogAtom, fields: tuple[Field, ...], bound: dict[Ref, Expr
         if name is not None and (VARIABLES, name) not in bound:
             bound[VARIABLES, name] = field.expression
         else:
-            conditions.append(_same(field.expression, substitute(term, bound)))
-    return conditions
+            matches.append((field.expression, term))
+    return matches
 
 
 def _same(left: Expression, right: Expression) -> Expression:

@@ -6,22 +6,54 @@ bound again by itself; the predicates below are views that it reads.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
+from functools import lru_cache
 
 from tidings.ir.expression import show_name
 from tidings.lang.datalog.compile import DatalogProgram
+from tidings.lang.datalog.parse import parse
 
 
-def view_statements(bound: DatalogProgram, *, stored: Collection[str], replace: bool = False) -> list[tuple[str, str]]:
-    """The names of the views and the statements that create them; those in ``stored`` are stored."""
+def view_statements(
+    bound: DatalogProgram, *, stored: bool | Collection[str] | None, replace: bool = False
+) -> list[tuple[str, str]]:
+    """The names of the views and the statements that create them; ``stored`` are all, none, some or those declared."""
     statements: list[tuple[str, str]] = []
     for component in bound.resolved.components:
         for name in component:
-            kind = "MATERIALIZED VIEW" if name.lower() in {s.lower() for s in stored} else "VIEW"
+            storage = _storage(bound, name, stored)
+            kind = "MATERIALIZED VIEW" if storage == "always" else "VIEW"
             create = "CREATE OR REPLACE" if replace else "CREATE"
             query = program_text(bound, component, name)
+            if storage == "auto":
+                query += f"\n.stored {show_name(name)} auto"
             statements.append((name, f"{create} {kind} {show_name(name)} AS DATALOG $$\n{query}\n$$"))
     return statements
+
+
+def _storage(bound: DatalogProgram, name: str, stored: bool | Collection[str] | None) -> str:
+    """Whether the rows of a predicate are stored: ``always``, ``never``, or ``auto`` where nothing is said of them."""
+    if isinstance(stored, bool):
+        return "always" if stored else "never"
+    if stored is not None:
+        return "always" if name.lower() in {s.lower() for s in stored} else "never"
+    declared = bound.parsed.storage.get(name.lower())
+    return declared or ("auto" if name in bound.resolved.recursive else "never")
+
+
+@lru_cache(maxsize=1024)
+def is_stored_by_cost(query: str) -> bool:
+    """Whether the query of a view is a program that leaves it to costs whether its rows are stored.
+
+    >>> is_stored_by_cost("DATALOG $$ p(1). .stored p auto $$"), is_stored_by_cost("SELECT 'DATALOG'")
+    (True, False)
+    """
+    program = _PROGRAM.fullmatch(query.strip())
+    return program is not None and "auto" in parse(program[1]).storage.values()
+
+
+_PROGRAM = re.compile(r"DATALOG\s*\$\$(.*)\$\$", re.IGNORECASE | re.DOTALL)
 
 
 def program_text(bound: DatalogProgram, component: tuple[str, ...], output: str) -> str:

@@ -71,3 +71,5 @@ class ParsedProgram:
     declarations: list[Declaration] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)
     questions: list[ParsedAtom] = field(default_factory=list)
+    storage: dict[str, str] = field(default_factory=dict)
+    """What is said of the rows of predicates, by their names in small letters: ``always``, ``never`` or ``auto``."""

@@ -24,6 +24,7 @@ from tidings.lang.sql.names import check_names, check_reserved, distinct_names
 from tidings.lang.sql.parse import place
 from tidings.lang.sql.query.binder import Binder
 from tidings.lang.sql.query.bound import Bound
+from tidings.lang.sql.query.select.asked_once import PLACE, asked_once
 
 __all__ = ["AnalysisFailed", "Analyzer", "Namespace", "SparkAlone", "bind", "check_names", "check_reserved"]
 
@@ -37,20 +38,21 @@ def bind(
     query_text: str | None = None,
     *,
     numbered: bool = False,
+    once: bool = False,
 ) -> Relation:
     """The relational form of a query; its columns have the names and types the analyzer gives them.
 
     ``text`` is what places refer to, ``query_text`` the query's part of it.  Where several columns have the same name,
-    they are refused, or if ``numbered`` told apart by a number, as in ``a`` and ``a_2``.
+    they are refused, or if ``numbered`` told apart by a number, as in ``a`` and ``a_2``.  A query that is asked
+    ``once`` and says an order has a last column, ``PLACE``, with the place of each row.
     """
-    bound = Binder(Context(text, namespace, analyzer)).query(query, name, {})
+    bound = Binder(Context(text, namespace, analyzer)).query(asked_once(query) if once else query, name, {})
     if query_text is not None and _has_unnamed_items(query):
         bound = _with_names_of(query_text, bound, namespace, analyzer)
     at = place(text, query)
-    check_names([f.name for f in bound.plan.fields] if numbered else list(bound.names), at)
-    unsupported = next(
-        (f.type for f in bound.plan.fields if f.type != types.VOID and not types.is_supported(f.type)), None
-    )
+    check_names([f.name for f in bound.plan.fields if f.name != PLACE] if numbered else list(bound.names), at)
+    kinds = (f.type for f in bound.plan.fields)
+    unsupported = next((k for k in kinds if k != types.VOID and not types.is_supported(k)), None)
     if unsupported is not None:
         raise UnsupportedType(at, type=unsupported)
     return bound.plan
@@ -71,7 +73,7 @@ def _with_names_of(query_text: str, bound: Bound, namespace: Namespace, analyzer
     names = analyzer.names(query_text, {r: declared[1] for r, declared in scanned.items() if declared is not None})
     match bound.plan:
         case Project() as plan if names is not None:
-            items = zip(distinct_names(names), plan.items, strict=True)
+            items = zip([*distinct_names(names), PLACE], plan.items, strict=False)
             return Bound(replace(plan, items=tuple(Item(n, i.type, i.expression) for n, i in items)), names)
         case Union() as plan if names is not None:
             columns = zip(distinct_names(names), plan.columns, strict=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sqlglot import exp
 
@@ -23,6 +23,9 @@ from tidings.ir import types
 from tidings.ir.expression import Expression, column, show, substitute, typed_null
 from tidings.ir.relation import Column, Field
 from tidings.lang.sql.parse import place
+
+if TYPE_CHECKING:
+    from tidings.lang.sql.table_operator import TableOperator
 
 
 class Namespace(Protocol):
@@ -56,6 +59,9 @@ class Analyzer(Protocol):
 
     def names(self, text: str, relations: Mapping[str, tuple[Column, ...]]) -> tuple[str, ...] | None:
         """The output names of a query's own text over relations, where the engine speaks Spark's SQL itself."""
+
+    def operator(self, name: str) -> TableOperator | None:
+        """The operator of a user by this name, if there is one."""
 
 
 class AnalysisFailed(Exception):

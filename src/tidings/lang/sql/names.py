@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from tidings.errors import DuplicateColumn, Place, ReservedName, UnsupportedStatement
+from tidings.errors import DuplicateColumn, InvalidName, Place, ReservedName, UnsupportedStatement
 from tidings.ir.dialect import DIALECT
 from tidings.ir.expression import Expression, show_name
 from tidings.lang.sql.parse import place
@@ -21,8 +21,11 @@ def check_names(names: list[str], at: Place | None) -> None:
 
 
 def check_reserved(name: str, at: Place | None) -> None:
+    """Refuse names that Tidings keeps for itself, and those that no engine or catalog can hold."""
     if name.startswith("__"):
         raise ReservedName(at, name=name)
+    if any(c == "\0" or "\ud800" <= c <= "\udfff" for c in name):
+        raise InvalidName(at, name=ascii(name))
 
 
 def distinct_names(names: tuple[str, ...]) -> list[str]:

@@ -13,6 +13,7 @@ from tidings.errors import InvalidSyntax, Place, UnsupportedConstruct
 from tidings.ir.dialect import DIALECT, WrittenSparkSQL
 from tidings.ir.expression import Expression
 from tidings.lang.sql.schemas import with_whole_names
+from tidings.lang.sql.syntax_errors import require_items_between_commas, syntax_error
 from tidings.quiet import quiet
 
 
@@ -22,7 +23,7 @@ def statements(text: str) -> list[Expression]:
         with quiet("sqlglot"):
             trees = sqlglot.parse(text, read=WrittenSparkSQL)
     except ParseError as error:
-        raise _syntax_error(text, error) from None
+        raise syntax_error(text, sqlglot.tokenize(text, read=DIALECT), error) from None
     except (AttributeError, IndexError, TypeError, ValueError):  # what the parser does with some texts that break off
         raise InvalidSyntax(Place(text, len(text), len(text)), reason="it ends too early") from None
     except TokenError:
@@ -31,6 +32,7 @@ def statements(text: str) -> list[Expression]:
     read = [t for t in trees if t is not None and not isinstance(t, exp.Semicolon)]
     if len(read) != len(slices(text)):  # of a text that begins with a word such as ELSE the parser makes nothing
         raise InvalidSyntax(Place(text, 0, len(text)), reason="it is no statement")
+    require_items_between_commas(text, sqlglot.tokenize(text, read=DIALECT))
     return [with_whole_names(_with_plain_names(text, _with_whole_intervals(t))) for t in read]
 
 
@@ -71,19 +73,6 @@ def _with_plain_names(text: str, tree: Expression) -> Expression:
 
 def _is_interval(node: Expression) -> bool:
     return isinstance(node, exp.Interval) or (isinstance(node, exp.Add) and _is_interval(node.this))
-
-
-def _syntax_error(text: str, error: ParseError) -> InvalidSyntax:
-    """The parser's complaint, without its own vocabulary."""
-    if not error.errors:
-        return InvalidSyntax(Place(text, len(text), len(text)), reason="it ends too early")
-    first = error.errors[0]
-    shown = str(first.get("highlight") or "")
-    start = max(0, _offset(text, int(first["line"] or 1), int(first["col"] or 1)) - len(shown))
-    description = str(first["description"]).rstrip(".")
-    foreign = "<" in description or "expression" in description.lower()
-    reason = "something is missing or out of place here" if foreign else description
-    return InvalidSyntax(Place(text, start, start + len(shown)), reason=reason)
 
 
 def parsed(text: str) -> Expression:
@@ -127,11 +116,6 @@ def place(text: str, node: Expression) -> Place | None:
         written = node.sql(DIALECT)
     start = text.lower().find(written.lower())
     return Place(text, start, start + len(written)) if start >= 0 else None
-
-
-def _offset(text: str, line: int, column: int) -> int:
-    lines = text.splitlines(keepends=True)
-    return sum(map(len, lines[: line - 1])) + column
 
 
 def _unclosed(text: str) -> int:

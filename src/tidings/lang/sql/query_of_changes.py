@@ -33,7 +33,7 @@ def bind_query_of_changes(
     tree = query.copy()
     changes = ChangesTaker(text, "result", namespace, find_source, analyzer, _refusal, over_interval=True).take(tree)
     more = {of.relation: of.side_by_side for of in changes}
-    return QueryOfChanges(bind(tree, text, ExtendedNamespace(namespace, more), analyzer), changes)
+    return QueryOfChanges(bind(tree, text, ExtendedNamespace(namespace, more), analyzer, once=True), changes)
 
 
 def instant_query(end: Expression, now: int) -> exp.Select:

@@ -15,13 +15,14 @@ from sqlglot import exp
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from tidings.errors import InvalidSyntax, Place, UnsupportedStatement
+from tidings.errors import UnsupportedStatement
 from tidings.ir.dialect import DIALECT
 from tidings.ir.expression import Expression
-from tidings.lang.sql.bind import check_names
 from tidings.lang.sql.embedded import HiddenPrograms, hidden
 from tidings.lang.sql.names import relation_name
-from tidings.lang.sql.parse import after_as, place, slices, statements
+from tidings.lang.sql.parameters import Parameters, Params
+from tidings.lang.sql.parse import place, slices, statements
+from tidings.lang.sql.statements.clauses import refuse_unread
 from tidings.lang.sql.statements.continuous import (
     ContinuousStatement,
     CreateContinuousQuery,
@@ -30,12 +31,15 @@ from tidings.lang.sql.statements.continuous import (
     is_continuous_statement,
     read_continuous_statement,
 )
+from tidings.lang.sql.statements.copy import Copy, read_copy
+from tidings.lang.sql.statements.create_table_as import CreateTableAs, read_create_table_as
 from tidings.lang.sql.statements.define import (
     AddColumns,
     CreateTable,
     DropColumns,
     RenameColumn,
     RenameTable,
+    WidenColumn,
     read_alter,
     read_create_table,
 )
@@ -47,6 +51,7 @@ from tidings.lang.sql.statements.dml import (
     read_delete,
     read_insert,
     read_merge,
+    read_truncate,
     read_update,
 )
 from tidings.lang.sql.statements.explain_continuous import (
@@ -84,15 +89,20 @@ from tidings.lang.sql.statements.silence import (
     read_silence_statement,
 )
 from tidings.lang.sql.statements.token_reader import TokenReader, blanked, parse_at
+from tidings.lang.sql.statements.view import CreateView, read_create_view
 
 __all__ = [
     "ActivateRule",
     "AddColumns",
+    "BeginTransaction",
+    "CommitTransaction",
     "ContinuousStatement",
+    "Copy",
     "CreateContinuousQuery",
     "CreateEvent",
     "CreateRule",
     "CreateTable",
+    "CreateTableAs",
     "CreateView",
     "Delete",
     "Describe",
@@ -111,6 +121,7 @@ __all__ = [
     "RefreshView",
     "RenameColumn",
     "RenameTable",
+    "RollbackTransaction",
     "RuleStatement",
     "ShowCreate",
     "ShowNames",
@@ -122,25 +133,9 @@ __all__ = [
     "UnsilenceRule",
     "Update",
     "Vacuum",
+    "WidenColumn",
     "read",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class CreateView:
-    """``CREATE [OR REPLACE] [MATERIALIZED] VIEW [IF NOT EXISTS] name [(columns)] [WITH (refresh = '…')] AS query``."""
-
-    name: str
-    columns: tuple[str, ...]
-    query: Expression
-    text: str
-    query_text: str
-    place: Place | None
-    if_absent: bool
-    stored: bool = False
-    strict: bool = False
-    refresh: str = "on advance"
-    replace: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +157,24 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Vacuum:
-    """``VACUUM``."""
+    """``VACUUM``, or ``VACUUM CHECK``, which reads everything and changes nothing."""
+
+    checks: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BeginTransaction:
+    """``BEGIN``: the statements up to COMMIT or ROLLBACK are one transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitTransaction:
+    """``COMMIT``."""
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackTransaction:
+    """``ROLLBACK``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +188,10 @@ class Query:
 
 Statement: TypeAlias = (
     CreateTable
+    | CreateTableAs
     | AddColumns
     | DropColumns
+    | WidenColumn
     | RenameColumn
     | RenameTable
     | CreateView
@@ -187,7 +201,11 @@ Statement: TypeAlias = (
     | Update
     | Delete
     | Merge
+    | Copy
     | Vacuum
+    | BeginTransaction
+    | CommitTransaction
+    | RollbackTransaction
     | Query
     | RuleStatement
     | SilenceStatement
@@ -197,24 +215,26 @@ Statement: TypeAlias = (
 )
 
 
-def read(text: str) -> list[Statement]:
-    """The statements of a text, in order."""
-    programs = hidden(text)
-    return _read(text) if programs is None else [_restored(s, programs) for s in _read(programs.text)]
+def read(text: str, params: Params | None = None) -> list[Statement]:
+    """The statements of a text, in order, with the values of its parameters."""
+    programs, parameters = hidden(text), Parameters(params)
+    read = _read(text if programs is None else programs.text, parameters)
+    parameters.require_all_used()
+    return read if programs is None else [_restored(statement, programs) for statement in read]
 
 
 def _restored(statement: Statement, programs: HiddenPrograms) -> Statement:
     """A statement with the programs of other languages that were hidden from the parser."""
-    if not isinstance(statement, CreateView | Query):
+    if not isinstance(statement, CreateView | CreateTableAs | Query):
         return statement
     programs.mark(statement.query)
     return replace(statement, text=programs.original, query_text=programs.restored(statement.query_text))
 
 
-def _read(text: str) -> list[Statement]:
+def _read(text: str, parameters: Parameters) -> list[Statement]:
     parts = _parts(text) if _MAY_BE_OWN.search(text) else []
     if not any(_is_own(TokenReader(text, tokens)) for tokens in parts):
-        return _plain(text)
+        return _plain(text, parameters)
     result: list[Statement] = []
     for tokens in parts:
         reader, part = TokenReader(text, tokens), (tokens[0].start, tokens[-1].end + 1)
@@ -230,7 +250,7 @@ def _read(text: str) -> list[Statement]:
             result.append(read_show_statement(reader))
         else:
             trees = parse_at(text, *part)
-            result += [_statement(tree, text, text[slice(*part)]) for tree in trees]
+            result += [_filled(tree, text, text[slice(*part)], parameters) for tree in trees]
     return result
 
 
@@ -280,31 +300,29 @@ def _tokens_after(text: str, word: Token, rest: Token) -> list[Token]:
 
 
 def _change(tree: Expression, text: str) -> Insert | Update | Delete | Merge | None:
-    """A statement that changes rows."""
-    if not isinstance(tree, exp.Insert | exp.Update | exp.Delete | exp.Merge):
-        return None
-    statement = _statement(tree, text, "")
-    return statement if isinstance(statement, Insert | Update | Delete | Merge) else None
+    """A statement that changes rows, as the action of a rule."""
+    refuse_unread(tree, text)
+    statement = _row_statement(tree, text)
+    return None if isinstance(statement, Copy) else statement
 
 
-def _plain(text: str) -> list[Statement]:
+def _plain(text: str, parameters: Parameters) -> list[Statement]:
     """The statements of a text that the parser knows."""
     trees = statements(text)
-    return [_statement(tree, text, query_text) for tree, query_text in zip(trees, slices(text), strict=True)]
+    return [_filled(tree, text, part, parameters) for tree, part in zip(trees, slices(text), strict=True)]
 
 
-def _statement(tree: Expression, text: str, query_text: str) -> Statement:
+def _filled(tree: Expression, text: str, query_text: str, parameters: Parameters) -> Statement:
+    """The statement of a tree with the values of its parameters; names of columns come from what is then asked."""
+    has_parameters = tree.find(exp.Placeholder) is not None
+    filled = parameters.filled(tree, text)
+    return _statement(filled, text, filled.sql(DIALECT) if has_parameters else query_text)
+
+
+def _row_statement(tree: Expression, text: str) -> Insert | Update | Delete | Merge | Copy | None:
+    """A statement that changes rows; None for others."""
     match tree:
-        case exp.Create(kind="TABLE", this=exp.Schema()) if not tree.expression and not tree.args.get("replace"):
-            return read_create_table(tree, text)
-        case exp.Alter(kind="TABLE") if not tree.args.get("exists"):
-            return read_alter(tree, text)
-        case exp.Create(kind="VIEW"):
-            return _create_view(tree, text, query_text)
-        case exp.Drop() if tree.args.get("kind") in ("TABLE", "VIEW"):
-            names = tuple(relation_name(t, text) for t in tree.args["tables"])
-            return Drop(names, tree.args["kind"], bool(tree.args.get("exists")), bool(tree.args.get("cascade")))
-        case exp.Insert() if isinstance(tree.expression, exp.Query | exp.Values) and not tree.args.get("overwrite"):
+        case exp.Insert() if isinstance(tree.expression, exp.Query | exp.Values):
             return read_insert(tree, text)
         case exp.Update():
             return read_update(tree, text)
@@ -312,55 +330,57 @@ def _statement(tree: Expression, text: str, query_text: str) -> Statement:
             return read_delete(tree, text)
         case exp.Merge():
             return read_merge(tree, text)
+        case exp.Copy():
+            return read_copy(tree, text)
+        case exp.TruncateTable():
+            return read_truncate(tree, text)
+        case _:
+            return None
+
+
+def _statement(tree: Expression, text: str, query_text: str) -> Statement:
+    if not isinstance(tree, exp.Query | exp.Values):
+        refuse_unread(tree, text)
+    statement = _row_statement(tree, text)
+    if statement is not None:
+        return statement
+    match tree:
+        case exp.Create(kind="TABLE") if isinstance(tree.expression, exp.Query | exp.Values) and not tree.args.get(
+            "replace"
+        ):
+            return read_create_table_as(tree, text, query_text)
+        case exp.Create(kind="TABLE", this=exp.Schema()) if not tree.expression and not tree.args.get("replace"):
+            return read_create_table(tree, text)
+        case exp.Alter(kind="TABLE"):
+            return read_alter(tree, text)
+        case exp.Create(kind="VIEW"):
+            return read_create_view(tree, text, query_text)
+        case exp.Drop() if tree.args.get("kind") in ("TABLE", "VIEW"):
+            names = tuple(relation_name(t, text) for t in tree.args["tables"])
+            return Drop(names, tree.args["kind"], bool(tree.args.get("exists")), bool(tree.args.get("cascade")))
         case exp.Refresh() if str(tree.args.get("kind")) == "MATERIALIZED VIEW":
             return RefreshView(relation_name(tree.this, text))
-        case exp.Command() if str(tree.this).upper() == "VACUUM" and not tree.expression:
-            return Vacuum()
+        case exp.Transaction() | exp.Commit() | exp.Rollback() if not any(tree.args.values()):
+            return _TRANSACTION[type(tree)]
+        case exp.Command() if str(tree.this).upper() == "VACUUM" and tree.text("expression").upper().strip() in (
+            "",
+            "CHECK",
+        ):
+            return Vacuum(checks=bool(tree.text("expression").strip()))
         case exp.Query() | exp.Values():
             return Query(tree, text, query_text)
         case _:
             words = " ".join(tree.sql(DIALECT, comments=False).split()[:3])
+            if words.upper().startswith("EXPLAIN"):
+                raise UnsupportedStatement(place(text, tree), _EXPLAIN, statement="EXPLAIN")
             about_schema = isinstance(tree, exp.Use) or str(tree.args.get("kind")).upper() in ("SCHEMA", "DATABASE")
             raise UnsupportedStatement(place(text, tree), _NO_SCHEMA if about_schema else None, statement=words)
 
 
+_TRANSACTION: dict[type[Expression], BeginTransaction | CommitTransaction | RollbackTransaction] = {
+    exp.Transaction: BeginTransaction(),
+    exp.Commit: CommitTransaction(),
+    exp.Rollback: RollbackTransaction(),
+}
+_EXPLAIN = "db.explain(query) shows how it is maintained; EXPLAIN RULE and EXPLAIN CONTINUOUS are statements"
 _NO_SCHEMA = "a schema needs no statement: it is a part of names, as in CREATE TABLE sales.orders (…)"
-
-
-def _create_view(tree: exp.Create, text: str, query_text: str) -> CreateView:
-    schema = tree.this if isinstance(tree.this, exp.Schema) else None
-    named = schema.expressions if schema is not None else []
-    name = relation_name(schema.this if schema is not None else tree.this, text)
-    if not isinstance(tree.expression, exp.Query | exp.Values):
-        raise InvalidSyntax(place(text, tree), reason="a view needs AS and a query")
-    at = place(text, schema) if schema is not None else None
-    check_names([c.name for c in named], at)
-    columns = tuple(c.name for c in named)
-    exists, replace = bool(tree.args.get("exists")), bool(tree.args.get("replace"))
-    if exists and replace:
-        raise InvalidSyntax(place(text, tree), reason="OR REPLACE and IF NOT EXISTS exclude each other")
-    is_stored, refresh, strict = _refresh(tree, text)
-    query = after_as(query_text)
-    return CreateView(name, columns, tree.expression, text, query, at, exists, is_stored, strict, refresh, replace)
-
-
-def _refresh(tree: exp.Create, text: str) -> tuple[bool, str, bool]:
-    """Whether a view is stored, when it is brought up to date, and whether it must never be recomputed."""
-    properties = tree.args["properties"].expressions if tree.args.get("properties") else []
-    stored = any(isinstance(p, exp.MaterializedProperty) for p in properties)
-    refresh = "incremental"
-    for option in (p for p in properties if not isinstance(p, exp.MaterializedProperty)):
-        name = str(option.name).lower() if isinstance(option, exp.Property) else ""
-        if not stored or name != "refresh":
-            words = option.sql(DIALECT, comments=False)
-            hint = "the one option is refresh, of CREATE MATERIALIZED VIEW"
-            raise UnsupportedStatement(place(text, tree), hint, statement=f"CREATE VIEW with {words}")
-        refresh = str(option.args["value"].name).lower()
-        if refresh.removesuffix(" strict") not in _REFRESH:
-            hint = f"it is one of: {', '.join(_REFRESH)}, each perhaps followed by strict"
-            raise InvalidSyntax(place(text, tree), hint, reason=f"there is no refresh {refresh!r}")
-    return stored, _REFRESH[refresh.removesuffix(" strict")], refresh.endswith(" strict")
-
-
-_REFRESH = {"immediate": "immediate", "on advance": "on advance", "manual": "manual", "incremental": "on advance"}
-"""The values of ``refresh``, and when a view is brought up to date; ``incremental`` is another word for the default."""

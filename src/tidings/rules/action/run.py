@@ -12,7 +12,6 @@ from typing import assert_never
 import pyarrow as pa
 
 from tidings.engine.arrow import arrow_schema
-from tidings.engine.changes import as_changes
 from tidings.errors import InvalidRule, RuleRaised, UnknownProcedure
 from tidings.lang.sql.context import Analyzer
 from tidings.lang.sql.mentions import first_mention
@@ -20,13 +19,12 @@ from tidings.lang.sql.rules.arguments import argument_columns, arguments_query
 from tidings.lang.sql.rules.condition import activations_of
 from tidings.lang.sql.statements.action import Call, Modify, Raise, Send
 from tidings.lang.sql.statements.dml import trees
-from tidings.read.bound_plans import BoundPlans
 from tidings.rules.action.check import CONDITION
 from tidings.rules.action.procedures import Procedures, Rows
 from tidings.rules.rule import Rule
-from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
 from tidings.write import statements
+from tidings.write.local_rows import with_rows, with_table
 from tidings.write.transaction import Transaction
 from tidings.write.workspace import Workspace
 
@@ -72,7 +70,7 @@ class Actions:
                 raise InvalidRule(mention.place, name=rule.name, reason=reason)
         if rule.statement.parameters:
             activations = Table(activations_of(rule.name), rule.statement.parameters, role="activations")
-            workspace = Workspace(replace(parts, relations=_with_table(parts.relations, activations)))
+            workspace = Workspace(replace(parts, relations=with_table(parts.relations, activations)))
         action_workspace = self._with_instances(rule, arrow_schema(rule.columns).empty_table(), workspace)
         if isinstance(action, Modify):
             statements.check(action_workspace, action.change)
@@ -92,10 +90,7 @@ class Actions:
 
     def _with_instances(self, rule: Rule, rows: pa.Table, workspace: Workspace) -> Workspace:
         """The transaction as an action sees it, with the instances as one more relation."""
-        relations = _with_table(workspace.parts.relations, Table(CONDITION, rule.columns))
-        plans = BoundPlans(relations, self.analyzer, workspace.parts.mutex)
-        entry = as_changes(rule.columns, rows, [1] * rows.num_rows)
-        return workspace.for_action(replace(workspace.parts, relations=relations, plans=plans), {CONDITION: entry})
+        return with_rows(workspace, CONDITION, rule.columns, rows)
 
 
 def refusal(rule: str, action: Raise, rows: pa.Table) -> RuleRaised:
@@ -103,13 +98,3 @@ def refusal(rule: str, action: Raise, rows: pa.Table) -> RuleRaised:
     instances = rows.to_pylist()
     parameters = {"message": action.message, "rule": rule, "count": len(instances), "rows": instances}
     return RuleRaised(**parameters)
-
-
-def _with_table(relations: Relations, table: Table) -> Relations:
-    """The relations of a database with one more table, which hides one of the same name."""
-    extended = relations.copy()
-    hidden = extended.find(table.name)
-    if hidden is not None:
-        extended.remove(hidden)
-    extended.add(table)
-    return extended

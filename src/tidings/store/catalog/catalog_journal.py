@@ -12,11 +12,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import URL, Connection, delete, insert, select, update
 
 from tidings.engine.location import Location
+from tidings.exclusive import Settlement
 from tidings.store.catalog import schema, writes
 from tidings.store.catalog.contents import CatalogContents
+from tidings.store.catalog.identity import FolderIdentity
 from tidings.store.catalog.journal import NameChange
 from tidings.store.catalog.log_entries import stored
 from tidings.store.catalog.session import Session
@@ -31,7 +33,7 @@ class CatalogJournal:
     """The record of one database, opened by its only writer, or by a reader."""
 
     folder: Location
-    url: str = field(repr=False)
+    url: str | URL = field(repr=False)
     read_only: bool = False
     lock: WriterLock | None = None
     """What keeps other writers out of the folder; a reader has none."""
@@ -41,8 +43,12 @@ class CatalogJournal:
     """What relations that are altered, dropped or loaded now are recorded with."""
 
     def __post_init__(self) -> None:
-        self.session = Session(self.url, self.read_only)
+        self.session = Session(self.url, self.read_only, FolderIdentity(self.folder))
         self.contents = CatalogContents(self.folder, self.session)
+
+    @property
+    def settlement(self) -> Settlement:
+        return self.session.settlement
 
     @property
     def is_reader(self) -> bool:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import Connection, Engine, NullPool, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, make_url
 
 from tidings.errors import NotWritable
 
@@ -28,7 +28,7 @@ _INDEX = 32_768
 """The bytes of an index that is one; with less it was begun on a full disk."""
 
 
-def catalog_engine(url: str, *, read_only: bool) -> Engine:
+def catalog_engine(url: str | URL, *, read_only: bool) -> Engine:
     """Where connections to a catalog come from."""
     address = make_url(url)
     if address.get_backend_name() != "sqlite":

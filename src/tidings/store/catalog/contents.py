@@ -6,6 +6,7 @@ A database in memory holds nothing that could be read back, except its named sub
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -51,6 +52,9 @@ class Contents(Protocol):
     def subscriptions(self) -> dict[str, NamedSubscription]:
         """The named subscriptions."""
 
+    def branches(self) -> dict[str, int]:
+        """The branches of the history, in order, each with the last instant before it began."""
+
     def folders(self) -> Sequence[Location]:
         """The folders that hold files of rows; nothing else is written to them."""
 
@@ -66,6 +70,7 @@ class MemoryContents:
     """A database that ends with its process: only its named subscriptions are recorded."""
 
     named: dict[str, NamedSubscription] = field(default_factory=dict)
+    branch: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
 
     def frozen(self) -> AbstractContextManager[None]:
         return nullcontext()
@@ -93,6 +98,9 @@ class MemoryContents:
 
     def subscriptions(self) -> dict[str, NamedSubscription]:
         return self.named
+
+    def branches(self) -> dict[str, int]:
+        return {self.branch: 0}
 
     def folders(self) -> Sequence[Location]:
         return ()
@@ -154,7 +162,7 @@ class CatalogContents:
             files: dict[int, list[SnapshotFile]] = {}
             for r in connection.execute(select(schema.base_file).order_by(schema.base_file.c.file)).all():
                 low, high = json.loads(r.bounds)
-                files.setdefault(r.relation, []).append(SnapshotFile(r.file, r.rows, r.bytes, low, high))
+                files.setdefault(r.relation, []).append(SnapshotFile(r.file, r.rows, r.bytes, low, high, r.checksum))
         return {
             r.relation: SnapshotRecord(
                 *(r.relation, r.time, r.rows, r.folder, tuple(files.get(r.relation, []))),
@@ -172,6 +180,9 @@ class CatalogContents:
         with self.session.reading() as connection:
             rows = connection.execute(select(schema.subscription).order_by(schema.subscription.c.name)).all()
         return {r.name: NamedSubscription(r.query, r.position) for r in rows}
+
+    def branches(self) -> dict[str, int]:
+        return self.session.branches()
 
     def folders(self) -> Sequence[Location]:
         return self.folder / "log", self.folder / "base"

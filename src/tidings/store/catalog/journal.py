@@ -15,6 +15,8 @@ from typing import Any, Protocol
 
 from sqlalchemy import Connection
 
+from tidings.engine.location import Location
+from tidings.exclusive import Settlement
 from tidings.store.catalog.contents import Contents
 from tidings.store.catalog.transactions import CatalogTransactions
 from tidings.store.records import Batch, Definition, NamedSubscription, Replacement, SnapshotRecord
@@ -35,8 +37,16 @@ class Journal(Protocol):
     """Records what happens to one database."""
 
     @property
+    def folder(self) -> Location | None:
+        """The folder of the database; None for one in memory."""
+
+    @property
     def contents(self) -> Contents:
         """What is recorded."""
+
+    @property
+    def settlement(self) -> Settlement:
+        """Tells that something was recorded which memory may not have yet."""
 
     @property
     def is_reader(self) -> bool:

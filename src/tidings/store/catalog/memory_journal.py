@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from tidings.exclusive import Settlement
 from tidings.store.catalog.contents import MemoryContents
 from tidings.store.catalog.journal import NameChange
 from tidings.store.catalog.transactions import MemoryCatalog
@@ -20,7 +21,12 @@ class MemoryJournal:
     """Named subscriptions, and the tables of rules once there is a rule."""
 
     contents: MemoryContents = field(init=False, default_factory=MemoryContents)
+    settlement: Settlement = field(init=False, default_factory=Settlement)
     _catalog: MemoryCatalog | None = field(init=False, default=None)
+
+    @property
+    def folder(self) -> None:
+        """There is none."""
 
     @property
     def is_reader(self) -> bool:
@@ -30,7 +36,7 @@ class MemoryJournal:
     def rule_tables(self) -> MemoryCatalog:
         """The tables of rules, made when they are first asked for: a database without rules pays nothing for them."""
         if self._catalog is None:
-            self._catalog = MemoryCatalog()
+            self._catalog = MemoryCatalog(self.settlement)
         return self._catalog
 
     @property

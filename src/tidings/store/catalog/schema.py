@@ -24,9 +24,9 @@ from sqlalchemy import (
     text,
 )
 
-from tidings.errors import CatalogFailed, CatalogTooNew
+from tidings.errors import CatalogFailed, CatalogTooNew, DatabaseMissing
 
-VERSION = 4
+VERSION = 5
 
 metadata = MetaData()
 
@@ -37,7 +37,8 @@ meta = Table(
     Column("value", Text, nullable=False),
 )
 """One row per fact about the database: the version of these tables, the epoch of the present writer, and a number that
-every transaction of the catalog raises, by which readers know that there is news; and notes that can be made again."""
+every transaction of the catalog raises, by which readers know that there is news; the ``id`` of the database; the
+``branches`` of its history, as JSON; and notes that can be made again."""
 
 relation = Table(
     "relation",
@@ -100,8 +101,10 @@ base_file = Table(
     Column("rows", BigInteger, nullable=False),
     Column("bytes", BigInteger, nullable=False),
     Column("bounds", Text, nullable=False),
+    Column("checksum", BigInteger),
 )
-"""The files of a snapshot, each with the least and greatest value of its sort key (JSON)."""
+"""The files of a snapshot, each with the least and greatest value of its sort key (JSON), and the CRC-32 of its bytes,
+which files of earlier versions do not have."""
 
 cursor = Table(
     "cursor",
@@ -322,6 +325,10 @@ def _add_continuous_queries(connection: Connection) -> None:
     metadata.create_all(connection, [continuous_query])
 
 
+def _add_checksums(connection: Connection) -> None:
+    _add_columns(connection, base_file, "checksum BIGINT")
+
+
 def _add_columns(connection: Connection, table: Table, *declarations: str) -> bool:
     """Add columns to a table, unless it was made with them by an earlier migration; whether they were added."""
     known = {column["name"] for column in inspect(connection).get_columns(table.name)}
@@ -336,25 +343,29 @@ MIGRATIONS: dict[int, Callable[[Connection], None]] = {
     1: _add_rules,
     2: _add_layouts_groups_and_beginnings,
     3: _add_continuous_queries,
+    4: _add_checksums,
 }
 """What turns a catalog of one version into the next."""
 
 
-def prepare(connection: Connection) -> None:
-    """Create the tables in an empty catalog; migrate those of an earlier version."""
+def prepare(connection: Connection) -> bool:
+    """Create the tables in an empty catalog, or migrate those of an earlier version; whether it was empty."""
     if not inspect(connection).has_table("meta"):
         metadata.create_all(connection)
         connection.execute(meta.insert().values(key="version", value=str(VERSION)))
         connection.execute(meta.insert().values(key="epoch", value="0"))
         connection.execute(meta.insert().values(key="revision", value="0"))
-        return
+        return True
     for version in range(_version(connection), VERSION):
         MIGRATIONS[version](connection)
     connection.execute(meta.update().where(meta.c.key == "version").values(value=str(VERSION)))
+    return False
 
 
-def check(connection: Connection) -> None:
-    """Refuse a catalog that cannot be read as it is."""
+def check(connection: Connection, address: str) -> None:
+    """Refuse a catalog that cannot be read as it is, or that is only being made."""
+    if not inspect(connection).has_table("meta"):
+        raise DatabaseMissing(path=address)
     version = _version(connection)
     if version < VERSION:
         raise CatalogFailed(reason=f"it is of version {version} and has to be opened for writing once")

@@ -9,18 +9,21 @@ Where connections come from is in :mod:`tidings.store.catalog.connect`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import RLock
 
-from sqlalchemy import Connection, Engine, bindparam, select, update
+from sqlalchemy import URL, Connection, Engine, bindparam, select, update
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
-from tidings.errors import CatalogFailed, ReadOnly, StaleWriter
-from tidings.store.catalog import schema
+from tidings.errors import CatalogFailed, DatabaseClosed, DatabaseForked, ReadOnly, StaleWriter
+from tidings.exclusive import Settlement
+from tidings.store.catalog import facts, schema
 from tidings.store.catalog.advisory_lock import CatalogLock, alone, taken
 from tidings.store.catalog.connect import catalog_engine
+from tidings.store.catalog.identity import FolderIdentity
 from tidings.store.write_failures import catalog_failure
 
 
@@ -28,47 +31,85 @@ from tidings.store.write_failures import catalog_failure
 class Session:
     """The catalog of one database, as its only writer or a reader is connected to it."""
 
-    url: str = field(repr=False)
+    url: str | URL = field(repr=False)
     read_only: bool = False
+    identity: FolderIdentity | None = None
+    """The note in the folder of the database that says which catalog is its own."""
     epoch: int = field(init=False, default=0)
+    id: str = field(init=False, default="")
+    """The id of the database."""
+    _branches: dict[str, int] | None = field(init=False, default=None)
     _engine: Engine = field(init=False)
     _revision: int = field(init=False, default=0)
     _frozen: Connection | None = field(init=False, default=None)
     """The connection that all reads use while they are to see one moment."""
     _in_doubt: bool = field(init=False, default=False)
     _lock: CatalogLock | None = field(init=False, default=None)
+    settlement: Settlement = field(init=False, default_factory=Settlement)
+    """Tells that something was recorded which memory may not have yet."""
+    _is_closed: bool = field(init=False, default=False)
+    _process: int = field(init=False, default_factory=os.getpid)
     _mutex: RLock = field(init=False, default_factory=RLock)
     """One transaction of the writer at a time: those who commit and those who deliver are threads of one process."""
 
     def __post_init__(self) -> None:
         self._engine = catalog_engine(self.url, read_only=self.read_only)
         if self.read_only:
-            with self.reading() as connection:
-                schema.check(connection)
+            self._begin_reading()
             return
         try:
             with _failures(), self._engine.begin() as connection:
                 alone(connection)
-                schema.prepare(connection)
+                is_new = schema.prepare(connection)
                 self._lock = taken(self._engine, connection)
-                self.epoch = _epoch(connection) + 1
-                self._revision = _fact(connection, "revision")
-                is_epoch = schema.meta.c.key == "epoch"
-                connection.execute(update(schema.meta).where(is_epoch).values(value=str(self.epoch)))
+                self._begin_writing(connection, is_new=is_new)
+            if self.identity is not None:
+                self.identity.write(self.id, self._revision)
         except BaseException:
             self.close()
             raise
 
+    def _begin_reading(self) -> None:
+        """Refuse a catalog that cannot be read, or is not that of the folder; the writer may go on meanwhile."""
+        noted = None if self.identity is None else self.identity.read()
+        with self.reading() as connection:
+            schema.check(connection, self._engine.url.render_as_string())
+            self.id = facts.read(connection, facts.ID) or ""
+            if self.identity is not None and noted is not None and self.id:
+                self.identity.check_noted(noted, self.id, _fact(connection, "revision"))
+
+    def _begin_writing(self, connection: Connection, *, is_new: bool) -> None:
+        """Be the writer: raise the epoch, and begin a branch of history."""
+        self._revision = _fact(connection, "revision")
+        id = facts.read(connection, facts.ID)
+        if self.identity is not None and (is_new or id is not None):
+            self.identity.check(id, self._revision)
+        self.id = id or facts.new_id(connection)
+        self.epoch = _epoch(connection) + 1
+        connection.execute(update(schema.meta).where(schema.meta.c.key == "epoch").values(value=str(self.epoch)))
+        self._branches = facts.begin_branch(connection)
+
     def close(self) -> None:
         """End all connections; another writer may come."""
+        self._is_closed = True
+        if self.identity is not None:
+            self.identity.close()
         if self._lock is not None:
             self._lock.release()
             self._lock = None
         self._engine.dispose()
 
+    def _require_open(self) -> None:
+        """Refuse to use connections that were closed, or that belong to another process."""
+        if self._is_closed:
+            raise DatabaseClosed()
+        if os.getpid() != self._process:
+            raise DatabaseForked(opened=self._process, forked=os.getpid())
+
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction of the writer, who must still be the writer."""
+        self._require_open()
         if self.read_only:
             raise ReadOnly()
         if self._in_doubt:
@@ -80,11 +121,15 @@ class Session:
             yield connection
             self._revision += 1
             connection.execute(_SET_REVISION, {"revision": str(self._revision)})
+            self.settlement.begin()
             try:
                 transaction.commit()
             except SQLAlchemyError:
                 if not self._landed():
+                    self.settlement.end()
                     raise
+            if self.identity is not None:
+                self.identity.advance(self.id, self._revision)
 
     def _landed(self) -> bool:
         """Whether the catalog took a transaction though its answer was lost; until that is known nothing is written."""
@@ -97,6 +142,7 @@ class Session:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A connection to read from."""
+        self._require_open()
         if self._frozen is not None:
             with _failures():
                 yield self._frozen
@@ -114,6 +160,13 @@ class Session:
                 yield
             finally:
                 self._frozen = None
+
+    def branches(self) -> dict[str, int]:
+        """The branches of the history, in order, each with the last instant before it began; the last is a writer's."""
+        if self._branches is not None:
+            return self._branches
+        with self.reading() as connection:
+            return facts.branches(connection)
 
     def revision(self) -> int:
         """A number that is another one whenever something was written."""

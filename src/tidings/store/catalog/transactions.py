@@ -10,6 +10,8 @@ from typing import Protocol
 
 from sqlalchemy import Connection, Engine, StaticPool, create_engine
 
+from tidings.errors import DatabaseClosed
+from tidings.exclusive import Settlement
 from tidings.store.catalog import schema
 
 
@@ -25,7 +27,9 @@ class CatalogTransactions(Protocol):
 class MemoryCatalog:
     """The tables of rules and messages in memory, for a database that has no catalog on disk."""
 
+    settlement: Settlement = field(default_factory=Settlement)
     _engine: Engine = field(init=False)
+    _is_closed: bool = field(init=False, default=False)
     _mutex: RLock = field(init=False, default_factory=RLock)
 
     def __post_init__(self) -> None:
@@ -34,11 +38,17 @@ class MemoryCatalog:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
+        with self.reading() as connection:
+            yield connection
+            self.settlement.begin()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        if self._is_closed:
+            raise DatabaseClosed()
         with self._mutex, self._engine.begin() as connection:
             yield connection
 
-    def reading(self) -> AbstractContextManager[Connection]:
-        return self.writing()
-
     def close(self) -> None:
+        self._is_closed = True
         self._engine.dispose()

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import fcntl
 import os
+import weakref
+from contextlib import suppress
 from pathlib import Path
 
 from tidings.engine.location import Location
@@ -21,6 +23,8 @@ class WriterLock:
     def __init__(self, folder: Path) -> None:
         self._path = folder / "lock"
         self._file: int | None = None
+        lock = weakref.ref(self)
+        os.register_at_fork(after_in_child=lambda: None if (own := lock()) is None else own._let_go())
 
     def take(self) -> None:
         """Take the lock, or say who has it."""
@@ -44,7 +48,14 @@ class WriterLock:
         os.write(file, f"process {os.getpid()}".encode())
 
     def release(self) -> None:
-        """Give the lock back."""
+        """Give the lock back, also in the name of processes that were forked meanwhile."""
+        if self._file is not None:
+            with suppress(OSError):
+                fcntl.flock(self._file, fcntl.LOCK_UN)
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Close the file without giving the lock back: a forked process has it for nothing."""
         if self._file is not None:
             os.close(self._file)
             self._file = None

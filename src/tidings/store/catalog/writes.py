@@ -84,6 +84,7 @@ def set_snapshot(connection: Connection, snapshot: SnapshotRecord) -> None:
     for f in snapshot.files:
         bounds = json.dumps([f.low, f.high])
         facts = {"relation": snapshot.relation, "file": f.path, "rows": f.rows, "bytes": f.bytes, "bounds": bounds}
+        facts["checksum"] = f.checksum
         connection.execute(insert(schema.base_file).values(**facts))
 
 

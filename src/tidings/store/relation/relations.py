@@ -57,6 +57,10 @@ class Relations:
         """The stored views, each after those it reads."""
         return [v for v in self._views.values() if isinstance(v, StoredView)]
 
+    def unstored(self) -> list[View]:
+        """The views that are not stored, each after those it reads."""
+        return [v for v in self._views.values() if isinstance(v, View)]
+
     def definitions(
         self, since: int | None = None, until: int = 0, names: Collection[str] | None = None
     ) -> dict[str, Relation]:

@@ -26,6 +26,7 @@ import pyarrow.parquet as pq
 
 from tidings.engine.location import Location
 from tidings.engine.memory import MemoryBudget
+from tidings.errors import DamagedFile
 from tidings.store.filesystem import storage_failures
 
 SCATTERED = 1000
@@ -62,6 +63,8 @@ class DecodedCache:
 
     limit: int = MemoryBudget().decoded
     bytes: int = 0
+    verified: set[str] = field(default_factory=set)
+    """The files whose bytes are known to be those that were written."""
     _columns_by_use: OrderedDict[tuple[Location, int, str], _Column] = field(default_factory=OrderedDict)
     _rows: OrderedDict[Hashable, pa.Table] = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
@@ -148,10 +151,13 @@ class RowGroups:
     _known: dict[str, _Directory] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        with storage_failures(self.path):
-            self._file = pq.ParquetFile(
-                self.path.path, filesystem=self.path.filesystem, pre_buffer=not self.path.is_local
-            )
+        try:
+            with storage_failures(self.path):
+                self._file = pq.ParquetFile(
+                    self.path.path, filesystem=self.path.filesystem, pre_buffer=not self.path.is_local
+                )
+        except (pa.ArrowInvalid, OSError) as error:
+            raise DamagedFile(path=str(self.path), reason=str(error).splitlines()[0]) from None
         self.names = list(self._file.schema_arrow.names)
 
     @property

@@ -2,47 +2,111 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tidings.engine.arrow import arrow_schema
 from tidings.errors import InvalidRow, closest
-from tidings.ir import types
 from tidings.ir.relation import Column
-from tidings.store.relation.row_files import is_file_of_rows, read_file
+from tidings.store.relation.progress import Seen, nobody
+from tidings.store.relation.row_files import names_files, read_files, read_together
+from tidings.store.relation.values import fitting
+
+BATCH = 50_000
+"""So many records of an iterator are held as Python values at a time."""
 
 
 def read_rows(
-    table: str, columns: tuple[Column, ...], data: Any, defaults: Mapping[str, Any] | None = None
+    table: str,
+    columns: tuple[Column, ...],
+    data: Any,
+    defaults: Mapping[str, Any] | None = None,
+    seen: Seen = nobody,
 ) -> pa.Table:
     """Arrow rows from whatever holds rows; a column that is absent has its default, else NULL."""
-    records = as_records(table, columns, data)
+    if isinstance(data, Iterator) and not hasattr(data, "__arrow_c_stream__"):
+        return _by_batches(table, columns, data, defaults or {}, seen)
+    if names_files(data):
+        return rows_of_files(table, columns, data, defaults or {}, None, seen)
+    return _read(table, columns, as_records(table, columns, data), defaults or {})
+
+
+def rows_of_files(
+    table: str,
+    columns: tuple[Column, ...],
+    files: str | Path,
+    defaults: Mapping[str, Any],
+    format: str | None,
+    seen: Seen,
+) -> pa.Table:
+    """Arrow rows from files that a name or a pattern stands for; one that is refused is named with its file."""
+    tables = [arrow_schema(columns).empty_table()]
+    for path, rows in read_files(table, columns, files, format, seen):
+        try:
+            tables.append(_read(table, columns, rows, defaults))
+        except InvalidRow as refused:
+            reason = f"{refused.parameters['reason']}, in {path}"
+            raise InvalidRow(None, refused.hint, **{**refused.parameters, "reason": reason}) from None
+    return pa.concat_tables(tables)
+
+
+def _by_batches(
+    table: str, columns: tuple[Column, ...], records: Iterator[Any], defaults: Mapping[str, Any], seen: Seen
+) -> pa.Table:
+    tables, count = [arrow_schema(columns).empty_table()], 0
+    while batch := list(islice(records, BATCH)):
+        tables.append(_read(table, columns, batch, defaults, count))
+        count += len(batch)
+        seen(count, None)
+    return pa.concat_tables(tables)
+
+
+def _read(
+    table: str,
+    columns: tuple[Column, ...],
+    records: pa.Table | list[Any],
+    defaults: Mapping[str, Any],
+    before: int = 0,
+) -> pa.Table:
+    """The same of records; ``before`` were read before them, for the numbers of rows that are refused."""
     if isinstance(records, pa.Table):
-        fitting = _as_it_is(columns, records, defaults or {})
-        if fitting is not None:
-            return fitting
+        as_it_is = _as_it_is(columns, records, defaults)
+        if as_it_is is not None:
+            return as_it_is
         records = records.to_pylist()
-    rows = [_record(table, columns, number, record, defaults or {}) for number, record in enumerate(records, 1)]
+    rows = [_record(table, columns, number, record, defaults) for number, record in enumerate(records, before + 1)]
     schema = arrow_schema(columns)
-    arrays = [_array(table, column, schema.field(n).type, [row[n] for row in rows]) for n, column in enumerate(columns)]
+    arrays = [
+        _array(table, column, schema.field(n).type, [row[n] for row in rows], before)
+        for n, column in enumerate(columns)
+    ]
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def as_records(table: str, columns: tuple[Column, ...], data: Any) -> pa.Table | list[Any]:
     """Rows as an Arrow table or as a list of records: dictionaries and tuples, frames, files."""
-    if isinstance(data, Path) or (isinstance(data, str) and is_file_of_rows(Path(data))):
-        return read_file(table, columns, Path(data))
+    if names_files(data):
+        return read_together(table, columns, data)
     if hasattr(data, "to_arrow_table") or hasattr(data, "toArrow"):
         data = data.toArrow() if hasattr(data, "toArrow") else data.to_arrow_table()
-    if isinstance(data, pa.RecordBatch):
-        data = pa.Table.from_batches([data])
     if not isinstance(data, pa.Table) and hasattr(data, "columns") and hasattr(data, "iloc"):
         data = pa.Table.from_pandas(data, preserve_index=False)
+    if not isinstance(data, pa.Table) and hasattr(data, "__arrow_c_stream__"):
+        data = pa.table(data)
+    if isinstance(data, pa.RecordBatch):
+        data = pa.Table.from_batches([data])
     if not isinstance(data, pa.Table | Iterable):
         raise InvalidRow(row=1, table=table, reason=f"{data!r} holds no rows")
+    if isinstance(data, Mapping):
+        return [data]
+    if isinstance(data, str | bytes):
+        hint = "give a list of rows; a name of files ends in .parquet, .csv or .jsonl, or is that of a folder"
+        raise InvalidRow(None, hint, row=1, table=table, reason=f"{data!r} holds no rows")
     return data if isinstance(data, pa.Table) else list(data)
 
 
@@ -61,11 +125,19 @@ def _as_it_is(columns: tuple[Column, ...], rows: pa.Table, defaults: Mapping[str
             if not any(alike(values.type) and alike(field.type) for alike in _ALIKE):
                 return None
             try:
-                values = values.cast(field.type)
+                cast = values.cast(field.type)
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
                 return None
+            if pa.types.is_float32(field.type) and _is_cut(values, cast):
+                return None
+            values = cast
         arrays.append(values)
     return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _is_cut(values: pa.ChunkedArray, cast: pa.ChunkedArray) -> bool:
+    """Whether a number became infinite."""
+    return bool(pc.any(pc.and_(pc.is_inf(cast), pc.is_finite(values))).as_py())
 
 
 _ALIKE = (
@@ -98,32 +170,13 @@ def _record(
     raise InvalidRow(row=number, table=table, reason=f"{record!r} is not a row")
 
 
-def _fitting(value: Any, type: str) -> Any:
-    """A value that fits its type as it is: no fraction cut off, every struct with exactly the fields of its type."""
-    if type in types.INTEGRAL and isinstance(value, float) and not value.is_integer():
-        raise ValueError("a fraction would be lost")
-    if value is None or not types.is_nested(type):
-        return value
-    fields = types.fields(type)
-    if fields and isinstance(value, Mapping):
-        by_name = {str(k).lower(): v for k, v in value.items()}
-        unknown = set(by_name) - {name.lower() for name, _ in fields}
-        if unknown:
-            raise ValueError(f"no field named {', '.join(sorted(unknown))}")
-        return {name: _fitting(by_name.get(name.lower()), kind) for name, kind in fields}
-    inner = types.elements(type)
-    if len(inner) == 1 and isinstance(value, list | tuple):
-        return [_fitting(v, inner[0]) for v in value]
-    return value
-
-
-def _array(table: str, column: Column, type: pa.DataType, values: list[Any]) -> pa.Array:
+def _array(table: str, column: Column, type: pa.DataType, values: list[Any], before: int) -> pa.Array:
     try:
-        return pa.array([_fitting(v, column.type) for v in values], type)
+        return pa.array([fitting(v, column.type) for v in values], type)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError, ValueError):
-        for number, value in enumerate(values, 1):
+        for number, value in enumerate(values, before + 1):
             try:
-                pa.array([_fitting(value, column.type)], type)
+                pa.array([fitting(value, column.type)], type)
             except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError, ValueError):
                 reason = f"{value!r} is no value for {column.name}, which is {column.type}"
                 raise InvalidRow(row=number, table=table, reason=reason) from None

@@ -18,7 +18,7 @@ from tidings.engine.backend import Backend
 from tidings.engine.location import Location
 from tidings.engine.sql.row_queries import file_columns
 from tidings.ir.relation import Column
-from tidings.store.files import check_files
+from tidings.store.files import check_files, verify_checksum
 from tidings.store.records import SnapshotFile, SnapshotRecord
 from tidings.store.relation.row_groups import DecodedCache, RowGroups, Sought
 from tidings.store.relation.schema_evolution import places_kept, with_current_columns
@@ -49,6 +49,16 @@ class Snapshot:
         """Refuse files that are missing or cut off."""
         if self.record.files:
             check_files(self.root, self.record.folder, {file.path: file.bytes for file in self.record.files})
+
+    def verify(self) -> None:
+        """Refuse files whose bytes are not those that were written; each is looked at once."""
+        for file in self.record.files:
+            self._verify(file)
+
+    def _verify(self, file: SnapshotFile) -> None:
+        if file.checksum is not None and file.path not in self.decoded.verified:
+            verify_checksum(self.root / file.path, file.checksum)
+            self.decoded.verified.add(file.path)
 
     def load_into(self, backend: Backend, name: str, *, cached: bool = True) -> None:
         """Let an engine read its rows as a base of some name; ``cached`` says that it will do so often."""
@@ -137,13 +147,19 @@ class Snapshot:
         """The columns of its files that the table still has: its first ones, under the names these had."""
         if not self.record.files:
             return [c.name for c in self.columns]
-        return self._names(self._opened(self.record.files[0]))
+        return self._names(self._described(self.record.files[0]))
 
     def _names(self, file: RowGroups) -> list[str]:
         names = file.names
         return [names[place] for place in places_kept(len(names), self.dropped)] if self.dropped else names
 
     def _opened(self, file: SnapshotFile) -> RowGroups:
+        """A file whose rows are to be read."""
+        self._verify(file)
+        return self._described(file)
+
+    def _described(self, file: SnapshotFile) -> RowGroups:
+        """A file of which only its description is read."""
         if file.path not in self._open:
             self._open[file.path] = RowGroups(self.root / file.path, self.decoded)
         return self._open[file.path]

@@ -14,7 +14,7 @@ from tidings.engine.backend import Backend
 from tidings.engine.location import Location
 from tidings.ir.relation import Column
 from tidings.store.fault_points import point
-from tidings.store.files import sync_folder
+from tidings.store.files import checksum, sync_folder
 from tidings.store.filesystem import entries, remove
 from tidings.store.records import SnapshotFile, SnapshotRecord
 from tidings.store.relation.table import Table
@@ -62,7 +62,8 @@ def _recorded(target: SnapshotTarget, folder: str, at: int) -> SnapshotRecord:
             continue
         metadata = pq.read_metadata(info.path, filesystem=path.filesystem)
         low, high = _bounds(metadata, target.sort_column)
-        files.append(SnapshotFile(f"{folder}/{name}", metadata.num_rows, info.size, _plain(low), _plain(high)))
+        facts = metadata.num_rows, info.size, _plain(low), _plain(high), checksum(path / name)
+        files.append(SnapshotFile(f"{folder}/{name}", *facts))
     sync_folder(path)
     rows = sum(f.rows for f in files)
     sort_column, layout = target.sort_column, target.layout

@@ -6,7 +6,7 @@ base with the log entries in between, or, for an earlier one, with those entries
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -14,7 +14,7 @@ import pyarrow as pa
 from tidings.engine.arrow import arrow_schema
 from tidings.engine.changes import as_changes, without_version
 from tidings.engine.source import Source
-from tidings.errors import ReaderBehind, TidingsError
+from tidings.errors import DamagedFile, ReaderBehind, TidingsError
 from tidings.ir import types
 from tidings.ir.expression import WEIGHT
 from tidings.ir.relation import Column, Version
@@ -54,6 +54,8 @@ class Table:
     """The column its base was asked to be sorted by."""
     damage: TidingsError | None = field(init=False, default=None)
     """Why its rows cannot be read."""
+    verify_base: Callable[[], None] | None = field(init=False, default=None)
+    """Refuses base rows that are not those that were written; None once that is known."""
     entry_log: Log = field(init=False, default_factory=Log)
     """Its log entries; they are added by :meth:`log`."""
     _net: Net | None = field(init=False, default=None)
@@ -97,6 +99,16 @@ class Table:
     def _require_sound(self) -> None:
         if self.damage is not None:
             raise self.damage
+
+    def require_base(self) -> None:
+        """Refuse to read base rows that are not those that were written; they are looked at once."""
+        if self.verify_base is not None:
+            try:
+                self.verify_base()
+            except DamagedFile as damage:
+                self.damage = damage
+                raise
+            self.verify_base = None
 
     # the log
 
@@ -240,4 +252,6 @@ class Table:
     def source(self, version: Version, since: int, until: int) -> Source:
         """One version of the table, for a batch over ``(since, until]``."""
         self._require_sound()
+        if version is not Version.DELTA:
+            self.require_base()
         return self._versions.source(self, version, since, until)

@@ -44,6 +44,8 @@ class View:
     """The text of its query alone."""
     named: tuple[str, ...] = ()
     """The names it gives its columns, if it does."""
+    by_cost: bool = False
+    """Whether it is left to costs if its rows are stored."""
 
     @property
     def columns(self) -> tuple[Column, ...]:

@@ -63,6 +63,7 @@ class SnapshotCache:
     def rows(self, table: Table, snapshot: Snapshot) -> Source:
         """All rows of a snapshot, in its files."""
         assert table.base is not None
+        table.require_base()
         loaded = self._files.get(table.id)
         if loaded != table.base:
             if loaded is not None:

@@ -92,6 +92,7 @@ class LookupRounds:
         if table is None or table.base is None or without_keys:
             self.inputs.add(lookup, keys, arrow_schema(lookup.columns).empty_table())
             return None
+        table.require_base()
         request = LookupRequest(lookup, keys, table)
         if is_small(table):
             rows = self.small_relations.rows(table, lookup.columns)

@@ -21,8 +21,8 @@ from tidings.compiled import CompiledPlans, Identity
 from tidings.delta.lookups import LookedUp, looked_up
 from tidings.delta.plan import Program, Step
 from tidings.engine.changes import no_changes
-from tidings.engine.fixpoint import has_fixpoint
 from tidings.engine.memory import MemoryBudget
+from tidings.engine.recursion.fixpoint import has_fixpoint
 from tidings.engine.run import Runner
 from tidings.engine.source import Source, Sources
 from tidings.store.storage import Storage

@@ -42,6 +42,7 @@ class SmallRelations:
     def lookup(self, table: Table, columns: tuple[Column, ...]) -> BaseLookup:
         """The lookup that fetches what is asked for of a table now, and what is cached of it already."""
         assert table.base is not None
+        table.require_base()
         cached = self._rows.get(table.base_token)
         names = {c.name for c in columns}.union([] if cached is None else cached.column_names)
         return BaseLookup(table.base, tuple(c for c in table.columns if c.name in names), None, pa.nulls(0), False)

@@ -2,11 +2,11 @@
 
 A recursion is maintained instant by instant (:mod:`tidings.delta.recursion.maintenance`): what its inputs lost and
 gained as sets, found by waves of their own, is put into the maintenance rules, and these are run in rounds
-(:mod:`tidings.engine.fixpoint`).  The old rows of its predicates are those of stored views where there are any, and are
-derived on demand else.  A wave then reads the delta of a recursion like that of a table.
+(:mod:`tidings.engine.recursion`).  The old rows of its predicates are those of stored views where there are any, and
+are derived on demand else.  A wave then reads the delta of a recursion like that of a table.
 
-A recursion that keeps least or greatest values is evaluated anew at each instant and compared; so is one of which a
-large part of the inputs has changed at once.
+A recursion that counts duplicates has rounds of its own (:mod:`tidings.delta.recursion.bags`), or is evaluated anew at
+each instant and compared; so is any of which a large part of the inputs has changed at once.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ import pyarrow.compute as pc
 
 from tidings.analysis.influents import CLOCK, influents, reads
 from tidings.compiled import Identity
+from tidings.delta.recursion.bags import BagRules
 from tidings.delta.recursion.program import MaintenancePrograms
 from tidings.engine.changes import consolidated, no_changes, without_version
-from tidings.engine.fixpoint import SMALL
+from tidings.engine.recursion.evaluations import Evaluations
+from tidings.engine.recursion.fixpoint import SMALL
 from tidings.engine.source import Source, Sources
 from tidings.ir.expression import TIME, WEIGHT, ref
 from tidings.ir.relation import Column, Fixpoint, Project, Relation, Scan, Version
@@ -31,6 +33,8 @@ from tidings.lang.datalog.rule_plan import distinct
 from tidings.rewrite.pipeline import normalise
 from tidings.waves.executor import Executor
 from tidings.waves.planner import Planner
+from tidings.waves.recursion.bag_run import BagRun
+from tidings.waves.recursion.choice import RecursionCosts, StorageChoice
 from tidings.waves.recursion.maintenance_run import MaintenanceRun
 from tidings.waves.strategy import Strategy
 from tidings.waves.wave import WaveRequest
@@ -45,7 +49,7 @@ class RecursionRecord:
 
     name: str
     way: str
-    """``stored``, ``on demand`` or ``recompute``."""
+    """``stored``, ``on demand``, ``from changes alone`` or ``recompute``."""
     instants: int
     derived: int
     """Old rows that were derived because they were not at hand."""
@@ -70,14 +74,17 @@ class Recursion:
     executor: Executor
     records: dict[str, RecursionRecord] = field(init=False, default_factory=dict)
     """The last maintenance of each recursion, by its group."""
+    costs: dict[str, RecursionCosts] = field(init=False, default_factory=dict)
+    """What each recursion has taken on demand so far, by its group."""
     _programs: dict[tuple[object, ...], MaintenancePrograms] = field(init=False)
     _changes: dict[Identity[Relation], Relation] = field(init=False)
     """Inputs as sets."""
     _states: dict[tuple[object, ...], Relation] = field(init=False)
+    _bags: dict[tuple[object, ...], BagRules] = field(init=False)
 
     def __post_init__(self) -> None:
         section = self.planner.compiled.section
-        self._programs, self._changes, self._states = section(), section(), section()
+        self._programs, self._changes, self._states, self._bags = section(), section(), section(), section()
 
     def prepared(self, request: WaveRequest) -> WaveRequest:
         """A request with the deltas of the recursions that its query reads."""
@@ -101,8 +108,11 @@ class Recursion:
         if not any(delta.num_rows for delta in changes.values()):
             return {m.name: no_changes(m.columns) for m in node.members}
         stored = self._stored(node, request.since)
-        if any(m.extreme for m in node.members) or self._is_large(node, changes, definitions, request.since):
+        bags = self._bag_rules(node, changes, stored, definitions) if counts_duplicates(node) else None
+        if self._is_large(node, changes, definitions, request.since) or (bags is None and counts_duplicates(node)):
             return self._recomputed(node, batch, changes, stored, definitions)
+        if bags is not None:
+            return self._bags_maintained(bags, batch, changes, stored)
         return self._maintained(node, batch, changes, stored, definitions)
 
     def _input_changes(
@@ -137,9 +147,13 @@ class Recursion:
         """Whether so much changes at once that it is cheaper to evaluate the recursion anew."""
         instants = len(_instants(changes))
         rows = sum(delta.num_rows for delta in changes.values())
-        tables = {t for plan in node.inputs for t in influents(plan, definitions) if t != CLOCK}
-        size = sum(self.planner.relations.rows(t).history.size(since) for t in tables)
+        size = self._input_rows(node, definitions, since)
         return instants == 1 and rows > 1000 and rows > LARGE_SHARE * size
+
+    def _input_rows(self, node: Fixpoint, definitions: Mapping[str, Relation], at: int) -> int:
+        """How many rows the tables have that a recursion depends on."""
+        tables = {t for plan in node.inputs for t in influents(plan, definitions) if t != CLOCK}
+        return sum(self.planner.relations.rows(t).history.size(at) for t in tables)
 
     def in_slice(
         self,
@@ -162,7 +176,7 @@ class Recursion:
 
     def _as_set(self, node: Fixpoint, plan: Relation) -> Relation:
         """An input as the rules see it: each row once, unless duplicates count."""
-        if any(m.extreme == "all" for m in node.members):
+        if counts_duplicates(node):
             return plan
         return self._changes.setdefault(Identity(plan), distinct(plan, "input_set"))
 
@@ -204,6 +218,41 @@ class Recursion:
 
     # maintained
 
+    def _bag_rules(
+        self,
+        node: Fixpoint,
+        changes: Mapping[str, pa.Table],
+        stored: Mapping[str, Scan],
+        definitions: Mapping[str, Relation],
+    ) -> BagRules | None:
+        """The plans that give the changes of a recursion that counts duplicates; None where it is evaluated anew."""
+        key = (node.group, "bags", frozenset(s.relation for s in stored.values()), frozenset(definitions))
+        if key not in self._bags:
+            given = {name: normalise(plan, definitions) for name, plan in zip(node.names, node.inputs, strict=True)}
+            rows = stored.get(node.output)
+            self._bags[key] = BagRules(node, given, () if rows is None else rows.columns)
+        rules = self._bags[key]
+        moved = frozenset(name for name, delta in changes.items() if delta.num_rows)
+        timed = any(CLOCK in influents(plan, definitions) for plan in node.inputs)
+        has_rows = bool(rules.stored) or (rules.is_maintained and not rules.reads_old_rows(moved))
+        return rules if rules.is_maintained and has_rows and not timed else None
+
+    def _bags_maintained(
+        self, rules: BagRules, batch: _Batch, changes: Mapping[str, pa.Table], stored: Mapping[str, Scan]
+    ) -> dict[str, pa.Table]:
+        member, group = rules.member, rules.node.group
+        scan = stored.get(member.name)
+        old = None if scan is None else self.at(batch.since)(scan.relation, Version.CURRENT)
+        run = BagRun(rules, self.executor.runner, self.at, old)
+        parts, before = [no_changes(member.columns)], batch.since
+        for instant in _instants(changes):
+            moved = {n: d.filter(pc.equal(d.column(TIME), instant)) for n, d in changes.items()}
+            parts.append(run.instant(before, instant, moved))
+            before = instant
+        way = "from changes alone" if scan is None else "stored"
+        self.records[group] = RecursionRecord(group, way, len(parts) - 1, 0, run.statements, run.rounds)
+        return {member.name: pa.concat_tables(parts)}
+
     def _maintained(
         self,
         node: Fixpoint,
@@ -224,6 +273,10 @@ class Recursion:
         ]
         deltas = run.over(instants)
         way = "on demand" if programs.on_demand else "stored"
+        if programs.on_demand:
+            costs = self.costs.setdefault(node.group, RecursionCosts())
+            changed, told = (sum(map(len, tables.values())) for tables in (changes, deltas))
+            costs.add(changed, told, run.derived)
         self.records[node.group] = RecursionRecord(
             node.group, way, len(instants), run.derived, run.statements, run.rounds, run.in_memory
         )
@@ -234,23 +287,15 @@ class Recursion:
         relations = self.planner.relations
         return sum(relations.rows(r).history.size(at) for r in reads(plan) if r != CLOCK)
 
+    def storage_choice(self, node: Fixpoint, at: int) -> StorageChoice:
+        """Whether the rows of a recursion are worth storing by now."""
+        evaluations = self.executor.runner.evaluations.get(node.group, Evaluations())
+        definitions = self.planner.definitions([node], at)
+        return self.costs.get(node.group, RecursionCosts()).choice(self._input_rows(node, definitions, at), evaluations)
+
     def programs(self, node: Fixpoint, since: int) -> MaintenancePrograms:
         """The rules by which a recursion is maintained from an instant on."""
         return self._compiled(node, self._stored(node, since), self.planner.definitions([node], since))
-
-    def explained(self, plans: Iterable[Relation], since: int) -> list[str]:
-        """How the recursions that some plans read are maintained from an instant on: the rules, and the last run."""
-        definitions = self.planner.definitions(plans, since)
-        texts: list[str] = []
-        for node in recursions(plans, definitions, frozenset()).values():
-            record, programs = self.records.get(node.group), self.programs(node, since)
-            if any(m.extreme for m in node.members):
-                texts.append(f"recursion {node.output}: evaluated anew at each instant that touches it")
-                continue
-            way = "old rows derived on demand" if programs.on_demand else "old rows stored"
-            texts.append(f"recursion {node.output}: {way}" + ("" if record is None else f"; last time {record}"))
-            texts += [f"  {line}" for line in programs.text().splitlines()]
-        return texts
 
     def _compiled(
         self, node: Fixpoint, stored: Mapping[str, Scan], definitions: Mapping[str, Relation]
@@ -304,6 +349,11 @@ def recursions(
     for plan in plans:
         go(plan)
     return found
+
+
+def counts_duplicates(node: Fixpoint) -> bool:
+    """Whether rows are there as often as they can be derived."""
+    return any(m.extreme == "all" for m in node.members)
 
 
 def same_rows(plan: Relation) -> Fixpoint | None:

@@ -1,7 +1,7 @@
 """Maintains one recursion over one batch, instant by instant, by its maintenance rules.
 
-Over rows in this process where the rules allow it (:mod:`tidings.engine.rules_in_memory`), else in rounds of statements
-(:mod:`tidings.engine.fixpoint`).  Both give the same.
+Over rows in this process where the rules allow it (:mod:`tidings.engine.recursion.rules_in_memory`), else in rounds of
+statements (:mod:`tidings.engine.recursion.fixpoint`).  Both give the same.
 """
 
 from __future__ import annotations
@@ -16,16 +16,10 @@ import pyarrow.compute as pc
 from tidings.delta.recursion.lookup import KEYS
 from tidings.delta.recursion.program import COME, GONE, MaintenancePrograms
 from tidings.engine.changes import as_changes, consolidated, no_changes, without_version
-from tidings.engine.fixpoint import Predicates, RuleProgramRun
-from tidings.engine.rule_values import NotInMemory, is_supported
-from tidings.engine.rules_in_memory import (
-    FetchedRows,
-    InMemoryRun,
-    Positions,
-    Row,
-    rows_of,
-    table_of,
-)
+from tidings.engine.recursion.fixpoint import Predicates, RuleProgramRun
+from tidings.engine.recursion.indexed_rows import FetchedRows, Positions, Row, rows_of, table_of
+from tidings.engine.recursion.rule_values import NotInMemory, is_supported
+from tidings.engine.recursion.rules_in_memory import InMemoryRun
 from tidings.engine.run import Runner
 from tidings.engine.source import Source, Sources
 from tidings.ir.expression import WEIGHT
@@ -90,10 +84,11 @@ class MaintenanceRun:
 
     def _instant(self, changes: Mapping[str, pa.Table], at: int) -> dict[str, pa.Table]:
         """What one instant makes of the members, in rounds of statements."""
-        predicates = Predicates(self.programs.columns, self._changes_of(changes))
-        run = RuleProgramRun(self._rows, self.sources, predicates, self.runner.max_rounds)
-        for program in self.programs.later if self._changed else self.programs.first:
-            run.evaluate(program)
+        with self.runner.folders() as folders:
+            predicates = Predicates(self.programs.columns, self._changes_of(changes), folders=folders)
+            run = RuleProgramRun(self._rows, self.sources, predicates, self.runner.max_rounds)
+            for program in self.programs.later if self._changed else self.programs.first:
+                run.evaluate(program)
         self.rounds += run.rounds
         self.derived += sum(predicates.of(name).num_rows for name in self.programs.rules.demanded)
         return {m.name: self._net(predicates.of, m.name, m.columns, at) for m in self.node.members}
@@ -151,7 +146,7 @@ class MaintenanceRun:
             return rows_of(self._rows(plan, self.sources))
         columns = self.programs.columns[name]
         key_columns = tuple(columns[p] for p in positions)
-        lookup = self.programs.lookup(name, plan, positions)
+        lookup = self.programs.lookup(name, plan, positions, null_safe=any(None in key for key in keys))
         wanted = Source(key_columns, None, as_changes(key_columns, table_of(key_columns, keys)))
 
         def sources(relation: str, version: Version) -> Source:

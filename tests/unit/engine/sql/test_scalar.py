@@ -7,7 +7,8 @@ from decimal import ROUND_HALF_UP, Decimal, localcontext
 import duckdb
 import pytest
 
-from tidings.engine.sql.scalar import in_own_words, quoted, scalar
+from tidings.engine.sql.quoting import quoted
+from tidings.engine.sql.scalar import in_own_words, scalar
 from tidings.ir.expression import average, column, read, show
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import tidings
-from tidings.algebra import DeltaSet, Facts, Sign, evaluate, partial
+from tidings.algebra.calculus import DeltaSet, Facts, Sign, evaluate, partial
 from tidings.front.amosql.differentials import as_algebra, differentials
 from tidings.front.amosql.network import network
 from tidings.lang.amosql import syntax

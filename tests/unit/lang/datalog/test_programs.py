@@ -120,11 +120,16 @@ def test_names_of_maintenance_rules_may_be_names_of_tables(db: tidings.Database)
     assert came == {(1, 1), (1, 2), (1, 3), (1, 4), (2, 2), (3, 2), (3, 3)}
 
 
-def test_a_recursion_without_end_is_refused(db: tidings.Database) -> None:
-    db._parts.runner.max_rounds = 20
-    with pytest.raises(errors.FixpointTooLong) as refused:
-        db.query("DATALOG $$ n(x) :- edge(x, _). n(x + 1) :- n(x). $$")
-    assert refused.value.parameters == {"predicate": "n", "rounds": 20}
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_a_recursion_without_end_is_refused(in_memory: bool) -> None:
+    with tidings.open(engine="duckdb", rounds=20) as db:
+        db._parts.runner.rules_in_memory = in_memory
+        db.sql("CREATE TABLE edge (src INT, dst INT)")
+        db.sql("INSERT INTO edge VALUES (1, 2)")
+        with pytest.raises(errors.FixpointTooLong) as refused:
+            db.query("DATALOG $$ n(x) :- edge(x, _). n(x + 1) :- n(x). $$")
+        assert refused.value.parameters == {"predicate": "n", "rounds": 20}
+        assert "tidings.open(rounds=" in str(refused.value)
 
 
 def test_explain_shows_the_rules_and_counts_what_was_derived(db: tidings.Database) -> None:

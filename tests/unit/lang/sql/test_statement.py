@@ -172,8 +172,6 @@ def test_queries() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "TRUNCATE TABLE t",
-        "CREATE TABLE t AS SELECT 1 AS a",
         "CREATE TEMPORARY VIEW v AS SELECT 1 AS a",
         "CREATE MATERIALIZED VIEW v USING parquet AS SELECT 1 AS a",
         "CREATE FUNCTION f AS 'x'",

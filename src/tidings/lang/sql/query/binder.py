@@ -32,6 +32,7 @@ from tidings.lang.sql.query.bound import Bound, distinct_rows
 from tidings.lang.sql.query.expression import bind_expression
 from tidings.lang.sql.query.recursive import bind_recursive, is_recursive, member_name
 from tidings.lang.sql.query.scope import Outer, Scope
+from tidings.lang.sql.query.select.asked_once import around, has_order, keeps_order
 from tidings.lang.sql.query.select.clauses import refused_clauses
 from tidings.lang.sql.query.select.order import count, first_rows, ordinal
 from tidings.lang.sql.query.select.select import bind_select
@@ -65,8 +66,10 @@ class Binder:
             raise self.ctx.unsupported(*refused)
         ctes = self.with_clause(node, ctes, outer)
         match node:
-            case exp.Subquery() | exp.Values() if any(node.args.get(a) for a in ("order", "limit", "offset")):
-                return bind_select(self, self._around(node), name, ctes, outer)
+            case exp.Subquery() | exp.Values() | exp.SetOperation() if has_order(node) and (
+                keeps_order(node) or not isinstance(node, exp.SetOperation)
+            ):
+                return bind_select(self, around(node, self.ctx.fresh("subquery")), name, ctes, outer)
             case exp.Subquery():
                 return self.query(node.this, name, ctes, outer)
             case exp.Select() if (program := program_of(node)) is not None:
@@ -110,18 +113,6 @@ class Binder:
             rows = self._recursive(cte, ctes) if recursive else None
             ctes = {**ctes, cte.alias.lower(): Cte(cte, ctes, None if outer is None else outer.around, rows)}
         return ctes
-
-    def _around(self, node: Expression) -> exp.Select:
-        """``(query) ORDER BY … LIMIT …`` as a SELECT over the query."""
-        inner, outside = node.copy(), exp.select("*")
-        for clause in ("order", "limit", "offset"):
-            outside.set(clause, inner.args.get(clause))
-            inner.set(clause, None)
-        name = exp.TableAlias(this=exp.to_identifier(self.ctx.fresh("subquery")))
-        if isinstance(inner, exp.Subquery):
-            inner.set("alias", name)
-            return outside.from_(inner)
-        return outside.from_(exp.Subquery(this=inner, alias=name))
 
     def _recursive(self, cte: exp.CTE, ctes: NamedQueries) -> Fixpoint:
         """The rows of a common table expression that reads itself."""

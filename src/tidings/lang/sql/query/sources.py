@@ -26,6 +26,7 @@ from tidings.lang.sql.query.lateral import derived, lateral
 from tidings.lang.sql.query.pivot import as_select
 from tidings.lang.sql.query.scope import Outer, Scope, ScopeRelation
 from tidings.lang.sql.query.subquery.subqueries import Subqueries
+from tidings.lang.sql.table_operator import operator_as_query
 
 if TYPE_CHECKING:
     from tidings.lang.sql.query.binder import Binder
@@ -66,7 +67,7 @@ def _joined(
     binder: Binder, first: Expression, joins: list[exp.Join], ctes: Mapping[str, Any], outer: Outer | None
 ) -> tuple[Part, list[exp.Join]]:
     """Sources and joins from left to right, and the joins as the analyzer sees them."""
-    part, mirrors = _first(binder, unnest_as_explode(binder.ctx, first), ctes, outer)
+    part, mirrors = _first(binder, _rewritten(binder, first), ctes, outer)
     part.scope.outer = outer
     for join in joins:
         join = _with_explode(binder, join)
@@ -95,9 +96,14 @@ def _joined(
     return part, mirrors
 
 
+def _rewritten(binder: Binder, source: Expression) -> Expression:
+    """A source with ``explode`` where UNNEST was written, and a query where an operator of a user was."""
+    return unnest_as_explode(binder.ctx, operator_as_query(binder.ctx, source))
+
+
 def _with_explode(binder: Binder, join: exp.Join) -> exp.Join:
-    """A join that has ``explode`` where UNNEST was written."""
-    source = unnest_as_explode(binder.ctx, join.this)
+    """A join with its source rewritten."""
+    source = _rewritten(binder, join.this)
     if source is join.this:
         return join
     exploded = join.copy()

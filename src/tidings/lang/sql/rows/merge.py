@@ -11,7 +11,7 @@ from tidings.ir.expression import Expression, conjuncts
 from tidings.ir.relation import Column
 from tidings.lang.sql.instant import at_instant
 from tidings.lang.sql.rows.target import Assignment, Target, columns_of, with_distinct_names
-from tidings.lang.sql.statements.dml import Clause, Merge
+from tidings.lang.sql.statements.dml import Clause, Merge, trees
 
 _NUMBER = Column("number", "int")
 
@@ -103,6 +103,11 @@ def source_keys_query(target: Target, statement: Merge, key: Sequence[Column]) -
         return None
     items = with_distinct_names([paired[c.name.lower()] for c in key])
     return exp.select(*items).from_(at_instant(statement.source, target.now)).distinct()
+
+
+def has_subqueries(statement: Merge) -> bool:
+    """Whether a MERGE asks for more than the rows of the table and of the source, in ON or in a clause."""
+    return any(tree.find(exp.Query) for tree in trees(statement) if tree is not statement.source)
 
 
 def keys_of_source(statement: Merge, on: Expression) -> dict[str, Expression]:

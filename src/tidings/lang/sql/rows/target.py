@@ -13,7 +13,7 @@ from tidings.ir.expression import Expression
 from tidings.ir.relation import Column
 from tidings.lang.sql.instant import at_instant
 from tidings.lang.sql.parse import parsed, place
-from tidings.lang.sql.statements.dml import Insert, RowStatement, Setting
+from tidings.lang.sql.statements.dml import RowStatement, Setting
 
 Assignment: TypeAlias = tuple[Column, Expression]
 """A column of the table and the value it gets, with DEFAULT and the clock filled in."""
@@ -33,7 +33,7 @@ class Target:
     @property
     def alias(self) -> str:
         """What the statement calls the table."""
-        return self.name if isinstance(self.statement, Insert) else self.statement.alias
+        return self.statement.alias
 
     def column(self, node: Expression) -> Column:
         """The column of the table that a tree names."""

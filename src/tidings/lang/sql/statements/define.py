@@ -18,6 +18,7 @@ from tidings.ir.relation import Column
 from tidings.ir.standard_form import After
 from tidings.lang.sql.names import check_names, relation_name
 from tidings.lang.sql.parse import place
+from tidings.lang.sql.text_lengths import declared_length, is_length_check, length_check
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,20 @@ class AddColumns:
     required: tuple[str, ...]
     defaults: tuple[tuple[str, Expression], ...]
     text: str
+    place: Place | None
+    checks: tuple[Expression, ...] = ()
+    """What the lengths of added texts demand."""
+
+
+@dataclass(frozen=True, slots=True)
+class WidenColumn:
+    """``ALTER TABLE name ALTER COLUMN column TYPE type``, for a type that has all values of the old one."""
+
+    table: str
+    column: str
+    type: str
+    length: int | None
+    """How long a text may be; None if that is open, or if it is no text."""
     place: Place | None
 
 
@@ -97,10 +112,10 @@ class _Demands:
             raise InvalidSyntax(at, reason="every column of a table needs a type")
         if not isinstance(definition, exp.ColumnDef) or not isinstance(definition.args.get("kind"), exp.DataType):
             raise _refused(definition, self.text)
-        type = types.canonical(definition.args["kind"])
-        if not types.is_supported(type):
-            raise UnsupportedType(at, type=type)
+        type, length = _type(definition.args["kind"], at)
         self.columns.append(Column(definition.name, type))
+        if length is not None:
+            self.checks.append(length_check(definition.name, length))
         for constraint in definition.args.get("constraints") or []:
             self._of_column(definition.name, constraint)
 
@@ -212,7 +227,16 @@ def _options(tree: exp.Create, demands: _Demands) -> tuple[bool, str | None]:
     return append_only, time
 
 
-def read_alter(tree: exp.Alter, text: str) -> AddColumns | DropColumns | RenameColumn | RenameTable:
+def _type(node: exp.DataType, at: Place | None) -> tuple[str, int | None]:
+    """A type of a column, and how long its texts may be."""
+    length = declared_length(node)
+    type = types.canonical(node) if length is None else "string"
+    if not types.is_supported(type):
+        raise UnsupportedType(at, type=type)
+    return type, length
+
+
+def read_alter(tree: exp.Alter, text: str) -> AddColumns | DropColumns | WidenColumn | RenameColumn | RenameTable:
     """What an ALTER TABLE changes."""
     table, at = relation_name(tree.this, text), place(text, tree.this)
     actions = tree.args["actions"]
@@ -224,6 +248,9 @@ def read_alter(tree: exp.Alter, text: str) -> AddColumns | DropColumns | RenameC
             old, new = rename.this, rename.args["to"]
             check_names([_column_name(new)], place(text, new))
             return RenameColumn(table, _column_name(old), _column_name(new), place(text, old))
+        case [exp.AlterColumn(this=column, args={"dtype": exp.DataType() as kind})]:
+            type, length = _type(kind, place(text, kind) or at)
+            return WidenColumn(table, _column_name(column), type, length, place(text, column) or at)
         case [exp.Drop(), *_]:
             return DropColumns(table, tuple(pair for action in actions for pair in _dropped(action, text)), at)
         case _:
@@ -251,13 +278,14 @@ def _added(table: str, definitions: list[Expression], text: str, at: Place | Non
         if not isinstance(definition, exp.ColumnDef) or definition.args.get("exists"):
             raise _altered(definition, text)
         demands.column(definition)
-    if demands.key or demands.checks:
+    if demands.key or not all(is_length_check(check) for check in demands.checks):
         raise UnsupportedStatement(at, _ALTER, statement="ALTER TABLE ADD COLUMN with PRIMARY KEY or CHECK")
     check_names([c.name for c in demands.columns], at)
-    return AddColumns(table, tuple(demands.columns), tuple(demands.required), tuple(demands.defaults), text, at)
+    required, defaults = tuple(demands.required), tuple(demands.defaults)
+    return AddColumns(table, tuple(demands.columns), required, defaults, text, at, tuple(demands.checks))
 
 
-_ALTER = "known: ADD COLUMN with NOT NULL and DEFAULT, DROP COLUMN, RENAME COLUMN … TO …, RENAME TO"
+_ALTER = "known: ADD COLUMN with NOT NULL and DEFAULT, DROP COLUMN, ALTER COLUMN … TYPE …, RENAME COLUMN, RENAME TO"
 
 
 def _altered(node: Expression, text: str) -> UnsupportedStatement:

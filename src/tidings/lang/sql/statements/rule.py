@@ -171,11 +171,11 @@ def _signal(reader: TokenReader) -> Signal:
     at, name = reader.place(), reader.name("an event")
     part = reader.until()
     if part[0] == part[1]:
-        return Signal(name, Insert(name, (HAPPENED,), exp.select(exp.true()), reader.text, at))
+        return Signal(name, Insert(name, (HAPPENED,), exp.select(exp.true()), reader.text, at, name))
     query = reader.parsed(part, "VALUES or a query")
     if not isinstance(query, exp.Query | exp.Values):
         raise InvalidSyntax(at, reason="SIGNAL needs VALUES or a query")
-    return Signal(name, Insert(name, (), query, reader.text, at))
+    return Signal(name, Insert(name, (), query, reader.text, at, name))
 
 
 def _no_condition(event: Event | None) -> Expression:

@@ -61,13 +61,22 @@ GRAPHS = {
 }
 
 
-@pytest.fixture(params=list(GRAPHS))
-def graph(request: pytest.FixtureRequest) -> Iterator[tuple[tidings.Database, str]]:
-    with tidings.open(engine="duckdb") as db:
-        db.sql("CREATE TABLE edge (src INT, dst INT, w INT)")
-        with db.transaction() as tx:
-            tx.insert("edge", [{"src": a, "dst": b, "w": w} for a, b, w in GRAPHS[request.param]])
-        yield db, request.param
+QUERIES = {"closure": CLOSURE, "same generation": SAME_GENERATION, "parts": PARTS, "unreached": UNREACHED}
+
+CASES = [(graph, query) for graph in GRAPHS for query in QUERIES if (graph, query) != ("cycle", "parts")]
+"""Parts of a cycle are left out: their quantities are bounded, their derivations are many."""
+
+
+@pytest.fixture
+def db() -> Iterator[tidings.Database]:
+    with tidings.open(engine="duckdb") as database:
+        database.sql("CREATE TABLE edge (src INT, dst INT, w INT)")
+        yield database
+
+
+def _load(db: tidings.Database, graph: str) -> None:
+    with db.transaction() as tx:
+        tx.insert("edge", [{"src": a, "dst": b, "w": w} for a, b, w in GRAPHS[graph]])
 
 
 def _expected(db: tidings.Database, query: str) -> Counter[tuple[object, ...]]:
@@ -78,11 +87,10 @@ def _expected(db: tidings.Database, query: str) -> Counter[tuple[object, ...]]:
         return Counter(own.execute(query).fetchall())
 
 
-@pytest.mark.parametrize("query", [CLOSURE, SAME_GENERATION, PARTS, UNREACHED])
-def test_answers_and_changes_are_those_of_duckdb(graph: tuple[tidings.Database, str], query: str) -> None:
-    db, name = graph
-    if query is PARTS and name == "cycle":
-        pytest.skip("its quantities are bounded, its derivations are many")
+@pytest.mark.parametrize(("graph", "name"), CASES)
+def test_answers_and_changes_are_those_of_duckdb(db: tidings.Database, graph: str, name: str) -> None:
+    query = QUERIES[name]
+    _load(db, graph)
     db.sql(f"CREATE VIEW v AS {query}")
     answer = Counter(tuple(row.values()) for row in db.query("v").rows())
     assert answer == _expected(db, query)
@@ -95,8 +103,9 @@ def test_answers_and_changes_are_those_of_duckdb(graph: tuple[tidings.Database, 
         assert min(answer.values(), default=0) >= 0
 
 
-def test_the_same_in_sql_and_in_datalog(graph: tuple[tidings.Database, str]) -> None:
-    db, _ = graph
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_the_same_in_sql_and_in_datalog(db: tidings.Database, graph: str) -> None:
+    _load(db, graph)
     db.sql(f"CREATE VIEW in_sql AS {CLOSURE}")
     db.datalog("in_datalog(x, y) :- edge(x, y, _). in_datalog(x, y) :- in_datalog(x, z), edge(z, y, _).")
     before = db.time

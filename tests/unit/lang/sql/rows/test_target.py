@@ -52,7 +52,7 @@ def test_the_table_goes_by_the_name_that_the_statement_gives_it(target: Target) 
     assert [node.sql() for node in target.column_nodes()] == ['s."item"', 's."qty"']
     (statement,) = read("INSERT INTO STOCK VALUES (1, 2)")
     assert isinstance(statement, Insert)
-    assert Target(statement, "stock", COLUMNS, {}, 5).alias == "stock"
+    assert Target(statement, "stock", COLUMNS, {}, 5).alias == "STOCK"
 
 
 def test_items_have_names_of_their_own() -> None:

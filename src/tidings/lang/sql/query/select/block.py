@@ -21,6 +21,7 @@ from tidings.lang.sql.query.expression import bind_condition, bind_expression
 from tidings.lang.sql.query.floating import in_fixed_order, window_in_fixed_order
 from tidings.lang.sql.query.scope import Outer, Scope
 from tidings.lang.sql.query.select import stages
+from tidings.lang.sql.query.select.asked_once import keeps_order
 from tidings.lang.sql.query.select.grouping import (
     GroupedItems,
     Grouping,
@@ -55,9 +56,9 @@ class SelectBlock:
     """The span of a row, where sessions are grouped by."""
 
     def __post_init__(self) -> None:
-        order, qualify = self.node.args.get("order"), self.node.args.get("qualify")
-        ordered = [self._order_key(o.this) for o in order.expressions] if order is not None else []
-        if self.node.args.get("limit") or self.node.args.get("offset"):
+        qualify = self.node.args.get("qualify")
+        ordered = [self._order_key(o.this) for o in self._order_clause()]
+        if self.node.args.get("limit") or self.node.args.get("offset") or keeps_order(self.node):
             self.order = ordered
         if qualify is not None:
             self.qualify = list(conjuncts(self._condition(qualify.this)))
@@ -130,6 +131,17 @@ class SelectBlock:
 
     def _condition(self, tree: Expression) -> Expression:
         return bind_condition(self.ctx, tree, self.scope, self.aliases)
+
+    def _order_clause(self) -> list[exp.Ordered]:
+        """The parts of ORDER BY; ALL stands for every output."""
+        clause = self.node.args.get("order")
+        parts = list(clause.expressions) if clause is not None else []
+        if [part.this for part in parts] != [exp.var("ALL")]:
+            return parts
+        every = [parts[0].copy() for _ in self.outputs]
+        for number, part in enumerate(every, 1):
+            part.set("this", exp.Literal.number(number))
+        return every
 
     def _order_key(self, tree: Expression) -> Expression:
         """What ORDER BY names: an output by number or name, else any expression."""
@@ -323,7 +335,7 @@ class SelectBlock:
         types = self.ctx.types(missing, self.plan.fields, self.node)
         hidden = {e: Item(f"__o{n}", t, e) for n, (e, t) in enumerate(zip(missing, types, strict=True))}
         order = []
-        for part, expression in zip(self.node.args["order"].expressions, self.order, strict=True):
+        for part, expression in zip(self._order_clause(), self.order, strict=True):
             placed = part.copy()
             name = by_expression[expression] if expression in by_expression else hidden[expression].name
             placed.set("this", exp.column(name))

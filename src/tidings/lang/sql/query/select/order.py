@@ -11,6 +11,7 @@ from tidings.errors import InvalidExpression, Place
 from tidings.ir.expression import Expression, column, literal
 from tidings.ir.relation import Filter, Item, Project, Relation, Window
 from tidings.lang.sql.context import Context
+from tidings.lang.sql.query.select.asked_once import PLACE
 
 T = TypeVar("T")
 
@@ -24,8 +25,13 @@ def first_rows(
     limit: int | None,
     name: str,
     per: tuple[str, ...] = (),
+    *,
+    places: bool = False,
 ) -> Relation:
-    """The rows at certain places of an order; the whole row breaks ties.  ``per`` are columns that count apart."""
+    """The rows at certain places of an order; the whole row breaks ties.
+
+    ``per`` are columns that count apart.  With ``places`` a last column has the place of each row.
+    """
     alias, fields = rows.fields[0].alias, rows.fields
     placed = [o.copy() for o in order]
     for part in placed:
@@ -40,6 +46,7 @@ def first_rows(
     if limit is not None:
         conditions.append(exp.LTE(this=at.copy(), expression=literal(offset + limit)))
     items = tuple(Item(i.name, i.type, column(alias, i.name)) for i in out)
+    items += (Item(PLACE, "int", at.copy()),) if places else ()
     return Project(Filter(window, tuple(conditions)) if conditions else window, ctx.alias(name), items)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from tidings.analysis.cardinality import at_most_one_row
+from tidings.errors import InvalidExpression, InvalidSyntax
 from tidings.ir.relation import Item, Project, Relation
 from tidings.lang.sql.names import distinct_names
 from tidings.lang.sql.query.aggregates import in_canonical_order
@@ -19,6 +20,7 @@ from tidings.lang.sql.query.bound import Bound, distinct_rows
 from tidings.lang.sql.query.expression import for_analysis
 from tidings.lang.sql.query.generators import expanded
 from tidings.lang.sql.query.scope import Outer
+from tidings.lang.sql.query.select.asked_once import around, keeps_order
 from tidings.lang.sql.query.select.block import SelectBlock
 from tidings.lang.sql.query.select.grouping import plainly_grouped
 from tidings.lang.sql.query.select.named_windows import with_inline_windows
@@ -35,9 +37,11 @@ if TYPE_CHECKING:
 
 def bind_select(binder: Binder, node: exp.Select, name: str, ctes: Mapping[str, Any], outer: Outer | None) -> Bound:
     """The plan of one SELECT."""
-    ctx = binder.ctx
-    around = None if outer is None else replace(outer, stands=dict(outer.stands))
-    scope, plan, analysed = binder.from_clause(node, ctes, around)
+    ctx, written = binder.ctx, node
+    if not node.expressions:
+        raise InvalidSyntax(ctx.place(node), reason="SELECT needs columns, or a *")
+    own_outer = None if outer is None else replace(outer, stands=dict(outer.stands))
+    scope, plan, analysed = binder.from_clause(node, ctes, own_outer)
     refuse_outer_aggregates(ctx, node, scope)
     node = with_stars_written_out(ctx, node, scope)
     windows = with_time_windows(ctx, node, scope, plan, analysed)
@@ -45,6 +49,8 @@ def bind_select(binder: Binder, node: exp.Select, name: str, ctes: Mapping[str, 
     subqueries = Subqueries(binder, scope, ctes)
     node = in_canonical_order(ctx, subqueries.lifted(with_inline_windows(ctx, node)))
     columns = select_list(ctx, node, scope)
+    if columns.generators and keeps_order(node):  # the order is that of the rows they make
+        return bind_select(binder, around(written, ctx.fresh("subquery")), name, ctes, outer)
     block = SelectBlock(ctx, node, scope, columns.aliases, subqueries, plan, [e for _, e in columns.items])
     block.session = windows.session
     block.where()
@@ -66,7 +72,7 @@ def _cut_to_limit(block: SelectBlock, name: str, names: tuple[str, ...], out: li
     ties = [Item(f"__d{n}", f.type, e) for n, ((f, _), e) in enumerate(zip(used, block.ties, strict=False))]
     out = out + ties
     limit, offset = (count(ctx, node.args.get(a)) for a in ("limit", "offset"))
-    distinct = bool(node.args.get("distinct"))
+    distinct, places = bool(node.args.get("distinct")), keeps_order(node)
     if columns.generators:
         if limit is not None or offset is not None:
             raise ctx.unsupported("LIMIT beside a function that makes rows", node)
@@ -75,16 +81,19 @@ def _cut_to_limit(block: SelectBlock, name: str, names: tuple[str, ...], out: li
         generated = Project(plan, ctx.alias(name), tuple(out))
         return Bound(distinct_rows(ctx, generated, name) if distinct else generated, names)
     single = limit is not None and limit > 0 and offset is None and not ties and at_most_one_row(block.plan)
-    if single or (limit is None and offset is None):
+    if single or (limit is None and offset is None and not places):
         rows: Relation = Project(block.plan, ctx.alias(name), tuple(out))
         return Bound(distinct_rows(ctx, rows, name) if distinct else rows, names)
-    if node.args.get("order") is None:
+    if node.args.get("order") is None and not places:
         raise ctx.unsupported("LIMIT without ORDER BY", node)
     hidden = block.order_items(out)
+    if distinct and hidden.items:
+        reason = "SELECT DISTINCT is ordered by its own columns only"
+        raise InvalidExpression(ctx.place(node.args["order"]), reason=reason)
     rows = Project(block.plan, ctx.alias(name), (*out, *hidden.items))
     rows = distinct_rows(ctx, rows, name) if distinct else rows
     per = tuple(i.name for i in ties)
-    return Bound(first_rows(ctx, rows, out, hidden.order, offset or 0, limit, name, per), names)
+    return Bound(first_rows(ctx, rows, out, hidden.order, offset or 0, limit, name, per, places=places), names)
 
 
 def _mirrored(block: SelectBlock, analysed: exp.Select) -> exp.Select:

@@ -1,0 +1,129 @@
+"""Registering functions for SQL: checked, declared in the journal with their text, and made known to the engine.
+
+A stored view has rows that a function computed.  So while a stored view calls it, a function keeps its types and its
+text; what is only formatted otherwise is the same text.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from tidings.compiled import CompiledPlans
+from tidings.errors import DependentObjects, InvalidFunction
+from tidings.ir import types
+from tidings.lang.sql.function_names import is_known_to_sql
+from tidings.result import Result
+from tidings.store.catalog.functions import FunctionRecord
+from tidings.store.storage import Storage
+
+_NAME = re.compile(r"[a-z_][a-z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Functions:
+    """Registers the functions of one database."""
+
+    storage: Storage
+    compiled: CompiledPlans
+
+    def register(
+        self, record: FunctionRecord, code: Callable[..., Any], written: Callable[..., Any], *, each: bool
+    ) -> None:
+        """Let SQL call a function; the journal keeps its declaration and its text.
+
+        ``written`` is the code as its user has written it.
+        """
+        declared = self.storage.functions
+        self._check(record, written)
+        before = declared.records.get(record.name)
+        if before is not None and before != record:
+            self._require_unused(before, record)
+        if before != record and not self.storage.is_reader:
+            self._record(record)
+        declared.register(record, code, each=each)
+        self.compiled.forget()
+
+    def describe(self) -> Result:
+        """The functions: name, types, whether their code is known in this process, and its text."""
+        declared = self.storage.functions
+        rows = [
+            {
+                "name": record.shown_name,
+                "kind": "function" if record.operator is None else "operator",
+                "takes": ", ".join(record.takes),
+                "returns": record.returns,
+                "registered": record.name in declared.registered,
+                "text": record.text,
+            }
+            for record in sorted(declared.records.values(), key=lambda record: record.name)
+        ]
+        fields = [("name", pa.string()), ("kind", pa.string()), ("takes", pa.string()), ("returns", pa.string())]
+        return Result(
+            pa.Table.from_pylist(rows, pa.schema([*fields, ("registered", pa.bool_()), ("text", pa.string())]))
+        )
+
+    def _check(self, record: FunctionRecord, code: Callable[..., Any]) -> None:
+        name = record.shown_name
+        if not _NAME.fullmatch(name):
+            raise InvalidFunction(name=name, reason="its name is not a word of letters, digits and _")
+        if is_known_to_sql(name) or self.storage.backend.has_function(name):
+            raise InvalidFunction(None, "choose another name", name=name, reason="SQL has one of this name")
+        if not record.takes:
+            raise InvalidFunction(name=name, reason="it takes no arguments, and would be a constant")
+        try:
+            inspect.signature(code).bind(*record.takes)
+        except ValueError:  # a function of C, of which nothing is known
+            return
+        except TypeError:
+            reason = f"its code cannot be called with {len(record.takes)} arguments"
+            raise InvalidFunction(name=name, reason=reason) from None
+
+    def _require_unused(self, before: FunctionRecord, record: FunctionRecord) -> None:
+        """Refuse another function in the place of one that stored views have called."""
+        call = re.compile(rf"\b{record.shown_name}\s*\(", re.IGNORECASE)
+        users = [view.name for view in self.storage.relations.stored() if call.search(view.view.query)]
+        same_types = (before.takes, before.returns) == (record.takes, record.returns)
+        if users and not (same_types and "" in (before.text, record.text)):
+            hint = "the rows of stored views were computed by it; drop them first, or choose another name"
+            needed = ", ".join(sorted(users))
+            raise DependentObjects(None, hint, name=record.shown_name, change="replaced", dependents=needed)
+
+    def _record(self, record: FunctionRecord) -> None:
+        declared, journal = self.storage.functions, self.storage.journal
+        if record.name in declared.ids:
+            journal.redefine(record.definition(declared.ids[record.name]))
+        else:
+            declared.ids[record.name] = self.storage.ids.next()
+            journal.define([record.definition(declared.ids[record.name])], [])
+
+
+def declared_function(name: str, takes: str | Sequence[str], returns: str, code: Callable[..., Any]) -> FunctionRecord:
+    """The declaration of a function from what its user says of it."""
+    takes = [takes] if isinstance(takes, str) else list(takes)
+    if not all(isinstance(text, str) for text in (name, *takes, returns)):
+        raise InvalidFunction(name=name, reason="its name and its types are texts")
+    canonical = [types.canonical(types.parse(text)) for text in (*takes, returns)]
+    unsupported = next((type for type in canonical if not types.is_supported(type)), None)
+    if unsupported is not None:
+        raise InvalidFunction(name=name, reason=f"{unsupported} is not a type that columns can have")
+    return FunctionRecord(name.lower(), tuple(canonical[:-1]), canonical[-1], text_of(code))
+
+
+def text_of(code: Callable[..., Any]) -> str:
+    """The text of a function without decorators and comments; nothing if it cannot be found, as in a shell."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(code)))
+    except (OSError, TypeError, SyntaxError):
+        return ""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            node.decorator_list = []
+    return ast.unparse(tree)

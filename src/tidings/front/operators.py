@@ -1,0 +1,141 @@
+"""Registering operators: functions from Arrow tables to an Arrow table, for SQL and for the algebra."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import pyarrow as pa
+
+from tidings.algebra.delta_relations.instance import RelationInstance, hashable
+from tidings.algebra.delta_relations.pair import DeltaPair
+from tidings.algebra.expressions.operators import UserOperator
+from tidings.engine.arrow import arrow_schema
+from tidings.errors import InvalidOperator, UnsupportedType
+from tidings.front.functions import Functions, text_of
+from tidings.ir import types
+from tidings.ir.relation import Column
+from tidings.lang.sql.table_operator import TableOperator
+from tidings.store.catalog.functions import FunctionRecord
+
+Incremental: TypeAlias = Literal["linear"] | Callable[..., tuple[pa.Table, pa.Table]] | None
+"""``"linear"``, or a function of the old inputs, what was removed and what was added, each a list of Arrow tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operators:
+    """Registers the operators of one database."""
+
+    functions: Functions
+
+    def register(
+        self,
+        operator: TableOperator,
+        code: Callable[..., Any],
+        incremental: Incremental,
+    ) -> UserOperator:
+        """Let SQL and the algebra apply an operator."""
+        record = FunctionRecord(operator.function_name, operator.takes, operator.returns, text_of(code), operator)
+        self.functions.register(record, over_rows(operator, code), code, each=True)
+        return algebraic(operator, code, incremental)
+
+
+def declared(
+    name: str, takes: str | Sequence[str], returns: str, key: str | Sequence[str], incremental: Incremental
+) -> TableOperator:
+    """An operator from what its user says of it; columns are written as in ``"sensor STRING, value DOUBLE"``."""
+    inputs = [takes] if isinstance(takes, str) else list(takes)
+    keys = (key,) if isinstance(key, str) else tuple(key)
+    if not inputs:
+        raise InvalidOperator(name=name, reason="it takes no relation")
+    if not all(isinstance(text, str) for text in (name, *inputs, returns, *keys)):
+        raise InvalidOperator(name=name, reason="its name, its columns and its key are texts")
+    if incremental not in (None, "linear") and not callable(incremental):
+        raise InvalidOperator(name=name, reason=f"incremental is 'linear' or a function, not {incremental!r}")
+    columns = tuple(_columns(name, text) for text in inputs)
+    return TableOperator(name.lower(), columns, _columns(name, returns), keys, incremental == "linear")
+
+
+def _columns(name: str, text: str) -> tuple[Column, ...]:
+    try:
+        fields = types.fields(types.canonical(types.parse(f"struct<{text}>")))
+    except (UnsupportedType, TypeError, AttributeError):
+        fields = ()
+    names = {column.lower() for column, _ in fields}
+    if ";" in text or not all(types.is_supported(type) for _, type in fields) or not 0 < len(fields) == len(names):
+        reason = f"{text!r} are not columns of different names, as in 'sensor STRING, value DOUBLE'"
+        raise InvalidOperator(name=name, reason=reason)
+    return tuple(Column(column, type) for column, type in fields)
+
+
+def over_rows(operator: TableOperator, code: Callable[..., Any]) -> Callable[..., Any]:
+    """The operator as a function of lists of rows, as engines call it."""
+    schemas, output = [arrow_schema(columns) for columns in operator.inputs], arrow_schema(operator.output)
+    name = operator.name
+
+    def call(*inputs: Any) -> Any:
+        result = code(*(pa.Table.from_pylist(rows or [], schema) for rows, schema in zip(inputs, schemas, strict=True)))
+        if not isinstance(result, pa.Table):
+            raise TypeError(f"{name} gave a {type(result).__name__}, and not an Arrow table")
+        if set(result.column_names) != set(output.names):
+            raise ValueError(f"{name} gave the columns {result.column_names}, and declares {output.names}")
+        return result.select(output.names).cast(output).to_pylist()
+
+    return call
+
+
+def algebraic(operator: TableOperator, code: Callable[..., Any], incremental: Incremental) -> UserOperator:
+    """The operator for the algebra: relations become Arrow tables, and what it gives a relation.
+
+    With a key the code is called once per key, as SQL does; a linear one is called once for all rows.
+    """
+    attributes = tuple(column.name for column in operator.output)
+    call, schemas = over_rows(operator, code), [arrow_schema(columns) for columns in operator.inputs]
+
+    def function(*inputs: RelationInstance) -> RelationInstance:
+        rows = [_rows(r, s.names) for r, s in zip(inputs, schemas, strict=True)]
+        groups = _by_key(rows, operator.key) if operator.key else [rows]
+        return _instance(attributes, [row for group in groups for row in call(*group)], inputs)
+
+    def linear(old: tuple[RelationInstance, ...], deltas: tuple[DeltaPair, ...]) -> DeltaPair:
+        return DeltaPair(function(deltas[0].removed), function(deltas[0].added))
+
+    def by_form(old: tuple[RelationInstance, ...], deltas: tuple[DeltaPair, ...]) -> DeltaPair:
+        assert callable(incremental)
+        sides = (old, [d.removed for d in deltas], [d.added for d in deltas])
+        tables = (
+            [pa.Table.from_pylist(_rows(r, s.names), s) for r, s in zip(side, schemas, strict=True)] for side in sides
+        )
+        removed, added = incremental(*tables)
+        gone, come = (
+            _instance(attributes, removed.to_pylist(), sides[1]),
+            _instance(attributes, added.to_pylist(), sides[2]),
+        )
+        return DeltaPair(gone, come)
+
+    form = linear if operator.linear else by_form if callable(incremental) else None
+    return UserOperator(operator.name, attributes, function, operator.key, form)
+
+
+def _by_key(inputs: list[list[dict[str, Any]]], key: tuple[str, ...]) -> list[list[list[dict[str, Any]]]]:
+    """The rows of each input per key, for every key that some input has."""
+    groups: dict[tuple[Any, ...], list[list[dict[str, Any]]]] = {}
+    for number, rows in enumerate(inputs):
+        for row in rows:
+            values = tuple(hashable(row[name]) for name in key)
+            groups.setdefault(values, [[] for _ in inputs])[number].append(row)
+    return list(groups.values())
+
+
+def _rows(relation: RelationInstance, names: Sequence[str]) -> list[dict[str, Any]]:
+    return [{name: row[name] for name in names} for row in relation.dicts()]
+
+
+def _instance(
+    attributes: tuple[str, ...], rows: list[dict[str, Any]], inputs: Sequence[RelationInstance]
+) -> RelationInstance:
+    """What an operator gives as a relation; a tuple that is one of the first input's keeps its tid."""
+    known = inputs[0].in_order_of(attributes).tids if set(inputs[0].attributes) == set(attributes) else {}
+    values = (tuple(hashable(row[name]) for name in attributes) for row in rows)
+    return RelationInstance(attributes, {known.get(row, row): row for row in values})

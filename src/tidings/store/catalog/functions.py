@@ -1,0 +1,95 @@
+"""Functions that users have registered: declared in the journal, with the text they had; their code is this process's.
+
+When a database is opened, its functions are declared to the engine before views are bound.  So what calls them is
+bound, and fails by name where it would call one whose code nobody has registered since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tidings.engine.backend import Backend
+from tidings.engine.scalar_function import ScalarFunction
+from tidings.ir.relation import Column
+from tidings.lang.sql.table_operator import TableOperator
+from tidings.store.records import Definition
+
+KIND, _PREFIX = "function", "function:"
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionRecord:
+    """A function as the journal has it; ``text`` is its code as it was written, without decorators."""
+
+    name: str
+    takes: tuple[str, ...]
+    returns: str
+    text: str
+    operator: TableOperator | None = None
+    """The operator of FROM whose rows it computes, if it is there for one."""
+
+    @property
+    def shown_name(self) -> str:
+        """The name that users know it by."""
+        return self.name if self.operator is None else self.operator.name
+
+    def definition(self, id: int) -> Definition:
+        """The record as one of the journal's definitions."""
+        facts: dict[str, Any] = {"takes": list(self.takes), "returns": self.returns, "text": self.text}
+        if self.operator is not None:
+            facts["operator"] = _operator_facts(self.operator)
+        return Definition(id, _PREFIX + self.name, KIND, facts, 0)
+
+    @staticmethod
+    def of(definition: Definition) -> FunctionRecord:
+        facts = definition.definition
+        name = definition.name.removeprefix(_PREFIX)
+        operator = _operator(facts["operator"]) if "operator" in facts else None
+        return FunctionRecord(name, tuple(facts["takes"]), facts["returns"], facts["text"], operator)
+
+    def function(self, code: Callable[..., Any] | None, *, each: bool = False) -> ScalarFunction:
+        return ScalarFunction(self.name, self.takes, self.returns, code, each, self.operator)
+
+
+@dataclass(slots=True)
+class DeclaredFunctions:
+    """The functions of one database."""
+
+    backend: Backend
+    records: dict[str, FunctionRecord] = field(default_factory=dict)
+    ids: dict[str, int] = field(default_factory=dict)
+    """Under which number the journal has each."""
+    registered: set[str] = field(default_factory=set)
+    """Those whose code is known."""
+
+    def declare(self, definition: Definition) -> None:
+        """Let a function of the journal be bound, until its code is registered."""
+        record = FunctionRecord.of(definition)
+        self.ids[record.name] = definition.id
+        if self.records.get(record.name) != record and record.name not in self.registered:
+            self.backend.register(record.function(None))
+        self.records[record.name] = record
+
+    def register(self, record: FunctionRecord, code: Callable[..., Any], *, each: bool) -> None:
+        """Let queries call a function."""
+        self.backend.register(record.function(code, each=each))
+        self.records[record.name] = record
+        self.registered.add(record.name)
+
+
+def _operator_facts(operator: TableOperator) -> dict[str, Any]:
+    return {
+        "name": operator.name,
+        "inputs": [[[c.name, c.type] for c in columns] for columns in operator.inputs],
+        "output": [[c.name, c.type] for c in operator.output],
+        "key": list(operator.key),
+        "linear": operator.linear,
+    }
+
+
+def _operator(facts: dict[str, Any]) -> TableOperator:
+    inputs = tuple(tuple(Column(*column) for column in columns) for columns in facts["inputs"])
+    output = tuple(Column(*column) for column in facts["output"])
+    return TableOperator(facts["name"], inputs, output, tuple(facts["key"]), facts["linear"])
