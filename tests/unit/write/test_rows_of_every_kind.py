@@ -159,3 +159,21 @@ class TestCopy:
     def test_files_that_are_not_there(self, db: Database, text: str) -> None:
         with pytest.raises(InvalidRow):
             db.sql(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "row", "reason"),
+    [
+        ("a.csv", "k,v\n1,x\n2,y\nq,z\n", 3, "'q' is no value for k, which is int"),
+        ("a.csv", "k,v\n1,x\n2,y,3\n", 1, "no CSV"),
+        ("a.parquet", "nothing", 1, "no Parquet"),
+        ("a.jsonl", "nothing", 1, "no JSON"),
+        ("a.jsonl", '{"k": 1}\n{"k": "x"}\n', 1, "no JSON"),
+    ],
+)
+def test_files_that_cannot_be_read(db: Database, tmp_path: Path, name: str, text: str, row: int, reason: str) -> None:
+    with pytest.raises(InvalidRow) as refused:
+        db.load("t", written(name, text)(tmp_path))
+    assert refused.value.parameters["row"] == row
+    assert reason in str(refused.value.parameters["reason"])
+    assert "Arrow" not in str(refused.value)

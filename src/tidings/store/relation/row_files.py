@@ -84,24 +84,68 @@ def _files(table: str, pattern: str | Path, format: str | None) -> list[Path]:
 
 def read_file(table: str, columns: tuple[Column, ...], path: Path, format: str | None = None) -> pa.Table:
     """The rows of a file, with the columns it has."""
+    suffix = path.suffix.lower() if format is None else FORMATS[format]
     try:
-        match path.suffix.lower() if format is None else FORMATS[format]:
+        match suffix:
             case ".parquet":
                 return pq.read_table(path, partitioning=None)
             case ".csv":
                 return _csv(columns, path)
-            case suffix if suffix in _LINES:
+            case _ if suffix in _LINES:
                 return _json(columns, path)
             case _:
                 known = "Parquet (.parquet), CSV (.csv) and JSON lines (.jsonl)"
                 raise InvalidRow(None, f"known files are {known}", row=1, table=table, reason=f"{path} is none")
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, ValueError, OSError) as error:
-        reason = f"{path} cannot be read: {error}"
-        if isinstance(error, FileNotFoundError):
-            reason = f"there is no file {path}"
-        elif isinstance(error, json.JSONDecodeError):
-            reason = f"{path} is no JSON with an object per line"
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, ValueError) as error:
+        row, reason = 1, _WRONG.get(suffix, _WRONG_JSON)
+        if suffix == ".csv":
+            row, reason = _wrong_text(columns, path)
+        raise InvalidRow(row=row, table=table, reason=f"{path} cannot be read: {reason}") from error
+    except OSError as error:
+        reason = f"there is no file {path}" if isinstance(error, FileNotFoundError) else _system(path, error)
         raise InvalidRow(row=1, table=table, reason=reason) from None
+
+
+_WRONG = {".parquet": "it is no Parquet file"}
+_WRONG_JSON = "it is no JSON with an object per line, each value of the type of its column"
+
+
+def _system(path: Path, error: OSError) -> str:
+    return f"{path} cannot be read: {error.strerror or 'the system refuses it'}"
+
+
+def _wrong_text(columns: tuple[Column, ...], path: Path) -> tuple[int, str]:
+    """What is wrong with a CSV file, and in which row: the first text that is no value of its column."""
+    known = {c.name.lower(): c for c in columns}
+    try:
+        texts = csv.read_csv(path, convert_options=csv.ConvertOptions(column_types=_all_texts(path)))
+    except (pa.ArrowInvalid, ValueError):
+        return 1, "it is no CSV in UTF-8 with a header and as many values in every line"
+    for name in texts.column_names:
+        column = known.get(name.lower())
+        type = None if column is None else _text_type(column)
+        if column is None or type is None or pa.types.is_decimal(type):
+            continue
+        for number, text in enumerate(texts.column(name).to_pylist(), 1):
+            if text and not _is_one(text, type):
+                return number, f"{text!r} is no value for {column.name}, which is {column.type}"
+    return 1, "a text is no value of its column"
+
+
+def _all_texts(path: Path) -> dict[str, pa.DataType]:
+    with path.open(encoding="utf-8-sig") as lines:
+        names = [name.strip().strip('"') for name in next(lines, "").split(",")]
+    return dict.fromkeys(names, pa.string())
+
+
+def _is_one(text: str, type: pa.DataType) -> bool:
+    """Whether a text of a CSV file is a value of a type, as the reader of such files judges it."""
+    options = csv.ConvertOptions(column_types={"v": type})
+    try:
+        csv.read_csv(pa.BufferReader(b'v\n"' + text.replace('"', '""').encode() + b'"\n'), convert_options=options)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _csv(columns: tuple[Column, ...], path: Path) -> pa.Table:

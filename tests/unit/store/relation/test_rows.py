@@ -55,6 +55,13 @@ def test_what_is_not_given_is_null() -> None:
     ]
 
 
+def test_decimals_are_rounded_half_up() -> None:
+    assert [row["price"] for row in read([{"price": Decimal("1.235")}, {"price": -0.125}])] == [
+        Decimal("1.24"),
+        Decimal("-0.13"),
+    ]
+
+
 def test_no_rows() -> None:
     assert read([]) == []
 
@@ -73,7 +80,7 @@ def test_no_rows() -> None:
         ([{**ROW, "Item": 1.5}], 1, ["Item", "1.5"]),
         ([{**ROW, "name": 3}], 1, ["name", "string", "3"]),
         ([{**ROW, "price": Decimal("12345.67")}], 1, ["price", "decimal(6,2)"]),
-        ([{**ROW, "price": Decimal("1.234")}], 1, ["price", "1.234"]),
+        ([{**ROW, "price": Decimal("NaN")}], 1, ["price", "NaN"]),
         ([{**ROW, "price": "cheap"}], 1, ["price", "'cheap'"]),
     ],
 )
