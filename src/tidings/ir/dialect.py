@@ -48,8 +48,8 @@ def _keeping_arguments(name: str, build: Any) -> Any:
         if name in _VERBATIM or len(args) > _MOST_ARGUMENTS.get(name, len(args)):
             return plain
         node = made(args, dialect)
-        if len(args) < 2 or isinstance(node, exp.Anonymous):
-            return node
+        if len(args) < 2 or isinstance(node, exp.Anonymous) or len(args) > len(node.arg_types):
+            return node  # the parser refuses what has too many arguments for its node
         if isinstance(node, exp.Cast) or (name not in _WITH_UNITS and _loses(node, args, lost)):
             return plain
         return node

@@ -228,3 +228,30 @@ def round_half_up(node: Expression, term: TypedExpression, places: int) -> Typed
     if term.type == "double" and places <= _ROUNDED_PLACES:
         return TypedExpression(words(_ROUNDED % places, term), "double")
     raise NotAgreed(node)
+
+
+_TRIED: dict[type[Expression], str] = {exp.SafeAdd: "+", exp.SafeSubtract: "-", exp.SafeMultiply: "*"}
+
+
+def tried(node: Expression, left: TypedExpression, right: TypedExpression) -> TypedExpression:
+    """``try_add`` and its like of whole numbers, with more room than they need, and of floats: NULL where there is none."""
+    kind = common_type([left.type, right.type])
+    if kind not in types.INTEGRAL and kind != "double":
+        raise NotAgreed(node)
+    if isinstance(node, exp.SafeDivide):
+        text = "CASE WHEN {1} = 0 THEN NULL ELSE {0} / {1} END"
+        return TypedExpression(words(text, typed(left, "double"), typed(right, "double")), "double")
+    operator = _TRIED[type(node)]
+    if kind == "double":
+        return TypedExpression(words(f"{{0}} {operator} {{1}}", typed(left, kind), typed(right, kind)), kind)
+    text = f"TRY_CAST(CAST({{0}} AS HUGEINT) {operator} CAST({{1}} AS HUGEINT) AS {duckdb_type(kind)})"
+    return TypedExpression(words(text, left, right), kind)
+
+
+def tried_remainder(node: Expression, left: TypedExpression, right: TypedExpression) -> TypedExpression:
+    """``try_mod``: NULL where the divisor is zero."""
+    kind = common_type([left.type, right.type])
+    if kind not in types.INTEGRAL and kind != "double":
+        raise NotAgreed(node)
+    text = "CASE WHEN {1} = 0 THEN NULL ELSE {0} % {1} END"
+    return TypedExpression(words(text, typed(left, kind), typed(right, kind)), kind)

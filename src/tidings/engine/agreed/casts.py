@@ -23,6 +23,13 @@ _NO_NUMBER = (
     + f" ELSE {ELSEWHERE} END"
 )
 """What becomes of a text that is not a plain whole number: an error, if Spark cannot read it either."""
+_NO_MOMENT = (
+    "CASE WHEN regexp_full_match({0}, '[ a-zA-Z]*') THEN "
+    + raised("CAST_INVALID_INPUT", "A text cannot be cast to a date because it is malformed. Use `try_cast`.")
+    + f" ELSE {ELSEWHERE} END"
+)
+"""What becomes of a text that is not a plain date: an error, if it has no digits."""
+_TIMES = ("date", "timestamp", "timestamp_ntz")
 _PLAIN_YEARS = "year({0}) BETWEEN 1 AND 9999"
 _TRUE, _FALSE = "('t', 'true', 'y', 'yes', '1')", "('f', 'false', 'n', 'no', '0')"
 
@@ -119,7 +126,7 @@ def _from_text(node: Expression, term: TypedExpression, to: str) -> TypedExpress
     form = _form(to)
     if form is None:
         raise NotAgreed(node)
-    malformed = _NO_NUMBER if to in types.INTEGRAL else ELSEWHERE
+    malformed = _NO_NUMBER if to in types.INTEGRAL else _NO_MOMENT if to in _TIMES else ELSEWHERE
     trimmed = "trim({0}, ' ')"
     inner = f"CAST({trimmed} AS TIMESTAMP)" if to == "timestamp" else trimmed
     text = (
@@ -137,9 +144,6 @@ def _form(to: str) -> str | None:
     if digits is not None:
         return _DECIMAL if to == decimal_type(digits) else None
     return {"double": _FLOAT, "date": _DATE, "timestamp": _INSTANT, "timestamp_ntz": _INSTANT}.get(to)
-
-
-_TIMES = ("date", "timestamp", "timestamp_ntz")
 
 
 def _tried(node: Expression, term: TypedExpression, to: str) -> TypedExpression:

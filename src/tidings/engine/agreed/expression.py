@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from tidings.engine.agreed import arithmetic, choices, lambdas, nested, spans, texts, times, tried
+from tidings.engine.agreed import arithmetic, choices, lambdas, nested, spans, texts, times
 from tidings.engine.agreed.alike import FORMS, moment, side, texts_as_numbers, widened
 from tidings.engine.agreed.casts import cast
 from tidings.engine.agreed.numeric import common_type, literal_type
-from tidings.engine.agreed.own import added
-from tidings.engine.agreed.signature import said
+from tidings.engine.agreed.signature import added, said
 from tidings.engine.agreed.table import LINES
 from tidings.engine.agreed.term import (
     CALENDAR,
@@ -180,10 +179,10 @@ class Translator:
         return arithmetic.binary(node, left, right)
 
     def _tried(self, node: exp.Binary) -> TypedExpression:
-        return tried.binary(node, self.term(node.this), self.term(node.expression))
+        return arithmetic.tried(node, self.term(node.this), self.term(node.expression))
 
     def _tried_remainder(self, node: Expression, arguments: list[Expression]) -> TypedExpression:
-        return tried.remainder(node, *map(self.term, arguments))
+        return arithmetic.tried_remainder(node, *map(self.term, arguments))
 
     def _unary(self, node: Expression) -> TypedExpression:
         return arithmetic.unary(node, self.term(node.this))

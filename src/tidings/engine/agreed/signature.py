@@ -23,7 +23,7 @@ from sqlglot import exp
 
 from tidings.engine.agreed.casts import cast
 from tidings.engine.agreed.numeric import common_type
-from tidings.engine.agreed.term import NotAgreed, TypedExpression, braced, converted, duckdb_type, words
+from tidings.engine.agreed.term import NotAgreed, TypedExpression, braced, converted, duckdb_type, quoted_name, words
 from tidings.engine.agreed.written import written_text, written_whole
 from tidings.ir import types
 from tidings.ir.expression import Expression, template
@@ -193,3 +193,18 @@ def fitted(node: Expression, term: TypedExpression, type: str) -> TypedExpressio
     if types.is_nested(type):
         return None
     return converted(term, type) if common_type([term.type, type]) == type else None
+
+
+def added(translator: Translator, node: exp.Anonymous, name: str) -> TypedExpression:
+    """A call of a user's function; what it is given becomes what it takes."""
+    takes, returns = translator.own[name]
+    if len(node.expressions) != len(takes):
+        raise NotAgreed(node)
+    parts = []
+    for argument, type in zip(node.expressions, takes, strict=True):
+        part = fitted(node, translator.term(argument), type)
+        if part is None:
+            raise NotAgreed(node)
+        parts.append(part)
+    places = ", ".join(f"{{{n}}}" for n, _ in enumerate(parts))
+    return TypedExpression(words(f"{braced(quoted_name(name))}({places})", *parts), returns)

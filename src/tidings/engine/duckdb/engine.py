@@ -75,7 +75,7 @@ class DuckDB:
         except NotAgreed as refused:
             translated, alone = with_typed_nulls(query), refused
         try:  # what is wrong with a query as Spark's too, DuckDB says first
-            self._connection.inner.execute(f"DESCRIBE {without_errors(printed(translated, self.dialect))}")
+            self._connection.inner.execute(f"DESCRIBE {without_errors(printed(translated, self.dialect))}").fetchall()
         except duckdb.Error as error:
             if alone is None or not is_call(alone.node) or function_name(alone.node) in self._functions:
                 raise AnalysisFailed(sentence(error)) from None
