@@ -234,7 +234,7 @@ _TRIED: dict[type[Expression], str] = {exp.SafeAdd: "+", exp.SafeSubtract: "-", 
 
 
 def tried(node: Expression, left: TypedExpression, right: TypedExpression) -> TypedExpression:
-    """``try_add`` and its like of whole numbers, with more room than they need, and of floats: NULL where there is none."""
+    """``try_add`` and its like, of whole numbers with more room than they need, and of floats: no errors, but NULL."""
     kind = common_type([left.type, right.type])
     if kind not in types.INTEGRAL and kind != "double":
         raise NotAgreed(node)
