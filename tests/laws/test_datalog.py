@@ -116,7 +116,7 @@ def _check_batch(
         assert _rows(db, name) == Counter(before), f"seed {seed}, {name}\n{program.text}"
 
 
-@pytest.mark.parametrize("seeds", chunks(90, quick=2, size=2))
+@pytest.mark.parametrize("seeds", chunks(60, quick=2, size=2))
 def test_stored_and_on_demand_tell_the_difference_of_recomputes(seeds: range) -> None:
     for seed in seeds:
         _check(seed)
@@ -129,7 +129,7 @@ def test_rounds_of_statements_tell_the_same(seeds: range) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("seeds", chunks(12, quick=1, size=1))
+@pytest.mark.parametrize("seeds", chunks(6, quick=1, size=1))
 def test_the_same_on_spark(seeds: range, spark: Any) -> None:
     """Some in this process where the touched part is small, some in rounds of statements of Spark."""
     for seed in seeds:
@@ -137,7 +137,7 @@ def test_the_same_on_spark(seeds: range, spark: Any) -> None:
         _check(seed, commits=2, engine="spark", spark=spark, execution=execution)
 
 
-@pytest.mark.parametrize("seeds", chunks(80, quick=4, size=4))
+@pytest.mark.parametrize("seeds", chunks(48, quick=4, size=4))
 def test_recursive_sql_is_the_same_program_in_datalog(seeds: range) -> None:
     for seed in seeds:
         rng = random.Random(seed)
