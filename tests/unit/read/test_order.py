@@ -38,6 +38,7 @@ def db(request: pytest.FixtureRequest) -> Iterator[Database]:
         ("(SELECT s FROM t) ORDER BY 1 DESC", ["z", "c", "b", "a"]),
         ("SELECT explode(xs) AS e FROM t ORDER BY e DESC LIMIT 2", [9, 3]),
         ("SELECT DISTINCT id FROM t ORDER BY id DESC", [3, 2, 1]),
+        ("SELECT DISTINCT (id) FROM t ORDER BY id DESC LIMIT 2", [3, 2]),
         ("WITH q AS (SELECT * FROM t) SELECT s FROM q ORDER BY s DESC", ["z", "c", "b", "a"]),
         ("SELECT s FROM (SELECT s FROM t ORDER BY s LIMIT 3) ORDER BY s DESC", ["c", "b", "a"]),
         ("SELECT id, s FROM t ORDER BY ALL", [(1, "b"), (1, "z"), (2, "a"), (3, "c")]),

@@ -330,14 +330,14 @@ class SelectBlock:
 
     def order_items(self, out: list[Item]) -> HiddenOrder:
         """The order over the output, with columns of its own for what the output does not have."""
-        by_expression = {i.expression: i.name for i in out}
-        missing = [e for e in self.order if e not in by_expression]
+        by_expression = {i.expression.unnest(): i.name for i in out}
+        missing = [e for e in self.order if e.unnest() not in by_expression]
         types = self.ctx.types(missing, self.plan.fields, self.node)
         hidden = {e: Item(f"__o{n}", t, e) for n, (e, t) in enumerate(zip(missing, types, strict=True))}
         order = []
         for part, expression in zip(self._order_clause(), self.order, strict=True):
             placed = part.copy()
-            name = by_expression[expression] if expression in by_expression else hidden[expression].name
+            name = by_expression.get(expression.unnest()) or hidden[expression].name
             placed.set("this", exp.column(name))
             order.append(placed)
         return HiddenOrder(list(hidden.values()), order)
