@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from tidings.errors import DatabaseForked, DatabaseInDoubt, ReaderBehind, TidingsError
-from tidings.internal_errors import internal_errors
+from tidings.errors.unexpected import internal_errors
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ import pytest
 from pyspark.errors import AnalysisException
 
 import tidings
-from tests.unit.test_errors import check_readable
+from tests.unit.errors.test_errors import check_readable
 from tidings import Database
 from tidings.errors import EngineFailed, InvalidExpression, TidingsError
 

@@ -29,7 +29,7 @@ from tidings.clock import instant
 from tidings.engine.backend import Backend
 from tidings.engine.changes import versioned
 from tidings.errors import EngineFailed, HistoryGone, MustRefetch, SubscriptionExists, UnknownRelation
-from tidings.internal_errors import internal_errors
+from tidings.errors.unexpected import internal_errors
 from tidings.ir.expression import TIME
 from tidings.ir.relation import Relation
 from tidings.read.answers import Answers

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from tidings.analysis.influents import influents
 from tidings.errors import EngineFailed, HistoryGone, InternalError, RecomputeRefused, TidingsError
-from tidings.internal_errors import internal_errors
+from tidings.errors.unexpected import internal_errors
 from tidings.ir.relation import Relation
 from tidings.store import stored_views
 from tidings.store.relation.relations import Relations

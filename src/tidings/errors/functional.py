@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidings.error_base import TidingsError
+from tidings.errors.base import TidingsError
 
 
 class UnknownType(TidingsError):

@@ -8,7 +8,7 @@ import pytest
 
 import tidings
 from tidings.errors import InternalError, RuleFailed, UnknownColumn
-from tidings.internal_errors import internal_errors
+from tidings.errors.unexpected import internal_errors
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 import tidings
-from tidings import Database, errors, functional_errors
-from tidings.errors import Place, TidingsError
+from tidings import Database, errors
+from tidings.errors import Place, TidingsError, functional
 from tidings.ir.text import parse
 
 Act = Callable[[Database], object]
@@ -131,7 +131,7 @@ ELSEWHERE = {
     errors.DatabaseInDoubt: "tests/unit/test_interruptions.py",
     errors.InvalidContinuousQuery: "tests/unit/continuous/test_statements.py",
     errors.UnknownContinuousQuery: "tests/unit/continuous/test_statements.py",
-    errors.InternalError: "tests/unit/test_internal_errors.py",
+    errors.InternalError: "tests/unit/errors/test_unexpected.py",
     errors.InvalidInstant: "tests/unit/test_clock_instants.py",
     errors.InvalidParameter: "tests/unit/lang/sql/test_parameters.py",
     errors.WrongKind: "tests/unit/front/test_mistakes.py",
@@ -203,7 +203,7 @@ ELSEWHERE = {
     errors.TypeConflict: "tests/unit/lang/datalog/test_programs.py",
     errors.UnsafeVariable: "tests/unit/lang/datalog/test_programs.py",
     errors.WrongArity: "tests/unit/lang/datalog/test_programs.py",
-    **{getattr(errors, name): "tests/unit/lang/amosql/test_refusals.py" for name in functional_errors.__all__},
+    **{getattr(errors, name): "tests/unit/lang/amosql/test_refusals.py" for name in functional.__all__},
 }
 
 

@@ -1,0 +1,54 @@
+"""Conditions of engines, their settings and what they need."""
+
+from __future__ import annotations
+
+from tidings.errors.base import TidingsError
+
+
+class JavaMissing(TidingsError):
+    """Apache Spark needs Java 17 or newer, and {found}"""
+
+    hint_template = (
+        "install a JDK 17 (Debian and Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew install openjdk@17)"
+        " or point JAVA_HOME at one"
+    )
+
+
+class EngineFailed(TidingsError):
+    """The {engine} engine could not evaluate the plan: {reason}"""
+
+
+class UnknownEngine(TidingsError):
+    """There is no engine named {name}"""
+
+    hint_template = "the engines are 'spark' and 'duckdb'"
+
+
+class MissingPackage(TidingsError):
+    """{package} is not installed"""
+
+    hint_template = "pip install {package}"
+
+
+class SessionNeeded(TidingsError):
+    """Rows become a Spark DataFrame in a Spark session, and the engine of this database is {engine}"""
+
+    hint_template = "give a session: to_spark(session)"
+
+
+class UnknownStrategy(TidingsError):
+    """There is no strategy named {name}"""
+
+    hint_template = "the strategies are 'auto', 'differential' and 'recompute'"
+
+
+class InvalidMemory(TidingsError):
+    """{memory!r} is not an amount of memory that a database can work in"""
+
+    hint_template = "give a number of bytes or a text such as '2GB', at least '64MiB'"
+
+
+class UnknownExecution(TidingsError):
+    """There is no way to execute waves named {name}"""
+
+    hint_template = "waves run on 'spark', or with 'auto' in this process where they are small"

@@ -1,0 +1,107 @@
+"""Conditions of what queries and other statements say."""
+
+from __future__ import annotations
+
+from tidings.errors.base import TidingsError
+
+
+class InvalidSyntax(TidingsError):
+    """The statement cannot be read: {reason}"""
+
+
+class UnknownRelation(TidingsError):
+    """There is no table or view named {name}"""
+
+    hint_template = "create it first, or check the spelling"
+
+
+class UnknownColumn(TidingsError):
+    """There is no column named {name} here"""
+
+
+class UnknownField(TidingsError):
+    """The value {value} of type {type} has no field named {name}"""
+
+
+class AmbiguousColumn(TidingsError):
+    """The name {name} fits several columns: {candidates}"""
+
+    hint_template = "say which one, as in alias.{name}"
+
+
+class DuplicateAlias(TidingsError):
+    """The name {name} stands for two relations in one FROM or WITH clause"""
+
+    hint_template = "give one of them another alias"
+
+
+class DuplicateColumn(TidingsError):
+    """The result has two columns named {name}"""
+
+    hint_template = "name one of them with AS"
+
+
+class ReservedName(TidingsError):
+    """The name {name} begins with two underscores, which Tidings keeps for itself"""
+
+    hint_template = "choose a name that does not begin with __"
+
+
+class InvalidName(TidingsError):
+    """The name {name} has a character in it that is none: NUL, or half of one"""
+
+    hint_template = "choose a name of characters that can be written"
+
+
+class UnsupportedConstruct(TidingsError):
+    """{construct} cannot be part of a view"""
+
+
+class UnsupportedType(TidingsError):
+    """Values of type {type} cannot be stored or reported"""
+
+    hint_template = "cast to a number, text, date, timestamp, array, struct or map"
+
+
+class UnsupportedStatement(TidingsError):
+    """The statement {statement} is not known to Tidings"""
+
+    hint_template = (
+        "known: CREATE, ALTER, DROP, TRUNCATE TABLE, CREATE, DROP VIEW, INSERT, UPDATE, DELETE, MERGE, queries"
+    )
+
+
+class NonDeterministic(TidingsError):
+    """The result of {function} is not determined by the rows, so its changes have no meaning"""
+
+
+class InvalidExpression(TidingsError):
+    """The query is not valid: {reason}"""
+
+
+class InvalidInterval(TidingsError):
+    """The interval ({since}, {until}] is not valid: {reason}"""
+
+
+class InvalidParameter(TidingsError):
+    """The parameter {name} cannot be used: {reason}"""
+
+
+class InvalidInstant(TidingsError):
+    """{value} is no instant"""
+
+    hint_template = "give microseconds since the epoch, a datetime, a date, or a text such as '2026-01-31 12:00:00'"
+
+
+class InvalidFunction(TidingsError):
+    """The function {name} cannot be registered: {reason}"""
+
+
+class FunctionNotRegistered(TidingsError):
+    """The function {name} is declared in this database, and its code is not registered in this process"""
+
+    hint_template = "register it with @db.function({name!r}, …); db.functions() shows the text that it had"
+
+
+class InvalidOperator(TidingsError):
+    """The operator {name} cannot be used like this: {reason}"""
