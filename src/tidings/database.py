@@ -132,8 +132,8 @@ class Database(Deductive, Extensible):
         if self._deliveries is None:
             parts, signals = self._parts, self._parts.signals
             tables, settings = parts.storage.rule_tables, parts.settings.deliveries
-            wakers = signals.outbox_filled, signals.advance_wanted
-            self._deliveries = Deliveries(tables, parts.clock, settings, *wakers)
+            wakers, folder = (signals.outbox_filled, signals.advance_wanted), parts.storage.local_folder
+            self._deliveries = Deliveries(tables, parts.clock, settings, *wakers, folder)
         return self._deliveries
 
     @reading

@@ -11,6 +11,17 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tidings.store.rules.messages import Message
+from tidings.targets import plain_reason
+
+
+@dataclass(frozen=True, slots=True)
+class _NotArrived:
+    """Something came between; the reason may be the receiver's words, so it is cut and cleaned."""
+
+    reason: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reason", plain_reason(self.reason))
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +30,9 @@ class Arrived:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(_NotArrived):
     """The receiver may have the message or not; a later attempt may succeed."""
 
-    reason: str
     not_before: int | None = None
     """The receiver asks for nothing before this instant."""
     unreachable: bool = False
@@ -30,17 +40,13 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(_NotArrived):
     """The message was not sent, or not accepted, and no later attempt can change that."""
-
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(_NotArrived):
     """The receiver wants no more messages."""
-
-    reason: str
 
 
 SendOutcome = Arrived | Failed | Refused | Ended

@@ -2,7 +2,8 @@
 
 Messages of a channel without settings wait: opening a database somewhere without its secrets loses nothing.
 
-The system table ``tidings.deliveries`` shows every message and what became of it (:func:`rows`).
+The system table ``tidings.deliveries`` shows every message and what became of it (:func:`rows`); of the URLs of
+webhooks it shows no tokens.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from tidings.retry_policy import RetryPolicy
 from tidings.store.catalog.transactions import CatalogTransactions
 from tidings.store.rules.messages import Endpoint, MessageState, OutboxEntry
 from tidings.store.rules.outbox import Outbox
+from tidings.targets import masked_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +73,13 @@ class Deliveries:
         settings: DeliverySettings | None = None,
         wakeup: Event | None = None,
         advance_wanted: Event | None = None,
+        folder: Path | None = None,
     ) -> None:
         settings = settings or DeliverySettings()
         self._clock = clock or SystemClock()
         self._notify = Notify()
         self.outbox = Outbox(catalog)
-        channels = _channels(settings, self._notify)
+        channels = _channels(settings, self._notify, folder)
         self.deliverer = Deliverer(self.outbox, channels, self._clock, settings.policy, workers=settings.workers)
         self._thread = DeliveryThread(self.deliverer, wakeup=wakeup or Event())
         self._advance_wanted = advance_wanted or Event()
@@ -150,14 +153,14 @@ class Deliveries:
         return messages
 
 
-def _channels(settings: DeliverySettings, notify: Notify) -> dict[str, Channel]:
-    """The channels there are settings for."""
+def _channels(settings: DeliverySettings, notify: Notify, folder: Path | None) -> dict[str, Channel]:
+    """The channels there are settings for; none writes into the folder of the database."""
     channels: dict[str, Channel] = {"notify": notify}
     if settings.secrets or settings.secrets_of:
         allow = [ip_network(text) for text in settings.allow]
         channels["webhook"] = Webhook(settings.secrets, settings.secrets_of, allow, settings.timeout)
     if settings.files is not None:
-        channels["file"] = FileChannel(Path(settings.files))
+        channels["file"] = FileChannel(Path(settings.files), folder)
     if settings.mail is not None:
         channels["mail"] = MailChannel(settings.mail)
     return channels
@@ -170,8 +173,9 @@ def rows(outbox: Outbox) -> list[tuple[Any, ...]]:
 
 def _row(entry: OutboxEntry) -> tuple[Any, ...]:
     message = entry.message
+    target = masked_url(message.target) if message.channel == "webhook" else message.target
     settled = None if entry.settled is None else instant(entry.settled)
     return (
-        *(entry.number, message.id, message.rule, message.firing, message.channel, message.target, message.payload),
+        *(entry.number, message.id, message.rule, message.firing, message.channel, target, message.payload),
         *(instant(message.created), str(entry.state), entry.attempts, instant(entry.due), settled, entry.error),
     )

@@ -4,7 +4,7 @@ Lines are appended whole, under a lock, so that several processes can write one 
 unfinished gets an end of line and stays: nothing is ever removed from a file, except the beginning of a line that did
 not fit on the disk.  The message of such a line is written again, whole, under its id.
 
-Paths are relative to a folder, and none leads out of it.
+Paths are relative to a folder, and none leads out of it, nor into the folder of the database, whatever links there are.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ class FileChannel:
     """Appends messages to files below a folder."""
 
     folder: Path
+    database: Path | None = None
+    """The folder of the database, in which nothing but the database itself writes."""
     is_instant: bool = field(default=True, init=False)
 
     def send(self, message: Message, now: int) -> SendOutcome:
@@ -35,10 +37,24 @@ class FileChannel:
             return Refused(f"{message.target} is no path: {error}")
         if not path.is_relative_to(root):
             return Refused(f"{message.target} is not below {root}")
+        if self.database is not None and _is_within(path, self.database):
+            return Refused(f"{message.target} is in the folder of the database")
         try:
             return _append(path, (line(message) + "\n").encode())
         except OSError as error:
             return Failed(f"{path}: {error.strerror or error}", unreachable=True)
+
+
+def _is_within(path: Path, folder: Path) -> bool:
+    """Whether a path leads into a folder, by whichever name either is reached."""
+    return path.is_relative_to(folder.resolve()) or any(_is_same(parent, folder) for parent in path.parents)
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
 
 
 def line(message: Message) -> str:
@@ -52,7 +68,8 @@ def line(message: Message) -> str:
 
 
 def _append(path: Path, data: bytes) -> SendOutcome:
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
+    handle = os.open(path, flags, 0o600)
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             return Refused(f"{path} is not a file")

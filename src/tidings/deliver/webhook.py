@@ -4,6 +4,7 @@ The id is that of the message and the same in every attempt; the timestamp is th
 
 - 2xx: it arrived.  410: the endpoint wants no more messages.  Everything else is tried again later.
 - ``Retry-After`` is obeyed where the status is 429 or 503.
+- What the receiver says is kept without control characters, cut, and without the tokens of the URL.
 - Redirects are not followed: the message goes to the URL that the secret belongs to, or nowhere.
 - The host must be public, or in a network that is allowed; the connection is made to an address that was checked
   (:mod:`tidings.deliver.address`).
@@ -31,7 +32,7 @@ from tidings.deliver.channel import Arrived, Ended, Failed, Refused, SendOutcome
 from tidings.deliver.signature import key, signed
 from tidings.retry_policy import SECOND
 from tidings.store.rules.messages import Message
-from tidings.targets import Url, read_url
+from tidings.targets import Url, read_url, without_secrets
 
 _AGENT = "Tidings"
 _OVERLOADED = (429, 502, 503, 504)
@@ -74,8 +75,9 @@ class Webhook:
         try:
             status, reason, retry_after = self._post(url, allowed, headers, body)
         except (OSError, HTTPException) as error:
-            return Failed(f"{url.host}: {str(error) or type(error).__name__}", unreachable=True)
-        return _outcome(status, reason, retry_after, now)
+            reason = without_secrets(str(error), message.target) or type(error).__name__
+            return Failed(f"{url.host}: {reason}", unreachable=True)
+        return _outcome(status, without_secrets(reason, message.target), retry_after, now)
 
     def _post(
         self, url: Url, addresses: list[str], headers: dict[str, str], body: bytes

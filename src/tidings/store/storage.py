@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -78,6 +79,12 @@ class Storage:
     def has_rule_tables(self) -> bool:
         """Whether there may be rules."""
         return self.journal.has_rule_tables
+
+    @property
+    def local_folder(self) -> Path | None:
+        """The folder of the database on this machine, if it has one."""
+        folder = self.journal.folder
+        return Path(folder.path) if folder is not None and folder.is_local else None
 
     def tables(self) -> list[Table]:
         """Everything that has rows: tables, stored views and the groupings stored for them."""

@@ -13,6 +13,7 @@ import tidings
 from tests.unit.deliver.help import fire
 from tidings import Database, ManualClock
 from tidings.deliver.deliveries import COLUMNS, Deliveries, DeliverySettings, rows
+from tidings.deliver.mail import Mail
 from tidings.deliver.signature import new_secret
 from tidings.retry_policy import RetryPolicy
 from tidings.store.catalog.transactions import MemoryCatalog
@@ -161,3 +162,41 @@ def test_commits_and_deliveries_go_on_side_by_side(tmp_path: Path) -> None:
         lines = (tmp_path / "low.jsonl").read_text().splitlines()
         assert [json.loads(line)["data"]["rows"][0]["item"] for line in lines] == list(range(40))
         assert {(e.state, e.attempts) for e in deliveries.entries()} == {(MessageState.DELIVERED, 1)}
+
+
+TOKEN, QUERY = "Zr8vQ2xTokenOfThePath", "hunter2hunter2"
+
+
+def test_no_secret_is_in_what_is_shown_or_kept(tmp_path: Path) -> None:
+    url = f"http://hooks.test/services/{TOKEN}?key={QUERY}"
+    secret = "whsec_" + "c2VjcmV0LW9mLXRoZS10ZXN0LW9mLTMyLWJ5dGVz"
+    settings = DeliverySettings([secret], mail=Mail("localhost", "a@b.test", user="u", password="pass-of-mail"))
+    with tidings.open(tmp_path / "db", engine="duckdb", clock=ManualClock(0), deliveries=settings) as db:
+        db.sql("CREATE TABLE t (a INT PRIMARY KEY)")
+        db.sql(f"CREATE RULE r WHEN SELECT a FROM t DO WEBHOOK '{url}'")
+        db.sql("INSERT INTO t VALUES (1)")
+        (row,) = db.query("SELECT target, error FROM tidings.deliveries").rows()
+        assert row[0] == "http://hooks.test/services/***?***"
+        shown = [
+            *(repr(row), db.explain_rule("r"), repr(settings), repr(db.status())),
+            repr(db.query("SELECT does, error FROM tidings.rules").rows()),
+        ]
+        for text in shown:
+            assert not any(each in text for each in (TOKEN, QUERY, secret, "pass-of-mail"))
+    for file in (tmp_path / "db").rglob("*"):
+        if file.is_file():
+            kept = file.read_bytes()
+            assert secret.encode() not in kept
+            assert b"pass-of-mail" not in kept
+
+
+def test_the_file_channel_of_a_database_stays_out_of_its_folder(tmp_path: Path) -> None:
+    settings = DeliverySettings(files=tmp_path)
+    with tidings.open(tmp_path / "db", engine="duckdb", clock=ManualClock(0), deliveries=settings) as db:
+        db.sql("CREATE TABLE t (a INT PRIMARY KEY); CREATE RULE r WHEN SELECT a FROM t DO FILE 'db/identity'")
+        before = (tmp_path / "db" / "lock").read_bytes()
+        db.sql("INSERT INTO t VALUES (1)")
+        db.deliveries.step()
+        (entry,) = db.deliveries.dead()
+        assert "folder of the database" in str(entry.error)
+        assert (tmp_path / "db" / "lock").read_bytes() == before

@@ -87,3 +87,30 @@ def test_many_can_append_to_one_file(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert sorted(json.loads(one)["firing"] for one in lines(tmp_path / "out.jsonl")) == sorted([*range(20)] * 3)
+
+
+@pytest.mark.parametrize("target", ["db/catalog.sqlite", "db/new.jsonl", "link/new.jsonl", "db/base/x.jsonl"])
+def test_nothing_is_written_into_the_folder_of_the_database(tmp_path: Path, target: str) -> None:
+    database = tmp_path / "db"
+    (database / "base").mkdir(parents=True)
+    (database / "catalog.sqlite").write_text("rows")
+    (tmp_path / "link").symlink_to(database)
+    assert isinstance(FileChannel(tmp_path, database).send(message(target=target), 0), Refused)
+    assert isinstance(FileChannel(tmp_path, tmp_path / "link").send(message(target=target), 0), Refused)
+    assert sorted(p.name for p in database.rglob("*")) == ["base", "catalog.sqlite"]
+    assert (database / "catalog.sqlite").read_text() == "rows"
+
+
+def test_a_link_to_a_file_of_the_database_is_not_followed(tmp_path: Path) -> None:
+    database = tmp_path / "db"
+    database.mkdir()
+    (database / "identity").write_text("id")
+    (tmp_path / "out.jsonl").symlink_to(database / "identity")
+    assert isinstance(FileChannel(tmp_path, database).send(message(), 0), Refused)
+    assert (database / "identity").read_text() == "id"
+
+
+def test_beside_the_database_files_are_written_and_are_private(tmp_path: Path) -> None:
+    (tmp_path / "db").mkdir()
+    assert FileChannel(tmp_path, tmp_path / "db").send(message(), 0) == Arrived()
+    assert (tmp_path / "out.jsonl").stat().st_mode & 0o777 == 0o600

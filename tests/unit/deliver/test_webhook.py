@@ -312,3 +312,27 @@ def test_tls_is_for_the_name_though_the_connection_is_to_the_address(tmp_path: P
         stranger = hook(resolve=options["resolve"]).send(to(f"https://hooks.test:{receiver.port}/"), NOW)
         assert isinstance(stranger, Failed)
     assert len(receiver.got) == 1
+
+
+def test_what_a_receiver_says_is_cut_and_cleaned() -> None:
+    def rude(connection: socket.socket) -> None:
+        connection.recv(4096)
+        connection.sendall(b"HTTP/1.1 500 no\x1b[2J room for tokenTOKEN12 " + b"x" * 5000 + b"\r\n\r\n")
+
+    with listening(rude) as url:
+        outcome = hook().send(to(f"{url}hook/tokenTOKEN12"), NOW)
+    assert isinstance(outcome, Failed)
+    assert outcome.reason.isprintable()
+    assert len(outcome.reason) <= 300
+    assert "TOKEN12" not in outcome.reason
+    assert outcome.reason.startswith("500 no [2J room for ***")
+
+
+@pytest.mark.parametrize("address", ["168.63.129.16", "192.0.0.192", "100.100.100.200", "fd00:ec2::254"])
+def test_no_connection_is_made_to_the_metadata_of_a_cloud(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def connected(*_: object) -> socket.socket:
+        raise AssertionError("a connection was made")
+
+    monkeypatch.setattr("tidings.deliver.webhook.socket.create_connection", connected)
+    webhook = Webhook([SECRET], resolve=lambda host, port: [address])
+    assert isinstance(webhook.send(to("http://hooks.test/"), NOW), Refused)
