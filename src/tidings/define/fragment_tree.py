@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from sqlglot import exp
-
 from tidings.errors import InvalidFragmentation, UnknownColumn, closest
 from tidings.ir.expression import Expression
 from tidings.ir.fragments import FragmentTree
 from tidings.ir.relation import Column
-from tidings.lang.sql.parse import parsed
 from tidings.lang.sql.statements.fragmented import WrittenPart
-from tidings.lang.sql.stored_text import condition_text
+from tidings.lang.sql.stored_text import columns_mentioned, condition_text
 from tidings.store.relation.table import Table
 
 
@@ -44,7 +41,7 @@ class TreeBuilder:
         names = {name.lower() for name in leaf.columns}
         held = []
         for condition in self._above[leaf.table]:
-            if {c.name.lower() for c in parsed(condition).find_all(exp.Column)} <= names:
+            if columns_mentioned(condition) <= names:
                 held.append(f"coalesce({condition}, FALSE)")
         return tuple(held)
 

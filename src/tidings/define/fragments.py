@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
-from sqlglot import exp
 
 from tidings.constraints.evaluate import Evaluator
 from tidings.define.binder import ViewBinder
@@ -19,9 +18,8 @@ from tidings.ir.fragments import FragmentScheme, FragmentTree
 from tidings.lang.sql import statement
 from tidings.lang.sql.fragment_text import relation_text, whole_query
 from tidings.lang.sql.instant import at_instant
-from tidings.lang.sql.parse import parsed
-from tidings.lang.sql.stored_text import condition_text, expression_text
-from tidings.read.in_transaction import answer
+from tidings.lang.sql.stored_text import columns_mentioned, condition_text, expression_text
+from tidings.rewrite.pipeline import normalise
 from tidings.store.alter import alter
 from tidings.store.define import define_together
 from tidings.store.relation.constraints import Constraints
@@ -75,7 +73,7 @@ class FragmentedTables:
         constraints = Constraints(
             key=builder.key,
             required=tuple(dict.fromkeys([*builder.key, *(c for c in declared.required if c in leaf.columns)])),
-            checks=(*(c for c in checks if _reads(c) <= _lower(leaf)), *builder.conditions(leaf)),
+            checks=(*(c for c in checks if columns_mentioned(c) <= _lower(leaf)), *builder.conditions(leaf)),
             defaults=tuple((name, expression_text(v)) for name, v in declared.defaults if name in leaf.columns),
             append_only=declared.append_only,
         )
@@ -86,7 +84,7 @@ class FragmentedTables:
         for condition in declared.checks:
             self.evaluator.check(declared.name, declared.columns, condition, declared.text)
             text = condition_text(condition, declared.name, [c.name for c in declared.columns])
-            if not _covers(tree, _reads(text)):
+            if not _covers(tree, columns_mentioned(text)):
                 raise InvalidFragmentation(reason=f"CHECK ({text}) reads columns of several fragments")
         column_types = {c.name: c.type for c in declared.columns}
         for name, value in declared.defaults:
@@ -129,7 +127,8 @@ class FragmentedTables:
         """Refuse a table with rows for which the condition of the fragment is not true."""
         query = f"SELECT * FROM {relation_text(table.name)} WHERE NOT ({condition})"
         view = self.binder.view(f"rows of {table.name}", query, ())
-        rows: pa.Table = answer(self.scheduler, view.plan, self.timeline.time)
+        at, executor = self.timeline.time, self.scheduler.executor
+        rows: pa.Table = executor.runner.query(normalise(view.plan, {}), executor.sources(0, at), at)
         if rows.num_rows:
             raise FragmentHasOtherRows(table=table.name, condition=condition, row=rows.slice(0, 1).to_pylist()[0])
 
@@ -150,7 +149,7 @@ class FragmentedTables:
         define_together(self.scheduler.storage, tables, replace(view, fragments=scheme))
 
 
-def _covers(tree: FragmentTree, columns: set[str]) -> bool:
+def _covers(tree: FragmentTree, columns: frozenset[str]) -> bool:
     """Whether each row is judged by a condition at some fragment."""
     match tree.kind:
         case "table":
@@ -159,11 +158,6 @@ def _covers(tree: FragmentTree, columns: set[str]) -> bool:
             return all(_covers(part, columns) for part in tree.parts)
         case "join":
             return any(_covers(part, columns) for part in tree.parts)
-
-
-def _reads(condition: str) -> set[str]:
-    """The columns that a condition reads."""
-    return {node.name.lower() for node in parsed(condition).find_all(exp.Column)}
 
 
 def _lower(tree: FragmentTree) -> set[str]:
