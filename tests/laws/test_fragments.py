@@ -38,7 +38,7 @@ QUERIES = (
 
 
 @pytest.mark.parametrize("cut", CUTS)
-@pytest.mark.parametrize("cases", chunks(16, quick=1, size=1))
+@pytest.mark.parametrize("cases", chunks(8, quick=1, size=1))
 def test_fragments_are_the_whole(cut: str, cases: range) -> None:
     for seed in cases:
         _check(cut, seed)
