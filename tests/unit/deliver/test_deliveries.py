@@ -176,7 +176,7 @@ def test_no_secret_is_in_what_is_shown_or_kept(tmp_path: Path) -> None:
         db.sql(f"CREATE RULE r WHEN SELECT a FROM t DO WEBHOOK '{url}'")
         db.sql("INSERT INTO t VALUES (1)")
         (row,) = db.query("SELECT target, error FROM tidings.deliveries").rows()
-        assert row[0] == "http://hooks.test/services/***?***"
+        assert row["target"] == "http://hooks.test/services/***?***"
         shown = [
             *(repr(row), db.explain_rule("r"), repr(settings), repr(db.status())),
             repr(db.query("SELECT does, error FROM tidings.rules").rows()),
