@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 
 from sqlalchemy import URL, make_url
@@ -15,7 +14,7 @@ from tidings.store.catalog.catalog_journal import CatalogJournal
 from tidings.store.catalog.connect import is_writable
 from tidings.store.catalog.memory_journal import MemoryJournal
 from tidings.store.catalog.writer_lock import WriterLock
-from tidings.store.filesystem import SCRATCH, discard, is_folder, make_folder, make_private
+from tidings.store.filesystem import SCRATCH, discard, is_folder, make_folder
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.row_groups import DecodedCache
 from tidings.store.snapshots import EngineSnapshots, FileSnapshots
@@ -51,9 +50,7 @@ def open_folder(
     lock = WriterLock(Path(folder.path))
     lock.take()
     try:
-        journal = CatalogJournal(folder, url, lock=lock)
-        _make_private(Path(folder.path))
-        return _begun(backend, journal, relations, memory)
+        return _begun(backend, CatalogJournal(folder, url, lock=lock), relations, memory)
     except BaseException:
         lock.release()
         raise
@@ -80,13 +77,6 @@ def _over(
     decoded = DecodedCache((memory or MemoryBudget()).decoded)
     snapshots = FileSnapshots(backend, journal, journal.folder, decoded)
     return Storage(backend, journal, snapshots, relations or Relations())
-
-
-def _make_private(folder: Path) -> None:
-    """Let the files of a catalog be read by those who may read the folder, whatever the usual mode of files is."""
-    for name in (_CATALOG, f"{_CATALOG}-wal", f"{_CATALOG}-shm", "lock", "identity"):
-        with suppress(FileNotFoundError):
-            make_private(folder / name)
 
 
 def _make(folder: Location) -> None:
