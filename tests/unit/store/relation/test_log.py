@@ -5,11 +5,12 @@ from __future__ import annotations
 from itertools import product
 from random import Random
 
+import duckdb
 import pyarrow as pa
 import pytest
 
 from tidings.errors import ReaderBehind
-from tidings.store.relation.log import EntryFacts, Log, in_order
+from tidings.store.relation.log import EntryFacts, Log, compact, in_order
 from tidings.store.relation.log_range import LogRange
 
 SCHEMA = pa.schema([("x", pa.int32()), ("__t", pa.int64()), ("__w", pa.int64())])
@@ -146,3 +147,17 @@ def test_order_of_instants() -> None:
     assert in_order(ordered) is ordered
     assert in_order(ordered.take([2, 0, 1])).column("__t").to_pylist() == [10, 10, 20]
     assert in_order(SCHEMA.empty_table()).num_rows == 0
+
+
+def test_a_few_rows_of_an_engine_are_copied_out_of_its_buffers() -> None:
+    """Arrow does not know how much an engine allocated, so sizes must not decide."""
+    rows = duckdb.connect().execute("SELECT 1::INT AS x, 7::BIGINT AS __t, 1::BIGINT AS __w").to_arrow_table()
+    copied = compact(rows)
+    assert copied.equals(rows)
+    assert not addresses(copied) & addresses(rows)
+
+
+def addresses(rows: pa.Table) -> set[int]:
+    """Where the buffers of rows are in memory."""
+    arrays = (array for column in rows.columns for array in column.chunks)
+    return {buffer.address for array in arrays for buffer in array.buffers() if buffer is not None}
