@@ -335,7 +335,8 @@ class Database(Deductive, Extensible):
         start = parts.timeline.before if since is None else instant_of(since)
         end = max(start, self.time) if until is None else instant_of(until)
         plan, definitions, how = parts.answers.strategy(text, parts.plans.plan(text), start, end)
-        return explanation.explain(parts.plans.relation_name(text), plan, definitions, parts.backend.dialect, how)
+        fragments, name = parts.storage.relations.fragmented(), parts.plans.relation_name(text)
+        return explanation.explain(name, plan, definitions, parts.backend.dialect, how, fragments)
 
     @reading
     def explain_rule(self, rule: str) -> str:

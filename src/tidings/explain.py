@@ -8,6 +8,7 @@ from typing import assert_never
 
 from tidings.analysis.dependencies import draw
 from tidings.analysis.influents import CLOCK, influents, reads
+from tidings.analysis.sites import local_parts, sites
 from tidings.delta.plan import Program, Term, compile_program
 from tidings.delta.restrict import restrictions
 from tidings.engine.sql.dialect import Dialect
@@ -15,6 +16,7 @@ from tidings.engine.sql.lower import lower
 from tidings.engine.sql.statement import KeyList, KeyTest, listable_keys
 from tidings.ir import text
 from tidings.ir.expression import show
+from tidings.ir.fragments import FragmentScheme, FragmentTree
 from tidings.ir.relation import (
     Aggregate,
     Consolidate,
@@ -41,7 +43,12 @@ from tidings.rewrite.pipeline import normalise
 
 
 def explain(
-    name: str, plan: Relation, definitions: Mapping[str, Relation], dialect: Dialect, strategy: str = ""
+    name: str,
+    plan: Relation,
+    definitions: Mapping[str, Relation],
+    dialect: Dialect,
+    strategy: str = "",
+    fragments: Mapping[str, FragmentScheme] | None = None,
 ) -> str:
     """How a query is maintained: what it depends on, and what is run when one of these changes."""
     tables = influents(plan, definitions)
@@ -50,11 +57,49 @@ def explain(
         ("Plan", text.show(normalise(plan, definitions))),
         ("Influents", ", ".join(sorted(tables)) or "none: the answer never changes"),
     ]
+    parts += explain_fragments(plan, definitions, fragments or {})
     if strategy:
         parts.append(("Strategy", strategy))
     forms: dict[str, Relation] = {}
     parts += [explain_change(name, plan, table, definitions, dialect, forms) for table in sorted(tables)]
     return sections(parts)
+
+
+def explain_fragments(
+    plan: Relation, definitions: Mapping[str, Relation], fragments: Mapping[str, FragmentScheme]
+) -> list[tuple[str, str]]:
+    """The fragments below a query, and what of it each site computes alone; nothing if there are none."""
+    tables = influents(plan, definitions)
+    below = {name: scheme for name, scheme in sorted(fragments.items()) if tables & set(scheme.tables())}
+    if not below:
+        return []
+    leaves = [leaf for scheme in below.values() for leaf in scheme.tree.leaves()]
+    by_table = {leaf.table: leaf.site or leaf.table for leaf in leaves}
+    normal = normalise(plan, definitions)
+    parts = local_parts(normal, by_table)
+    if len(sites(normal, by_table)) == 1:
+        lines = [f"intra-site: all of it at {parts[0][0]}"]
+    else:
+        lines = ["inter-site: only the deltas of these parts leave their sites"]
+        lines += [f"at {site}: {algebra(part)}" for site, part in parts]
+    trees = [f"{name} = {fragment_algebra(scheme.tree)}" for name, scheme in below.items()]
+    return [("Fragments", "\n".join(trees)), ("Sites", "\n".join(lines))]
+
+
+def fragment_algebra(tree: FragmentTree) -> str:
+    """A fragmented table in terms of its fragments.
+
+    >>> south = FragmentTree("table", ("k",), table="s", site="far")
+    >>> parts = (FragmentTree("table", ("k",), "k < 9", table="n"), south)
+    >>> fragment_algebra(FragmentTree("union", ("k",), parts=parts))
+    'n [k < 9] ⊎ s at far'
+    """
+    condition = f" [{tree.condition}]" if tree.condition else ""
+    if tree.kind == "table":
+        return tree.table + (f" at {tree.site}" if tree.site else "") + condition
+    sign = " ⊎ " if tree.kind == "union" else " ⋈ "
+    inner = (fragment_algebra(p) if p.kind == "table" else f"({fragment_algebra(p)})" for p in tree.parts)
+    return sign.join(inner) + condition
 
 
 def explain_change(

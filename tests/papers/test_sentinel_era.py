@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+import tidings
 from tidings.algebra import (
     Changes,
     DeltaPair,
@@ -244,6 +245,30 @@ def test_hybrid_fragmentation() -> None:
         {(2, 20, "y", False), (3, 30, "z", True), (1, 10, "x", True)},
         {(2, 25, "y", False), (1, 10, "xx", True)},
     )
+
+
+def test_hybrid_fragmentation_in_sql() -> None:
+    """The same relation, declared in SQL: its delta follows from those of the fragments."""
+    with tidings.open(engine="duckdb", clock=tidings.ManualClock(1_000_000)) as db:
+        db.sql("""
+            CREATE TABLE R (k INT, a INT, b STRING, c BOOLEAN) FRAGMENTED BY JOIN (
+                UNION (R11 (a) AT north WHERE k < 2, R12 (a) AT south WHERE k >= 2),
+                JOIN (R21 (b) AT south, R22 (c) AT south) ON k
+            ) ON k;
+            INSERT INTO R VALUES (1, 10, 'x', true), (2, 20, 'y', false), (3, 30, 'z', true)
+        """)
+        before = db.time
+        with db.transaction() as tx:
+            tx.sql("UPDATE R SET a = 25 WHERE k = 2; DELETE FROM R WHERE k = 3; UPDATE R SET b = 'xx' WHERE k = 1")
+        delta = db.changes("R", since=before)
+        assert {tuple(row.values()) for row in delta.removals()} == {
+            (2, 20, "y", False),
+            (3, 30, "z", True),
+            (1, 10, "x", True),
+        }
+        assert {tuple(row.values()) for row in delta.additions()} == {(2, 25, "y", False), (1, 10, "xx", True)}
+        assert db.changes("R11", since=before).rows() == []
+        assert "R = (R11 at north [k < 2] ⊎ R12 at south [k >= 2]) ⋈ (R21 at south ⋈ R22 at south)" in db.explain("R")
 
 
 # the appendix

@@ -8,7 +8,7 @@ nothing is altered.  The same goes for rules and continuous queries.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tidings.errors import BreaksViews, TidingsError
@@ -78,7 +78,7 @@ class ViewBinder:
         for reader in self.relations.readers(name):
             old = reader.view if isinstance(reader, StoredView) else reader
             try:
-                new = self.view(old.name, old.query, old.named, changed)
+                new = replace(self.view(old.name, old.query, old.named, changed), fragments=old.fragments)
             except TidingsError as error:
                 broken[old.name] = error.message
                 continue

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
 from tidings.compiled import CompiledPlans
+from tidings.define.fragments import FragmentedTables
 from tidings.define.replacement import ReplacementOutcome
 from tidings.define.tables import Tables
 from tidings.define.views import Views
@@ -20,6 +21,7 @@ from tidings.store.timeline import Timeline
 
 DefinitionStatement: TypeAlias = (
     statement.CreateTable
+    | statement.CreateFragmented
     | statement.CreateView
     | statement.AddColumns
     | statement.DropColumns
@@ -40,14 +42,23 @@ class DefinitionStatements:
     timeline: Timeline
     compiled: CompiledPlans
 
+    @property
+    def fragmented(self) -> FragmentedTables:
+        """Makes fragmented tables."""
+        return FragmentedTables(self.views.scheduler, self.tables.evaluator, self.views.binder, self.timeline)
+
     def run(self, definition: DefinitionStatement) -> list[ReplacementOutcome]:
         """Do what a statement says; what became of the parts of a view that it replaces."""
         outcomes: list[ReplacementOutcome] = []
         match definition:
-            case statement.CreateTable() | statement.CreateView() if self._is_there(definition):
+            case statement.CreateTable() | statement.CreateFragmented() | statement.CreateView() if self._is_there(
+                definition
+            ):
                 return []
             case statement.CreateTable():
                 self.tables.create(definition)
+            case statement.CreateFragmented():
+                self.fragmented.create(definition)
             case statement.CreateView():
                 outcomes = self.views.create(definition)
             case statement.AddColumns() | statement.DropColumns() | statement.WidenColumn() | statement.RenameColumn():
@@ -63,7 +74,7 @@ class DefinitionStatements:
         self.compiled.forget()
         return outcomes
 
-    def _is_there(self, definition: statement.CreateTable | statement.CreateView) -> bool:
+    def _is_there(self, definition: statement.CreateTable | statement.CreateFragmented | statement.CreateView) -> bool:
         """Whether a statement with IF NOT EXISTS has nothing to do."""
         return definition.if_absent and self.relations.find(definition.name) is not None
 

@@ -42,6 +42,8 @@ from tidings.store.relation.table import Table
 from tidings.store.storage import Storage
 from tidings.store.timeline import Timeline
 
+_FRAGMENTED = "drop the fragmented table, alter its fragments, and make it over them again"
+
 Alteration = (
     statement.AddColumns
     | statement.DropColumns
@@ -90,18 +92,22 @@ class Tables:
         relation = self.relations.find(name)
         if relation is None:
             raise UnknownRelation(None, closest(name, self.relations.names()), name=name)
-        if isinstance(relation, Table) != (kind == "TABLE"):
-            other = "TABLE" if isinstance(relation, Table) else "VIEW"
+        scheme = self.relations.fragments(name)
+        is_table = isinstance(relation, Table) or scheme is not None
+        if is_table != (kind == "TABLE"):
+            other = "TABLE" if is_table else "VIEW"
             kinds = {"kind": f"a {other.lower()}", "expected": f"a {kind.lower()}"}
             raise WrongKind(None, f"DROP {other} drops it", name=relation.name, **kinds)
         if isinstance(relation, Table):
             require_unnamed(self.relations, relation, "dropped")
-        readers = self.relations.readers(relation.name)
+        fragments = [self.relations.table(n) for n in scheme.tables()] if scheme and scheme.owns_tables else []
+        below = {relation.name, *(fragment.name for fragment in fragments)}
+        found = {r.name: r for n in sorted(below) for r in self.relations.readers(n) if r.name not in below}
+        readers = [r for r in self.relations.views() if r.name in found]
         if readers and not cascade:
-            self.relations.droppable(name, kind)
             names = ", ".join(sorted(v.name for v in readers))
             raise DependentObjects(name=relation.name, change="dropped", dependents=names)
-        return [*reversed(readers), relation]
+        return [*reversed(readers), relation, *fragments]
 
     def drop(self, relations: list[Table | AnyView]) -> None:
         """Drop tables and views, in this order."""
@@ -114,7 +120,13 @@ class Tables:
         try:
             table = self.relations.table(alteration.table)
         except UnknownRelation as unknown:
+            if self.relations.fragments(alteration.table) is not None:
+                statement_name = f"ALTER TABLE of {alteration.table}, which is fragmented"
+                raise UnsupportedStatement(alteration.place, _FRAGMENTED, statement=statement_name) from None
             raise UnknownRelation(alteration.place, unknown.hint, name=alteration.table) from None
+        whole = self.relations.fragment_of(table.name)
+        if whole is not None:
+            raise DependentObjects(None, _FRAGMENTED, name=table.name, change="altered", dependents=whole)
         match alteration:
             case statement.AddColumns():
                 name, (columns, constraints) = table.name, self._with_added(table, alteration)

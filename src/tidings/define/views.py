@@ -53,7 +53,7 @@ class Views:
     def create(self, create: statement.CreateView) -> list[ReplacementOutcome]:
         """Create a view, or put it in the place of another; what became of the parts of the other."""
         old = self.relations.find(create.name)
-        if isinstance(old, Table) or (old is not None and not create.replace):
+        if isinstance(old, Table) or self.relations.fragments(create.name) or (old is not None and not create.replace):
             raise DuplicateRelation(name=create.name)
         plan = self.binder.plan(create.query, create.text, create.name, create.query_text)
         if create.columns and len(create.columns) != len(plan.fields):

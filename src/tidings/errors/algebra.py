@@ -33,6 +33,12 @@ class InvalidFragmentation(TidingsError):
     """The relation cannot be fragmented like this: {reason}"""
 
 
+class FragmentHasOtherRows(TidingsError):
+    """{table} cannot be the fragment for which {condition}: it has the row {row}"""
+
+    hint_template = "change or delete such rows first"
+
+
 class NoFragment(TidingsError):
     """The tuple {row} cannot be put into one fragment: {reason}"""
 

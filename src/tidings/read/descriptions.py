@@ -13,9 +13,10 @@ from tidings.engine.arrow import arrow_schema
 from tidings.engine.changes import as_changes
 from tidings.errors import UnknownRelation, closest
 from tidings.ir.column import Column
+from tidings.ir.expression import show_name
 from tidings.lang.sql.definition_text import create_table_text, create_view_text
+from tidings.lang.sql.fragment_text import fragmented_text
 from tidings.result import Result
-from tidings.store.relation.constraints import NONE
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
 from tidings.store.relation.view import StoredView, View
@@ -60,12 +61,12 @@ class Descriptions:
         """The tables, by name: primary key, whether they only grow, and the column that has their instants."""
         rows = [
             {
-                "name": table.name,
-                "primary_key": ", ".join(table.constraints.key) or None,
-                "append_only": table.constraints.append_only,
-                "time_column": table.constraints.time_column,
+                "name": name,
+                "primary_key": ", ".join(constraints.key) or None,
+                "append_only": constraints.append_only,
+                "time_column": constraints.time_column,
             }
-            for table in self._sorted_tables()
+            for name, constraints in ((name, self.relations.constraints(name)) for name in self._table_names())
         ]
         return Result(pa.Table.from_pylist(rows, arrow_schema(SYSTEM_TABLES[TABLES])))
 
@@ -80,14 +81,13 @@ class Descriptions:
                 "error": view.error if isinstance(view, StoredView) else None,
             }
             for view in views
-            if isinstance(view, View | StoredView)
+            if isinstance(view, StoredView) or (isinstance(view, View) and view.fragments is None)
         ]
         return Result(pa.Table.from_pylist(rows, arrow_schema(SYSTEM_TABLES[VIEWS])))
 
     def schema(self, name: str) -> Result:
         """The columns of a table, view, event or system table, in order."""
-        relation = self.relations.find(name)
-        constraints = relation.constraints if isinstance(relation, Table) else NONE
+        constraints = self.relations.constraints(name)
         defaults = dict(constraints.defaults)
         rows = [
             {
@@ -103,14 +103,15 @@ class Descriptions:
 
     def create_table(self, name: str) -> str:
         """The CREATE TABLE statement that would make a table as it is now, without its rows."""
-        tables = self._sorted_tables()
-        table = next((t for t in tables if t.name.lower() == name.lower()), None)
-        if table is None:
-            raise UnknownRelation(None, closest(name, [t.name for t in tables]), name=name)
-        constraints = table.constraints
-        return create_table_text(
-            table.name,
-            table.columns,
+        known = next((n for n in self._table_names() if n.lower() == name.lower()), None)
+        if known is None:
+            raise UnknownRelation(None, closest(name, self._table_names()), name=name)
+        scheme, constraints = self.relations.fragments(known), self.relations.constraints(known)
+        if scheme is not None and not scheme.owns_tables:
+            return f"CREATE TABLE {show_name(known)} {fragmented_text(scheme)}"
+        text = create_table_text(
+            known,
+            self._columns_of(known),
             key=constraints.key,
             required=constraints.required,
             checks=constraints.checks,
@@ -119,11 +120,12 @@ class Descriptions:
             time_column=constraints.time_column,
             after=constraints.after,
         )
+        return text if scheme is None else f"{text} {fragmented_text(scheme)}"
 
     def create_view(self, name: str) -> str:
         """The CREATE VIEW statement that would make a view as it is now."""
         relation = self.relations.find(name)
-        if not isinstance(relation, View | StoredView):
+        if not isinstance(relation, View | StoredView) or self.relations.fragments(name) is not None:
             views = [n for n in self.relations.names() if not isinstance(self.relations.find(n), Table)]
             raise UnknownRelation(None, closest(name, views), name=name)
         if isinstance(relation, StoredView):
@@ -135,9 +137,10 @@ class Descriptions:
         """The tables and views that users made, by name."""
         return sorted(self.relations.names(), key=str.lower)
 
-    def _sorted_tables(self) -> list[Table]:
-        relations = map(self.relations.find, self._sorted_names())
-        return [r for r in relations if isinstance(r, Table) and r.role == "table"]
+    def _table_names(self) -> list[str]:
+        relations = ((n, self.relations.find(n)) for n in self._sorted_names())
+        tables = {n for n, r in relations if isinstance(r, Table) and r.role == "table"}
+        return [n for n in self._sorted_names() if n in tables or self.relations.fragments(n) is not None]
 
     def _columns_of(self, name: str) -> tuple[Column, ...]:
         described = self.relations.columns(name)

@@ -8,7 +8,6 @@ from tidings.engine.arrow import arrow_schema
 from tidings.engine.changes import consolidated, paired, without_version
 from tidings.lang.sql.changes import ChangesOf, ChangeSource
 from tidings.store.relation.relations import Relations
-from tidings.store.relation.table import Table
 
 
 def change_source(relations: Relations, name: str) -> ChangeSource | None:
@@ -16,8 +15,7 @@ def change_source(relations: Relations, name: str) -> ChangeSource | None:
     relation = relations.find(name)
     if relation is None:
         return None
-    key = relation.constraints.key if isinstance(relation, Table) else ()
-    return ChangeSource(relation.name, relation.columns, key)
+    return ChangeSource(relation.name, relation.columns, relations.constraints(name).key)
 
 
 def changes_entry(of: ChangesOf, entry: pa.Table, time: int) -> pa.Table:

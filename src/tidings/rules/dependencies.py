@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -76,7 +77,7 @@ class RuleDependencies:
         """Refuse a statement that takes away what rules depend on, or defines a view of a system table."""
         match statement:
             case sql.Drop():
-                for name in statement.names:
+                for name in self._dropped(statement.names):
                     relation = self.relations.find(name)
                     if isinstance(relation, Table) and relation.role != "table":
                         kind = "EVENT" if relation.role == "event" else "RULE"
@@ -94,6 +95,13 @@ class RuleDependencies:
                     raise UnsupportedStatement(mention.place, "query it", statement=f"a view of {mention.written}")
             case _:
                 pass
+
+    def _dropped(self, names: Iterable[str]) -> Iterator[str]:
+        """What goes with some names: the fragments of a table that made them."""
+        for name in names:
+            scheme = self.relations.fragments(name)
+            yield name
+            yield from scheme.tables() if scheme is not None and scheme.owns_tables else ()
 
     def _check_dropped(self, statement: sql.DropColumns) -> None:
         """Refuse to drop columns that rules use, and those of what only rules have."""

@@ -30,6 +30,21 @@ def define(storage: Storage, relation: Table | View | StoredView) -> None:
     storage.relations.add(relation)
 
 
+def define_together(storage: Storage, tables: list[Table], view: View) -> None:
+    """Add new tables and a view over them, all or nothing."""
+    for table in tables:
+        storage.relations.check_free(table.name)
+        table.id = storage.ids.next()
+    storage.relations.check_free(view.name)
+    id = storage.ids.next()
+    storage.journal.define([*map(table_definition, tables), view_definition(id, view)], [])
+    storage.ids.set(view, id)
+    for table in tables:
+        table.load_entries_by(storage.journal.entry_loader(table.id))
+        storage.relations.add(table)
+    storage.relations.add(view)
+
+
 def _define_stored(storage: Storage, view: StoredView) -> None:
     tables = view.all_tables
     for table in tables:

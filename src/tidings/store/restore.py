@@ -6,8 +6,10 @@ Rows are not read: log entries are known by their facts, and snapshots by their 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from tidings.errors import DamagedFile
+from tidings.ir.fragments import FragmentScheme
 from tidings.ir.relation import Column
 from tidings.store.catalog.definitions import grouping_names, in_dependency_order, resumed
 from tidings.store.catalog.functions import KIND as FUNCTION
@@ -63,6 +65,8 @@ def _restore(storage: Storage, bind: BindView, store: StoreView) -> None:
                 storage.relations.add(table)
             case "view":
                 view = bind(definition.name, facts["query"], tuple(facts["columns"]))
+                if "fragments" in facts:
+                    view = replace(view, fragments=FragmentScheme.from_json(facts["fragments"]))
                 storage.ids.set(view, definition.id)
                 storage.relations.add(view)
             case "stored":

@@ -118,8 +118,7 @@ class _CurrentRows:
 
     def __init__(self, workspace: Workspace, table: Table, keys: list[Row]) -> None:
         self.table = table
-        lookup = workspace.parts.enforcer.finder
-        self.rows = lookup.by_key(table, list(dict.fromkeys(keys)), workspace.pending(table))
+        self.rows = workspace.by_key(table, list(dict.fromkeys(keys)))
 
     def row(self, key: Row, shown: Mapping[str, Any]) -> Row:
         """The row with a key; a refusal that shows what was asked for if there is none."""

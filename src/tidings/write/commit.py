@@ -27,6 +27,7 @@ import pyarrow as pa
 
 from tidings.constraints.after import Arrival, check_after
 from tidings.constraints.enforce import Enforcer, NetChange
+from tidings.constraints.fragment_keys import check_fragment_keys
 from tidings.engine.changes import without_version
 from tidings.errors import TidingsError
 from tidings.exclusive import Mutex, exclusive
@@ -63,6 +64,7 @@ class Commits:
         changes = [arrived(change, time) for change in changes]
         for change in changes:
             self.enforcer.check(change)
+        check_fragment_keys(self.enforcer.finder, self.storage.relations, changes)
         self._check_after([Arrival(c.table, c.rows, [time] * len(c.weights)) for c in changes])
         if not changes and hook is None:
             self.timeline.reach(time)

@@ -81,7 +81,10 @@ class Loader:
             raise InvalidRow(row=1, table=target.name, reason=str(error).splitlines()[0]) from None
 
     def _target(self, name: str) -> Table:
-        table = self.commits.storage.relations.table(name)
+        relations = self.commits.storage.relations
+        if relations.fragments(name) is not None:
+            raise UnsupportedStatement(None, "use tx.insert, or load its fragments", statement=f"a load of {name}")
+        table = relations.table(name)
         if table.role == "event":
             raise UnsupportedStatement(None, f"use db.signal({name!r}, …)", statement=f"a load of the event {name}")
         if table.role == "answers":

@@ -82,7 +82,7 @@ def _run_constants(context: StatementContext, rows: list[ConstantMergeRow]) -> A
     """Do what a MERGE of constants says of each row."""
     table, workspace = context.table, context.workspace
     keys = [row.key for row in rows if None not in row.key]
-    present = workspace.parts.enforcer.finder.by_key(table, keys, workspace.pending(table)) if keys else {}
+    present = workspace.by_key(table, keys) if keys else {}
     old, new, inserted = list[Row](), list[Row](), list[Mapping[str, Any]]()
     names = [c.name for c in table.columns]
     for row in rows:
@@ -118,7 +118,7 @@ def _known_rows(context: StatementContext, statement: Merge) -> pa.Table | None:
     if len(keys) > KEYS:
         return None
     possible = [key for key in keys if all(_may_be(v, c.type) for v, c in zip(key, columns, strict=True))]
-    by_key = workspace.parts.enforcer.finder.by_key(table, possible, workspace.pending(table)) if possible else {}
+    by_key = workspace.by_key(table, possible) if possible else {}
     return table_of(table.columns, [row for rows in by_key.values() for row in rows])
 
 

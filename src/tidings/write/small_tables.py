@@ -20,6 +20,8 @@ SMALL = 100_000
 def current_rows(workspace: Workspace, table: Table) -> pa.Table | None:
     """The rows of a table, each as often as it is there, with what a transaction has done; None if it is not small."""
     parts = workspace.parts
+    if parts.relations.fragments(table.name) is not None:
+        return None  # its fragments have its rows
     if parts.scheduler.engines.in_process is None or max(table.base_size, table.history.since_base()) > SMALL:
         return None
     snapshot = parts.scheduler.storage.snapshots.files.get(table.id)

@@ -47,7 +47,8 @@ class StatementContext:
             Item(name, c.type, f.expression if f.type == c.type else cast(f.expression, c.type))
             for name, c, f in zip(names, columns, plan.fields, strict=True)
         )
-        instead = {self.table.name: known_rows} if known_rows is not None else {}
+        is_fragmented = self.workspace.parts.relations.fragments(self.table.name) is not None
+        instead = {} if known_rows is None or is_fragmented else {self.table.name: known_rows}
         return self.workspace.answer(Project(plan, "changed", tuple(items)), self.target.now, instead)
 
     def rows(self, answer: pa.Table, new: dict[str, pa.ChunkedArray] | None = None) -> pa.Table:

@@ -209,7 +209,7 @@ def _by_key(context: StatementContext, where: Expression | None) -> pa.Table | N
     agreeing = [(part, "boolean") for part in conditions if part is not None and part.type in ("boolean", "void")]
     if len(agreeing) < len(conditions):
         return None
-    by_key = enforcer.finder.by_key(table, fixed.keys, context.workspace.pending(table)) if fixed.keys else {}
+    by_key = context.workspace.by_key(table, fixed.keys) if fixed.keys else {}
     rows = table_of(table.columns, [row for rows in by_key.values() for row in rows])
     if not agreeing:
         return rows

@@ -36,7 +36,7 @@ def run(context: StatementContext, statement: Insert, conflict: Conflict, propos
     first = _first_of_each(context, statement, conflict, proposed, keys)
     proposed, keys = proposed.take(pa.array(first, pa.int64())), [keys[n] for n in first]
     whole_keys = [key for key in keys if None not in key]
-    by_key = workspace.parts.enforcer.finder.by_key(table, whole_keys, workspace.pending(table)) if whole_keys else {}
+    by_key = workspace.by_key(table, whole_keys) if whole_keys else {}
     is_free = pa.array([not by_key.get(key) for key in keys], pa.bool_())
     fresh = proposed.filter(is_free)
     updated = 0

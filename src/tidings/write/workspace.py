@@ -6,7 +6,7 @@ netted as they come; nothing is written before the commit.  Queries see the comm
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -21,13 +21,14 @@ from tidings.ir.relation import Relation
 from tidings.read import in_transaction
 from tidings.read.bound_plans import BoundPlans
 from tidings.result import Result
-from tidings.store.relation.net import Net
+from tidings.store.relation.net import Key, Net, Row
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
 from tidings.store.relation.values import require_known_times
 from tidings.store.timeline import Timeline
 from tidings.waves.scheduler import Scheduler
 from tidings.write.commit import Commits
+from tidings.write.fragments import by_key, require_one_row_per_key, routed
 from tidings.write.hooks import TransactionHook
 from tidings.write.table_changes import TableChanges
 
@@ -103,7 +104,9 @@ class Workspace:
     def target(self, name: str) -> Table:
         """The table of a name, to be changed."""
         self.require_open()
-        view = self.parts.relations.find(name)
+        relations, view = self.parts.relations, self.parts.relations.find(name)
+        if view is not None and relations.fragments(name) is not None:
+            return Table(view.name, view.columns, constraints=relations.constraints(name))
         if view is not None and not isinstance(view, Table):
             raise NotATable(name=view.name)
         table = self.parts.relations.table(name)
@@ -123,8 +126,14 @@ class Workspace:
         return event
 
     def add(self, table: Table, rows: pa.Table, weight: int) -> None:
-        """Add rows of the table's schema (weight 1), or remove them (weight -1)."""
-        if rows.num_rows:
+        """Add rows of the table's schema (weight 1), or remove them (weight -1); fragments take those of a whole."""
+        scheme = self.parts.relations.fragments(table.name)
+        if scheme is not None:
+            for fragment, share in list(routed(self, table, scheme, rows, weight)):
+                self.add(fragment, share, weight)
+            if weight > 0:
+                require_one_row_per_key(self, table, scheme, rows)
+        elif rows.num_rows:
             if weight > 0:
                 require_known_times(table.name, rows)
             self.done.append((table, rows, weight))
@@ -134,6 +143,13 @@ class Workspace:
         """What has been done to a table so far, netted."""
         changes = self._changes.get(table.id)
         return None if changes is None else changes.net
+
+    def by_key(self, table: Table, keys: Collection[Key]) -> dict[Key, list[Row]]:
+        """The rows of a table with some keys, as they stand in this transaction."""
+        scheme = self.parts.relations.fragments(table.name)
+        if scheme is not None:
+            return by_key(self, table, scheme, list(keys))
+        return self.parts.enforcer.finder.by_key(table, keys, self.pending(table))
 
     def net_change(self, table: Table) -> NetChange | None:
         """The same as rows with weights."""

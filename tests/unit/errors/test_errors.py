@@ -140,6 +140,7 @@ ELSEWHERE = {
     errors.InexactDelta: "tests/unit/algebra/calculus/test_facts.py",
     errors.FunctionNotRegistered: "tests/unit/front/test_functions.py",
     errors.InvalidFragmentation: "tests/unit/algebra/fragments/test_fragmentation.py",
+    errors.FragmentHasOtherRows: "tests/unit/define/test_fragments.py",
     errors.NoFragment: "tests/unit/algebra/fragments/test_fragmentation.py",
     errors.InvalidFunction: "tests/unit/front/test_functions.py",
     errors.WrongKind: "tests/unit/front/test_mistakes.py",

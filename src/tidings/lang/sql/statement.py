@@ -59,6 +59,7 @@ from tidings.lang.sql.statements.explain_continuous import (
     is_explain_continuous,
     read_explain_continuous,
 )
+from tidings.lang.sql.statements.fragmented import CreateFragmented, is_fragmented, read_fragmented
 from tidings.lang.sql.statements.rule import (
     ActivateRule,
     CreateEvent,
@@ -100,6 +101,7 @@ __all__ = [
     "Copy",
     "CreateContinuousQuery",
     "CreateEvent",
+    "CreateFragmented",
     "CreateRule",
     "CreateTable",
     "CreateTableAs",
@@ -188,6 +190,7 @@ class Query:
 
 Statement: TypeAlias = (
     CreateTable
+    | CreateFragmented
     | CreateTableAs
     | AddColumns
     | DropColumns
@@ -246,6 +249,8 @@ def _read(text: str, parameters: Parameters) -> list[Statement]:
             result.append(read_continuous_statement(reader))
         elif is_explain_continuous(reader):
             result.append(read_explain_continuous(reader))
+        elif is_fragmented(reader):
+            result.append(read_fragmented(reader))
         elif is_show_statement(reader):
             result.append(read_show_statement(reader))
         else:
@@ -255,7 +260,8 @@ def _read(text: str, parameters: Parameters) -> list[Statement]:
 
 
 _MAY_BE_OWN = re.compile(
-    r"\b(rule|event|signal|enable|disable|silence|unsilence|show|describe|continuous)\b|(^|;)\s*desc\b", re.IGNORECASE
+    r"\b(rule|event|signal|enable|disable|silence|unsilence|show|describe|continuous|fragmented)\b|(^|;)\s*desc\b",
+    re.IGNORECASE,
 )
 """Texts without one of these words need not be looked at twice."""
 
@@ -267,6 +273,7 @@ def _is_own(reader: TokenReader) -> bool:
         is_silence_statement,
         is_continuous_statement,
         is_explain_continuous,
+        is_fragmented,
         is_show_statement,
     )
     return any(is_one(reader) for is_one in own)

@@ -38,6 +38,15 @@ def condition_text(condition: Expression, table: str, columns: Iterable[str]) ->
     return expression_text(tree)
 
 
+def columns_mentioned(condition: str) -> frozenset[str]:
+    """The columns that a condition reads, in small letters.
+
+    >>> sorted(columns_mentioned("A > 1 AND b < a"))
+    ['a', 'b']
+    """
+    return frozenset(node.name.lower() for node in parsed(condition).find_all(exp.Column))
+
+
 def with_column_renamed(condition: str, old: str, new: str) -> str:
     """A condition that calls a column by another name.
 

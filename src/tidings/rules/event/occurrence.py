@@ -110,8 +110,7 @@ def is_kind(event: TableEvent | SignalEvent, scheduler: Scheduler, entry: pa.Tab
     signs = {weight > 0 for weight in pc.unique(pc.sign(entry.column(WEIGHT))).to_pylist()}
     if isinstance(event, SignalEvent):
         return True in signs
-    table = scheduler.relations.find(event.table)
-    key = table.constraints.key if isinstance(table, Table) else ()
+    key = scheduler.relations.constraints(event.table).key
     if not key:
         return {"insert": {True}, "delete": {False}, "update": {True, False}}[event.kind] <= signs
     pairs = paired(entry, key)

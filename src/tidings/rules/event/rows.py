@@ -18,7 +18,6 @@ from tidings.rules.condition.transaction_slice import NetEntries, TransactionSli
 from tidings.rules.event.happening import Happening
 from tidings.rules.event.occurrence import logged_changes, slice_changes, updates
 from tidings.rules.rule import Rule
-from tidings.store.relation.table import Table
 from tidings.waves.scheduler import Scheduler
 
 
@@ -52,8 +51,8 @@ def _rows(scheduler: Scheduler, named: EventRows, at: int, tx_slice: Transaction
         entry = logged_changes(event, scheduler, at - 1, at).get(at)
     if entry is None:
         return schema.empty_table()
-    table = scheduler.relations.find(event.table) if isinstance(event, TableEvent) else None
-    return _of_kind(event, entry, table.constraints.key if isinstance(table, Table) else (), schema)
+    key = scheduler.relations.constraints(event.table).key if isinstance(event, TableEvent) else ()
+    return _of_kind(event, entry, key, schema)
 
 
 def _of_kind(event: Event, entry: pa.Table, key: Sequence[str], schema: pa.Schema) -> pa.Table:

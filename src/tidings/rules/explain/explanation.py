@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from tidings.analysis.dependencies import above, draw
 from tidings.analysis.influents import CLOCK, influents
 from tidings.delta.plan import compile_program
-from tidings.explain import explain_change, sections
+from tidings.explain import explain_change, explain_fragments, sections
 from tidings.ir import text as plan_text
 from tidings.ir.relation import Relation
 from tidings.lang.sql.changes import ChangesOf
@@ -59,6 +59,7 @@ class RuleExplanations:
     def explain(self, text: str) -> str:
         """How a rule is judged, by its name or by the text of a ``CREATE RULE``, as text for a terminal."""
         rule = self.context.registry.find_or_propose(text)
+        relations = self.context.scheduler.relations
         parts = [
             ("Rule", "\n".join([rule.name, f"does: {summary(rule.action)}", *_state(rule)])),
             ("Event", "none: whenever the condition changes" if rule.event is None else event_tree(rule.event)),
@@ -67,7 +68,8 @@ class RuleExplanations:
             ("Instances", "\n".join(_instances(rule))),
             ("Judged", "\n".join([self._company(rule), self._engine(rule)])),
             ("Dependency network", self._network(rule)),
-            ("Plan", plan_text.show(normalise(rule.instances, self.context.scheduler.relations.definitions()))),
+            ("Plan", plan_text.show(normalise(rule.instances, relations.definitions()))),
+            *explain_fragments(rule.instances, relations.definitions(), relations.fragmented()),
             *self._changes(rule),
         ]
         return sections(parts)

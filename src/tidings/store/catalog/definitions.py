@@ -6,6 +6,8 @@ text: if the query would make another one today, the view has to be filled anew.
 
 from __future__ import annotations
 
+from typing import Any
+
 from tidings.analysis.influents import reads
 from tidings.ir.text import show
 from tidings.store.records import Cursor, Definition
@@ -25,8 +27,9 @@ def _columns(table: Table) -> list[list[str]]:
 
 
 def view_definition(id: int, view: View) -> Definition:
-    """The record of a view that is not stored."""
-    facts = {"query": view.query, "columns": list(view.named), "reads": sorted(reads(view.plan))}
+    """The record of a view that is not stored, or of a fragmented table."""
+    facts: dict[str, Any] = {"query": view.query, "columns": list(view.named), "reads": sorted(reads(view.plan))}
+    facts |= {} if view.fragments is None else {"fragments": view.fragments.to_json()}
     return Definition(id, view.name, "view", facts, 0)
 
 

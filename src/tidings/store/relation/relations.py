@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 
 from tidings.analysis.influents import reads
 from tidings.errors import DependentObjects, DuplicateRelation, UnknownRelation, closest
+from tidings.ir.fragments import FragmentScheme
 from tidings.ir.relation import Column, Relation
+from tidings.store.relation.constraints import NONE, Constraints
 from tidings.store.relation.table import Table
 from tidings.store.relation.view import GROUPS, StoredView, View
 
@@ -57,6 +59,10 @@ class Relations:
         """The stored views, each after those it reads."""
         return [v for v in self._views.values() if isinstance(v, StoredView)]
 
+    def views(self) -> list[View | StoredView]:
+        """All views, each after those it reads."""
+        return list(self._views.values())
+
     def unstored(self) -> list[View]:
         """The views that are not stored, each after those it reads."""
         return [v for v in self._views.values() if isinstance(v, View)]
@@ -74,6 +80,33 @@ class Relations:
         if since is None:
             return {v.name: v.plan for v in views}
         return {v.name: v.plan for v in views if not (isinstance(v, StoredView) and v.reaches(since, until))}
+
+    def fragments(self, name: str) -> FragmentScheme | None:
+        """What a table is fragmented by, if it is."""
+        view = self._views.get(name.lower())
+        return view.fragments if isinstance(view, View) else None
+
+    def fragmented(self) -> dict[str, FragmentScheme]:
+        """What each fragmented table is fragmented by, by their names."""
+        views = (view for view in self._views.values() if isinstance(view, View))
+        return {view.name: view.fragments for view in views if view.fragments is not None}
+
+    def constraints(self, name: str) -> Constraints:
+        """The constraints of a table; those of a fragmented one are what its fragments have in common."""
+        table, scheme = self._tables.get(name.lower()), self.fragments(name)
+        if table is not None or scheme is None:
+            return NONE if table is None else table.constraints
+        below = [self.table(fragment).constraints for fragment in scheme.tables()]
+        return Constraints(
+            key=scheme.key,
+            required=tuple(dict.fromkeys(column for c in below for column in c.required)),
+            defaults=tuple(dict(default for c in below for default in c.defaults).items()),
+            append_only=all(c.append_only for c in below),
+        )
+
+    def fragment_of(self, name: str) -> str | None:
+        """The fragmented table that a table is a fragment of, if it is of one."""
+        return next((whole for whole, scheme in self.fragmented().items() if name in scheme.tables()), None)
 
     def primary_keys(self) -> dict[str, tuple[str, ...]]:
         """The columns of the primary key of each table, by name; none for a table without one."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from tidings.ir.fragments import FragmentScheme
 from tidings.ir.relation import Aggregate, Column, Relation, Scan
 from tidings.ir.text import show
 from tidings.ir.traverse import rebuild
@@ -46,6 +47,8 @@ class View:
     """The names it gives its columns, if it does."""
     by_cost: bool = False
     """Whether it is left to costs if its rows are stored."""
+    fragments: FragmentScheme | None = None
+    """What it is the whole of, if it is a fragmented table."""
 
     @property
     def columns(self) -> tuple[Column, ...]:
