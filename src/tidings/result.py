@@ -277,7 +277,7 @@ def _block(place: int, header: list[str], line: list[Any], width: int) -> list[s
 
     >>> print(*_block(1, ["item", "n"], ["a long story", 7], 15), sep="\\n")
     row 1
-      item  a long…
+      item  a long …
       n     7
     """
     names = [_cropped(name, max(8, width // 3)) for name in header]
