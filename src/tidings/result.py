@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.table import Table as Grid
 
@@ -27,6 +28,9 @@ Row = dict[str, Any]
 
 PREVIEW = 5
 """How many rows ``repr`` shows."""
+
+CELL = 32
+"""How many characters of a value are shown where a table would be wider than the terminal."""
 
 HTML_ROWS = 20
 """How many rows a notebook shows."""
@@ -238,10 +242,49 @@ def _text(value: Any) -> str:
 
 
 def _print(header: list[str], lines: list[list[Any]]) -> None:
+    """Print a table that fits the terminal: long cells are cropped, and rows that are too wide become blocks."""
+    console, texts = Console(), [[_text(value) for value in line] for line in lines]
+    if len(header) > 1 and _width(header, texts) > console.width:
+        texts = [[_cropped(text, CELL) for text in line] for line in texts]
+    if len(header) > 1 and _width(header, texts) > console.width:
+        for place, line in enumerate(lines, 1):
+            console.print(*_block(place, header, line, console.width), sep="\n", markup=False, highlight=False)
+        return
     grid = Grid(*header)
-    for line in lines:
-        grid.add_row(*map(_text, line))
-    Console().print(grid)
+    for cells in texts:
+        grid.add_row(*cells)
+    console.print(grid)
+
+
+def _width(header: list[str], lines: list[list[str]]) -> int:
+    """How many characters a table is wide, with its borders."""
+    cells = [max(map(cell_len, "\n".join(column).split("\n"))) for column in zip(header, *lines, strict=True)]
+    return sum(cells) + 3 * len(cells) + 1
+
+
+def _cropped(text: str, width: int) -> str:
+    """A text on one line that is no longer than so many characters.
+
+    >>> _cropped("a long\\nstory", 8), _cropped("short", 8)
+    ('a long …', 'short')
+    """
+    line = " ".join(text.split("\n"))
+    return line if cell_len(line) <= width else f"{set_cell_size(line, max(1, width - 1))}…"
+
+
+def _block(place: int, header: list[str], line: list[Any], width: int) -> list[str]:
+    """A row as a block: a line for each column.
+
+    >>> print(*_block(1, ["item", "n"], ["a long story", 7], 15), sep="\\n")
+    row 1
+      item  a long …
+      n     7
+    """
+    names = [_cropped(name, max(8, width // 3)) for name in header]
+    longest = max(map(cell_len, names))
+    room = max(8, width - longest - 4)
+    cells = zip(names, line, strict=True)
+    return [f"row {place}", *(f"  {set_cell_size(n, longest)}  {_cropped(_text(v), room)}" for n, v in cells)]
 
 
 def _preview(kind: str, noun: str, count: int, columns: Sequence[str], lines: list[list[Any]]) -> str:

@@ -92,6 +92,19 @@ def test_result(capsys: pytest.CaptureFixture[str]) -> None:
     assert "1 more" in shown
 
 
+def test_show_fits_the_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    Result(pa.table({"k": [1], "story": ["[b]long " * 40]})).show()
+    cropped = capsys.readouterr().out.splitlines()
+    assert max(map(len, cropped)) <= 60
+    assert any("…" in line for line in cropped)
+    Result(pa.table({f"column{n}": [f"value {n} " * 9] for n in range(12)})).show()
+    blocks = capsys.readouterr().out.splitlines()
+    assert blocks[0] == "row 1"
+    assert len(blocks) == 13
+    assert max(map(len, blocks)) <= 60
+
+
 def test_show_of_a_delta(capsys: pytest.CaptureFixture[str]) -> None:
     delta((1, [1], 1_000_000, -1)).show()
     shown = capsys.readouterr().out
