@@ -16,6 +16,13 @@ _NON_DETERMINISTIC = frozenset(
     current_database current_schema current_catalog current_timezone version reflect java_method try_reflect
     session_id""".split()
 )
+_NON_DETERMINISTIC_ON_DUCKDB = frozenset(
+    """uuidv4 uuidv7 gen_random_uuid setseed nextval currval sleep_ms write_log error stats txid_current today
+    transaction_timestamp get_current_time get_current_timestamp current_localtime current_localtimestamp
+    current_connection_id current_query current_query_id current_transaction_id current_schemas
+    in_search_path""".split()
+)
+"""Functions that Spark does not have."""
 _READS_CLOCK = frozenset(
     """now current_timestamp current_date curdate current_time localtimestamp current_datetime
     current_timestamp_ltz systimestamp""".split()
@@ -69,7 +76,7 @@ def function_name(node: Expression) -> str | None:
 
 
 def is_non_deterministic(node: Expression) -> bool:
-    return function_name(node) in _NON_DETERMINISTIC
+    return function_name(node) in _NON_DETERMINISTIC | _NON_DETERMINISTIC_ON_DUCKDB
 
 
 def reads_clock(node: Expression) -> bool:

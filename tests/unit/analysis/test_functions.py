@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import duckdb
 import pytest
 
+import tidings
 from tidings.analysis import functions
+from tidings.errors import NonDeterministic
 from tidings.ir.expression import Expression, read
 
 
@@ -37,3 +40,19 @@ def test_allowed(text: str) -> None:
         functions.is_generator,
     ):
         assert not any(test(n) for n in read(text).walk())
+
+
+def test_what_duckdb_says_is_not_determined_by_its_arguments_is_refused() -> None:
+    query = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE stability <> 'CONSISTENT'"
+    calls = [read(f"{name}()") for (name,) in duckdb.connect().execute(query).fetchall()]
+    passing = [c for c in calls if not functions.is_non_deterministic(c) and not functions.reads_clock(c)]
+    assert len(calls) > 20
+    assert passing == []
+
+
+@pytest.mark.parametrize("call", ["uuidv4()", "today()", "sleep_ms(1)", "current_localtimestamp()", "txid_current()"])
+def test_no_view_on_duckdb_has_them(call: str) -> None:
+    with tidings.open(engine="duckdb") as db:
+        db.sql("CREATE TABLE t (a INT)")
+        with pytest.raises(NonDeterministic):
+            db.sql(f"CREATE MATERIALIZED VIEW v AS SELECT a, {call} AS x FROM t")
