@@ -148,7 +148,10 @@ def _program_run(
             return recursive[relation]
         if relation in given and not anew:
             return Source(_view_columns(definitions[relation]), None, given[relation])
-        if relations.find(relation) is None:
+        is_known = relations.find(relation) is not None
+        if is_known and version is Version.DELTA and relation in changes:
+            return Source(relations.rows(relation).columns, None, changes[relation])
+        if not is_known:
             entries = changes[relation] if relation in changes else before[relation]
             committed = Source(_columns(plan, relation), None, entries.slice(0, 0))
         else:

@@ -57,14 +57,16 @@ def groups(views: list[StoredView], definitions: Mapping[str, Relation]) -> list
     ``definitions`` are those of views that are not stored.
     """
     grouped: list[list[StoredView]] = []
+    names: set[str] = set()
     for view in views:
-        below = influents(view.plan, definitions)
         last = grouped[-1] if grouped else []
         alike = last and last[0].until == view.until and not view.is_outdated and not last[0].is_outdated
-        if alike and not any(member.name in below for member in last):
+        if alike and names.isdisjoint(influents(view.plan, definitions)):
             last.append(view)
         else:
             grouped.append([view])
+            names.clear()
+        names.add(view.name)
     return grouped
 
 

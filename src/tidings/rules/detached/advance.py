@@ -10,6 +10,7 @@ from tidings.rules.detached.conditions import DetachedConditions
 from tidings.rules.registry import remembers
 from tidings.rules.transactions import RuleTransactions
 from tidings.store.rules import message_groups
+from tidings.store.rules.waiting_work import WaitingWork
 
 
 @dataclass(slots=True)
@@ -19,15 +20,23 @@ class DetachedRules:
     transactions: RuleTransactions
     conditions: DetachedConditions = field(init=False)
     actions: DetachedActions = field(init=False)
+    _waiting: WaitingWork | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         context = self.transactions.context
         self.actions = DetachedActions(context, self.transactions)
         self.conditions = DetachedConditions(context, self.actions)
 
+    @property
+    def _waiting_work(self) -> WaitingWork:
+        """What waits in the catalog, which is there once there is a rule."""
+        if self._waiting is None:
+            self._waiting = WaitingWork(self.transactions.context.storage.rule_tables)
+        return self._waiting
+
     def advance(self) -> None:
         """Judge conditions and run actions until no rule fires any more, then send the groups that are due."""
-        while self.conditions.judge() | self.actions.run_waiting():
+        while self.conditions.judge() | (self._waiting_work.has_actions() and self.actions.run_waiting()):
             pass
         self._record_events()
         self._send_due_groups()
@@ -46,8 +55,9 @@ class DetachedRules:
         """Send the messages of groups, where they are due."""
         context = self.transactions.context
         now = context.timeline.now()
-        with context.storage.rule_tables.reading() as connection:
-            due = message_groups.due(connection, now)
+        due = self._waiting_work.due_groups(now)
+        if not due:
+            return
         rules = {r.name.lower(): r for r in context.registry.rules()}
         groups = [(rules[name.lower()], name, key) for name, key in due if name.lower() in rules]
         if not groups:

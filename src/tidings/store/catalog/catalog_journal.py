@@ -27,6 +27,9 @@ from tidings.store.fault_points import point
 from tidings.store.records import Batch, Definition, NamedSubscription, Replacement, SnapshotRecord
 from tidings.store.relation.schema_evolution import LoadWritten
 
+# statements of every commit, built once
+_COMMITTED, _ENTRY = insert(schema.committed), insert(schema.entry)
+
 
 @dataclass(slots=True)
 class CatalogJournal:
@@ -135,15 +138,16 @@ class CatalogJournal:
     def record(self, batch: Batch) -> None:
         rows = [stored(self.folder, e) for e in batch.entries]
         point("commit.files")
-        with self.session.writing() as connection:
+        transaction = self.session.writing if batch.extra_writes else self.session.writing_rows
+        with transaction() as connection:
             if batch.committed is not None:
-                connection.execute(insert(schema.committed).values(time=batch.committed))
+                connection.execute(_COMMITTED, {"time": batch.committed})
             for definition in batch.groupings:
                 writes.define(connection, definition)
             for view, snapshots in batch.refilled.items():
                 writes.refill(connection, view, snapshots)
             if rows:
-                connection.execute(insert(schema.entry), rows)
+                connection.execute(_ENTRY, rows)
             point("commit.logged")
             writes.move_cursors(connection, batch.cursors)
             for relation, error in batch.failed.items():

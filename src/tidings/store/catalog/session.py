@@ -50,6 +50,8 @@ class Session:
     _lock: CatalogLock | None = field(init=False, default=None)
     settlement: Settlement = field(init=False, default_factory=Settlement)
     """Tells that something was recorded which memory may not have yet."""
+    rule_writes: int = field(init=False, default=0)
+    """A number that grows with every transaction that may have written to the tables of rules, once that has ended."""
     _is_closed: bool = field(init=False, default=False)
     _process: int = field(init=False, default_factory=os.getpid)
     _mutex: RLock = field(init=False, default_factory=RLock)
@@ -121,6 +123,15 @@ class Session:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction of the writer, who must still be the writer."""
+        try:
+            with self.writing_rows() as connection:
+                yield connection
+        finally:
+            self.rule_writes += 1
+
+    @contextmanager
+    def writing_rows(self) -> Iterator[Connection]:
+        """The same, for one that does not write to the tables of rules."""
         self._require_open()
         if self.read_only:
             raise ReadOnly()

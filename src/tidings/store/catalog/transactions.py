@@ -18,6 +18,10 @@ from tidings.store.catalog import schema
 class CatalogTransactions(Protocol):
     """Where transactions come from: :class:`tidings.store.catalog.session.Session`, or :class:`MemoryCatalog`."""
 
+    @property
+    def rule_writes(self) -> int:
+        """A number that grows with every transaction that may have written to these tables, once that has ended."""
+
     def writing(self) -> AbstractContextManager[Connection]: ...
 
     def reading(self) -> AbstractContextManager[Connection]: ...
@@ -28,6 +32,7 @@ class MemoryCatalog:
     """The tables of rules and messages in memory, for a database that has no catalog on disk."""
 
     settlement: Settlement = field(default_factory=Settlement)
+    rule_writes: int = field(init=False, default=0)
     _engine: Engine = field(init=False)
     _is_closed: bool = field(init=False, default=False)
     _mutex: RLock = field(init=False, default_factory=RLock)
@@ -38,9 +43,12 @@ class MemoryCatalog:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        with self.reading() as connection:
-            yield connection
-            self.settlement.begin()
+        try:
+            with self.reading() as connection:
+                yield connection
+                self.settlement.begin()
+        finally:
+            self.rule_writes += 1
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:

@@ -172,7 +172,8 @@ class Table:
     def spanning(self, delta: pa.Table) -> pa.Table:
         """A log entry of changes that carry instants and weights of their own, not logged yet."""
         self._require_sound()
-        return in_order(delta.cast(self._versioned))
+        schema = self._versioned
+        return in_order(delta if delta.schema.equals(schema) else delta.cast(schema))
 
     def log(self, time: int, entry: pa.Table, first: int | None = None) -> None:
         """Log an entry after all others; from ``first`` to ``time`` if it is not of one instant."""
