@@ -111,7 +111,7 @@ def test_ids_are_forgotten_in_the_end(tmp_path: Path) -> None:
 def test_a_catalog_of_earlier_has_no_ids_and_gets_them(tmp_path: Path) -> None:
     with tidings.open(tmp_path / "shop", engine="duckdb") as db:
         db.sql("CREATE TABLE sale (id BIGINT PRIMARY KEY, amount INT)")
-    with closing(sqlite3.connect(tmp_path / "shop" / "catalog.db")) as connection:
+    with closing(sqlite3.connect(tmp_path / "shop" / "catalog.sqlite")) as connection:
         connection.execute("DROP TABLE applied")
         connection.commit()
     with tidings.open(tmp_path / "shop", engine="duckdb") as db:
