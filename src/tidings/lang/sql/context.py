@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Protocol
 
 from sqlglot import exp
 
-from tidings.errors import InvalidExpression, Place, UnsupportedConstruct, UnsupportedType
+from tidings.analysis.functions import function_name
+from tidings.analysis.spark_functions import SPARK_FUNCTIONS, is_spark_function
+from tidings.errors import (
+    InvalidExpression,
+    Place,
+    SparkNeeded,
+    UnknownFunction,
+    UnsupportedConstruct,
+    UnsupportedType,
+)
 from tidings.ir import types
-from tidings.ir.expression import Expression, column, substitute, typed_null
+from tidings.ir.expression import Expression, column, show, substitute, typed_null
 from tidings.ir.relation import Column, Field
 from tidings.lang.sql.parse import place
 
@@ -63,6 +73,14 @@ class AnalysisFailed(Exception):
         self.fragment = fragment
 
 
+class SparkAlone(AnalysisFailed):
+    """An expression that only Spark evaluates, where the analyzer is another."""
+
+    def __init__(self, node: Expression) -> None:
+        super().__init__(show(node))
+        self.node = node
+
+
 @dataclass(slots=True)
 class Context:
     """One binding: of one query, from one text."""
@@ -96,6 +114,11 @@ class Context:
             return columns
         except UnsupportedType as unsupported:
             raise UnsupportedType(self.place(node), type=unsupported.parameters["type"]) from None
+        except SparkAlone as alone:
+            at, name = self.place(alone.node) or self.place(node), function_name(alone.node)
+            if isinstance(alone.node, exp.Anonymous) and name is not None and not is_spark_function(name):
+                raise unknown_function(at, name) from None
+            raise SparkNeeded(at, expression=str(alone)) from None
         except AnalysisFailed as failed:
             at = self.place(node)
             if failed.fragment and (start := self.text.find(failed.fragment, at.start if at else 0)) >= 0:
@@ -116,6 +139,12 @@ class Context:
     def unsupported(self, construct: str, node: Expression) -> UnsupportedConstruct:
         at = self.place(node) or (self.place(node.parent) if node.parent is not None else None)
         return UnsupportedConstruct(at, _HINTS.get(construct, _HINT), construct=construct)
+
+
+def unknown_function(at: Place | None, name: str) -> UnknownFunction:
+    """The refusal of a function that Spark does not have."""
+    close = get_close_matches(name.lower(), SPARK_FUNCTIONS, n=1)
+    return UnknownFunction(at, f"did you mean {close[0]}?" if close else "functions are those of Spark 4.3", name=name)
 
 
 _HINT = "docs/sql.md lists what a view may be built from"

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from tidings.analysis import functions
+from tidings.analysis.spark_functions import is_spark_function
 from tidings.errors import NonDeterministic
 from tidings.ir.expression import Expression
-from tidings.lang.sql.context import Context
+from tidings.lang.sql.context import Context, unknown_function
 from tidings.lang.sql.query.arguments import check_arguments
 from tidings.lang.sql.query.clock import refused as clock_refused
 from tidings.lang.sql.query.scope import Scope
@@ -72,6 +73,9 @@ def check(ctx: Context, node: Expression, *, clock: bool = False) -> None:
         check_arguments(ctx, part)
         if isinstance(part, exp.Star) and not isinstance(part.parent, exp.AggFunc):
             raise ctx.unsupported("a star inside an expression", part)
+        written = part.meta.get("written") if isinstance(part, exp.Func) else None
+        if written is not None and not is_spark_function(str(written)):
+            raise unknown_function(ctx.place(part), str(written))
         if functions.is_non_deterministic(part):
             hint = "compute the value outside and store it in a column"
             raise NonDeterministic(ctx.place(part), hint, function=_call(part))
