@@ -22,6 +22,7 @@ from tidings.waves.engines import Engines
 from tidings.waves.executor import Executor
 from tidings.waves.planner import Planner
 from tidings.waves.recursion.deltas import Recursion
+from tidings.waves.slices import SlicePlans
 from tidings.waves.upkeep import Upkeep
 from tidings.waves.wave import Wave, WaveRequest
 
@@ -34,11 +35,13 @@ class Scheduler:
     timeline: Timeline
     executor: Executor = field(init=False)
     recursion: Recursion = field(init=False)
+    slices: SlicePlans = field(init=False)
     upkeep: Upkeep = field(init=False)
 
     def __post_init__(self) -> None:
         self.executor = Executor(self.relations, self.engines, self.planner.estimator.experience)
         self.recursion = Recursion(self.planner, self.executor)
+        self.slices = SlicePlans(self.planner)
         self.upkeep = Upkeep(self.planner, self.executor, self.recursion, self.timeline)
 
     @property

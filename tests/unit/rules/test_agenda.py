@@ -10,8 +10,7 @@ import pytest
 import tidings
 from tidings import Database
 from tidings.errors import CascadeTooLong, RuleFailed, RuleRaised, UnknownProcedure, UnknownTransactionState
-from tidings.read import in_transaction
-from tidings.waves.scheduler import Scheduler
+from tidings.read.slice_deltas import SliceDeltas
 from tidings.write.transaction import Transaction
 
 LOW = "WHEN SELECT item FROM low"
@@ -199,13 +198,13 @@ def test_an_error_in_an_action_rolls_everything_back(db: Database) -> None:
 
 def test_what_does_not_concern_a_rule_costs_no_wave(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    ask = in_transaction.delta
+    ask = SliceDeltas.delta
 
-    def noted(waves: Scheduler, name: str, *more: Any) -> Any:
+    def noted(deltas: SliceDeltas, name: str, *more: Any, **options: Any) -> Any:
         asked.append(name)
-        return ask(waves, name, *more)
+        return ask(deltas, name, *more, **options)
 
-    monkeypatch.setattr(in_transaction, "delta", noted)
+    monkeypatch.setattr(SliceDeltas, "delta", noted)
     db.sql(f"CREATE RULE a {LOW} DO INSERT INTO orders SELECT item, 1 FROM condition {NOW}")
     db.sql("INSERT INTO log VALUES ('x', 1)")
     assert asked == []

@@ -19,7 +19,7 @@ from tidings.errors import TidingsError
 from tidings.ir.relation import Relation
 from tidings.lang.sql.rules.constants import constants_of
 from tidings.lang.sql.statements.rule_options import Coupling
-from tidings.read import in_transaction
+from tidings.read.slice_deltas import SliceDeltas
 from tidings.rules.condition.shape import RuleShape
 from tidings.rules.condition.transaction_slice import NetEntries, TransactionSlice
 from tidings.rules.rule import Rule
@@ -50,16 +50,19 @@ class ConditionDeltas:
         """
         shape = self.shapes.get(rule.id)
         name, plan = _query(rule, shape)
+        constants = _constants([shape])
         if _is_by_itself(rule, tx_slice):
-            return in_transaction.delta(self.scheduler, name, plan, tx_slice.at, before | _constants([shape]), changes)
-        key = (tx_slice.start, tx_slice.end, tx_slice.at), name, only_inserted
-        if key not in self._deltas and not only_inserted:
-            self._compute_together(rule, tx_slice, before, changes)
+            return SliceDeltas(self.scheduler, tx_slice.at, before, changes).delta(name, plan, beside=constants)
+        slice_key = tx_slice.start, tx_slice.end, tx_slice.at
+        key = slice_key, name, only_inserted
         if key not in self._deltas:
-            views = {} if only_inserted else self._judged[key[0], rule.condition_coupling].views
-            self._deltas[key] = in_transaction.delta(
-                self.scheduler, name, plan, tx_slice.at, before | _constants([shape]), changes, views
-            )
+            if only_inserted:
+                deltas = SliceDeltas(self.scheduler, tx_slice.at, before, changes)
+                self._deltas[key] = deltas.delta(name, plan, beside=constants)
+            else:
+                judged = self._judged_together(rule, tx_slice)
+                if key not in self._deltas:
+                    self._deltas[key] = judged.deltas.delta(name, plan, judged.views, constants)
         if shape is None:
             return self._deltas[key]
         if key not in self._by_rule:
@@ -67,28 +70,28 @@ class ConditionDeltas:
         by_rule = self._by_rule[key]
         return by_rule.get(rule.id, by_rule[0])
 
-    def _compute_together(
-        self, rule: Rule, tx_slice: TransactionSlice, before: NetEntries, changes: NetEntries
-    ) -> None:
-        """Compute what the conditions that may be judged over a slice have in common, once per slice."""
+    def _judged_together(self, rule: Rule, tx_slice: TransactionSlice) -> _JudgedTogether:
+        """The conditions that may be judged over a slice, with what they have in common computed, once per slice."""
         slice_key = tx_slice.start, tx_slice.end, tx_slice.at
-        if (slice_key, rule.condition_coupling) in self._judged:
-            return
+        judged = self._judged.get((slice_key, rule.condition_coupling))
+        if judged is not None:
+            return judged
         judged = self._judged[slice_key, rule.condition_coupling] = self._judged_with(rule, tx_slice)
-        scheduler, at, plans, views = self.scheduler, tx_slice.at, judged.plans, judged.views
+        plans, views, deltas = judged.plans, judged.views, judged.deltas
         try:
-            for name, query in in_transaction.views_in_common(scheduler, plans.values(), at, changes).items():
-                views[name] = in_transaction.delta(scheduler, name, query, at, before, changes, views)
-            if scheduler.engines.shares_jobs and len(plans) > 1:
-                with_constants = before | _constants(judged.shapes)
-                together = in_transaction.deltas(scheduler, plans, at, with_constants, changes, views)
+            for name, query in deltas.views_in_common(plans).items():
+                views[name] = deltas.delta(name, query, views)
+            if self.scheduler.engines.shares_jobs and len(plans) > 1:
+                together = deltas.deltas(plans, views, _constants(judged.shapes))
                 self._deltas |= {(slice_key, name, False): delta for name, delta in together.items()}
         except TidingsError:
             views.clear()  # one of them fails: each is judged by itself, so that it is known which
+        return judged
 
     def _judged_with(self, rule: Rule, tx_slice: TransactionSlice) -> _JudgedTogether:
         """The conditions that may be judged over a slice together with that of a rule."""
-        judged = _JudgedTogether()
+        deltas = SliceDeltas(self.scheduler, tx_slice.at, tx_slice.before, tx_slice.changes)
+        judged = _JudgedTogether(deltas)
         for other in (rule, *self.candidates()):
             alike = other.condition_coupling == rule.condition_coupling and not other.evaluates_on_event
             if alike and not _is_by_itself(other, tx_slice) and other.influents & tx_slice.changes.keys():
@@ -100,6 +103,7 @@ class ConditionDeltas:
 class _JudgedTogether:
     """Conditions that are judged over one slice."""
 
+    deltas: SliceDeltas
     plans: dict[str, Relation] = field(default_factory=dict)
     """Their queries, by name."""
     shapes: list[RuleShape] = field(default_factory=list)

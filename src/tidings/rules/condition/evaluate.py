@@ -69,8 +69,11 @@ def instances(
 
 def _visible_changes(scheduler: Scheduler, rule: Rule, tx_slice: TransactionSlice) -> tuple[NetEntries, NetEntries]:
     """What was done before a slice and in it, as a rule sees it: with ``CHANGES``, and activations as given."""
-    before, changes = dict(tx_slice.before), dict(tx_slice.changes)
+    before, changes = tx_slice.before, tx_slice.changes
     activations = rule.condition.activations
+    if activations is None and not rule.condition.changes:
+        return before, changes
+    before, changes = dict(before), dict(changes)
     if activations is not None and not rule.options.initial and activations in changes:
         before[activations] = _merged(before.get(activations), changes.pop(activations))
     if not changes:

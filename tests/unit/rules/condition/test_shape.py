@@ -8,21 +8,20 @@ import pytest
 
 from tests.unit.rules.test_agenda import NOW, fired, rows
 from tidings import Database
-from tidings.read import in_transaction
-from tidings.waves.scheduler import Scheduler
+from tidings.read.slice_deltas import SliceDeltas
 
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of what is judged."""
     names: list[str] = []
-    ask = in_transaction.delta
+    ask = SliceDeltas.delta
 
-    def noted(waves: Scheduler, name: str, *more: Any) -> Any:
+    def noted(deltas: SliceDeltas, name: str, *more: Any, **options: Any) -> Any:
         names.append(name)
-        return ask(waves, name, *more)
+        return ask(deltas, name, *more, **options)
 
-    monkeypatch.setattr(in_transaction, "delta", noted)
+    monkeypatch.setattr(SliceDeltas, "delta", noted)
     return names
 
 
