@@ -63,6 +63,12 @@ class UnknownTransactionState(TidingsError):
     """The transaction is over: {reason}"""
 
 
+class TransactionRepeated(TidingsError):
+    """The transaction {id} was committed at {time}, while this one of the same id was open"""
+
+    hint_template = "nothing has changed; begin it again, and it is known to be a repetition"
+
+
 class NestedTransaction(TidingsError):
     """{method} cannot be called in the procedure {procedure}, which runs in a transaction"""
 
