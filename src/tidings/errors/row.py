@@ -63,6 +63,12 @@ class UnknownTransactionState(TidingsError):
     """The transaction is over: {reason}"""
 
 
+class InvalidTransactionId(TidingsError):
+    """{id} cannot be the id of a transaction: {reason}"""
+
+    hint_template = "give a text such as 'sales-17'"
+
+
 class TransactionRepeated(TidingsError):
     """The transaction {id} was committed at {time}, while this one of the same id was open"""
 

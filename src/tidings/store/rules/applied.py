@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, insert, inspect, select
 
-from tidings.errors import TransactionRepeated
+from tidings.errors import InvalidTransactionId, TransactionRepeated
 from tidings.store.catalog import schema
 from tidings.store.storage import Storage
 
@@ -17,6 +17,8 @@ _AP = schema.applied
 
 KEPT = 90 * 86_400_000_000
 """How many microseconds an id is known for at least."""
+LONGEST = 1_000
+"""How many bytes an id may have: what every catalog can index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,7 @@ class AppliedTransactions:
 
     def time(self, id: str) -> int | None:
         """When a transaction of this id was committed; None if none was."""
+        require_id(id)
         if not self.storage.has_rule_tables:
             return None
         with self.storage.rule_tables.reading() as connection:
@@ -48,3 +51,18 @@ class AppliedTransactions:
 
         with self.storage.together() as pending:
             pending.batch.extra_writes.append(write)
+
+
+def require_id(id: object) -> None:
+    """Refuse what cannot be the id of a transaction."""
+    if not isinstance(id, str):
+        reason = f"it is of the type {type(id).__name__}"
+    elif not id:
+        reason = "it is empty"
+    elif len(id.encode("utf-8", "replace")) > LONGEST:
+        reason = f"it has more than {LONGEST} bytes"
+    elif "\0" in id or any("\ud800" <= letter <= "\udfff" for letter in id):
+        reason = "it has a letter that no catalog can keep"
+    else:
+        return
+    raise InvalidTransactionId(id=ascii(id)[:100], reason=reason)

@@ -6,19 +6,30 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import tidings
+from tests.postgresql import schema, server
 from tidings import Database, ManualClock, Transaction
-from tidings.errors import TransactionRepeated, UnknownTransactionState
-from tidings.store.rules.applied import KEPT
+from tidings.errors import InvalidTransactionId, ReadOnly, TidingsError, TransactionRepeated, UnknownTransactionState
+from tidings.store.rules.applied import KEPT, LONGEST
 
 
-@pytest.fixture(params=["memory", "folder"])
+@pytest.fixture(scope="module")
+def postgresql() -> Iterator[str]:
+    with server() as url:
+        yield url
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
 def db(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
-    path = None if request.param == "memory" else tmp_path / "shop"
-    with tidings.open(path, engine="duckdb", clock=ManualClock()) as database:
+    path, catalog = None if request.param == "memory" else tmp_path / "shop", None
+    if request.param == "postgresql":
+        name = f"s{abs(hash(request.node.name)) % 10**9}"
+        catalog = schema(request.getfixturevalue("postgresql"), name)
+    with tidings.open(path, engine="duckdb", clock=ManualClock(), catalog=catalog) as database:
         database.sql("CREATE TABLE sale (id BIGINT PRIMARY KEY, amount INT)")
         yield database
 
@@ -117,3 +128,41 @@ def test_a_catalog_of_earlier_has_no_ids_and_gets_them(tmp_path: Path) -> None:
     with tidings.open(tmp_path / "shop", engine="duckdb") as db:
         assert not apply(db, "batch-1").repeated
         assert apply(db, "batch-1").repeated
+
+
+@pytest.mark.parametrize("id", [17, b"batch", "", "a\0b", "\ud800", "ü" * LONGEST, True])
+def test_ids_are_texts_that_every_catalog_keeps(db: Database, id: Any) -> None:
+    with pytest.raises(InvalidTransactionId):
+        db.transaction(id=id)
+
+
+@pytest.mark.parametrize("id", ["ü" * (LONGEST // 2), " ", "O'Neil; DROP TABLE sale --"])
+def test_any_other_text_is_an_id(db: Database, id: str) -> None:
+    assert not apply(db, id).repeated
+    assert apply(db, id).repeated
+
+
+def test_a_refused_transaction_leaves_its_id_free(db: Database) -> None:
+    db.sql("CREATE RULE small WHEN SELECT id FROM sale WHERE amount > 100 DO RAISE 'too much'")
+    with pytest.raises(TidingsError), db.transaction(id="batch-1") as tx:
+        tx.insert("sale", [(1, 1000)])
+    assert not apply(db, "batch-1").repeated
+
+
+def test_rules_fire_once(db: Database) -> None:
+    db.sql("""CREATE TABLE seen (id BIGINT);
+              CREATE RULE see WHEN SELECT id FROM sale DO INSERT INTO seen SELECT id FROM condition""")
+    apply(db, "batch-1")
+    apply(db, "batch-1")
+    db.advance()
+    assert db.query("seen").rows() == [{"id": 1}]
+
+
+def test_a_reader_knows_ids_and_commits_nothing(tmp_path: Path) -> None:
+    with tidings.open(tmp_path / "shop", engine="duckdb") as db:
+        db.sql("CREATE TABLE sale (id BIGINT PRIMARY KEY, amount INT)")
+        apply(db, "batch-1")
+        with tidings.open(tmp_path / "shop", engine="duckdb", read_only=True) as reader:
+            assert apply(reader, "batch-1").repeated
+            with pytest.raises(ReadOnly), reader.transaction(id="batch-2") as tx:
+                tx.insert("sale", [(2, 2)])
