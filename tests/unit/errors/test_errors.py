@@ -124,6 +124,7 @@ CASES: list[tuple[type[TidingsError], Act, dict[str, object], tuple[int, int, st
 ]
 ELSEWHERE = {
     errors.InvalidName: "tests/unit/store/test_odd_names.py",
+    errors.FolderInUse: "tests/unit/store/test_open.py",
     errors.CatalogLost: "tests/unit/store/test_damage.py",
     errors.CatalogOfAnother: "tests/unit/store/test_damage.py",
     errors.CatalogBehind: "tests/unit/store/test_damage.py",
