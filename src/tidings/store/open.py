@@ -87,7 +87,7 @@ def _over(
 
 
 def _make(folder: Location) -> None:
-    """Make a folder if it is not there; refuse one of somebody else, or that cannot be written, before it is touched."""
+    """Make a folder if it is not there; refuse one of somebody else, or that cannot be written, untouched."""
     try:
         make_folder(folder)
     except OSError as error:
