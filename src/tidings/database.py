@@ -161,11 +161,16 @@ class Database(Deductive, Extensible):
         """Refuse what would commit on its own while a procedure runs in a transaction, on this thread."""
         self._parts.rules.actions.procedures.require_none_running(f"db.{method}", hint)
 
-    def transaction(self) -> Transaction:
-        """Begin a transaction; use it in a ``with`` block."""
+    def transaction(self, id: str | None = None) -> Transaction:
+        """Begin a transaction; use it in a ``with`` block.
+
+        One with an ``id`` counts once: if one of this id was committed within the last 90 days, nothing is changed.
+        """
         self._mutex.check()
         self._require_no_procedure("transaction", f"{_TAKE_TX} its methods")
-        return Transaction(self._parts.transactions.begin())
+        if id is None:
+            return Transaction(self._parts.transactions.begin())
+        return Transaction(*self._parts.transactions.begin_once(id))
 
     @exclusive
     def load(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import re
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -60,7 +62,8 @@ def test_public_methods_are_documented(owner: type) -> None:
 
 def test_a_transaction_shows_only_what_users_need() -> None:
     shown = {name for name in dir(Transaction) if not name.startswith("_")}
-    assert shown == {"commit", "delete", "insert", "query", "rollback", "signal", "sql", "time", "update", "upsert"}
+    names = "commit delete insert query repeated rollback signal sql time update upsert"
+    assert shown == set(names.split())
 
 
 def test_open_documents_every_parameter() -> None:
@@ -76,3 +79,19 @@ def test_instants_of_changes() -> None:
         batch = next(db.subscribe("t"))
         assert isinstance(batch, ChangeBatch)
         assert (batch.time, batch.instant) == (1_000_000, at)
+
+
+def test_an_import_loads_nothing_of_what_databases_need() -> None:
+    heavy = ["duckdb", "lark", "numpy", "pandas", "pyarrow", "pyspark", "rich", "sqlalchemy", "sqlglot"]
+    text = f"import sys, tidings; print([name for name in {heavy} if name in sys.modules], len(tidings.__all__))"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["[]", str(len(tidings.__all__))]
+
+
+def test_a_star_import_has_every_name_and_a_misspelt_one_is_an_error() -> None:
+    names: dict[str, object] = {}
+    exec("from tidings import *", names)
+    assert set(tidings.__all__) <= names.keys()
+    assert set(tidings.__all__) <= set(dir(tidings))
+    with pytest.raises(AttributeError, match="opne"):
+        getattr(tidings, "opne")  # noqa: B009

@@ -63,6 +63,18 @@ class UnknownTransactionState(TidingsError):
     """The transaction is over: {reason}"""
 
 
+class InvalidTransactionId(TidingsError):
+    """{id} cannot be the id of a transaction: {reason}"""
+
+    hint_template = "give a text such as 'sales-17'"
+
+
+class TransactionRepeated(TidingsError):
+    """The transaction {id} was committed at {time}, while this one of the same id was open"""
+
+    hint_template = "nothing has changed; begin it again, and it is known to be a repetition"
+
+
 class NestedTransaction(TidingsError):
     """{method} cannot be called in the procedure {procedure}, which runs in a transaction"""
 

@@ -21,6 +21,12 @@ class CatalogFailed(TidingsError):
     """The catalog could not be read or written: {reason}"""
 
 
+class FolderInUse(TidingsError):
+    """The folder {path} holds other files and no database: {files}"""
+
+    hint_template = "name a folder that is empty or not there yet, such as {path}/my.tidings; nothing has changed"
+
+
 class CatalogLost(TidingsError):
     """The folder {path} has files of a database, and its catalog is gone"""
 

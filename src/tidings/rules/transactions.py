@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from tidings.rules.agenda import Agenda
 from tidings.rules.context import RuleContext
 from tidings.rules.coupling import RuleHook
+from tidings.store.rules.applied import AppliedTransactions
 from tidings.write.hooks import CommitHook
 from tidings.write.workspace import Workspace, WriteParts
 
@@ -30,3 +32,9 @@ class RuleTransactions:
             return RuleHook(Agenda(self.context, workspace), depth, commit_hook)
 
         return Workspace(self.write_parts, hook_for)
+
+    def begin_once(self, id: str) -> tuple[Workspace, int | None]:
+        """Begin a transaction that is recorded under an id; when one of this id was committed, if one was."""
+        applied = AppliedTransactions(self.context.storage)
+        time = applied.time(id)
+        return (self.begin() if time is not None else self.begin(commit_hook=partial(applied.record, id))), time

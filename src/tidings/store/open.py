@@ -9,12 +9,13 @@ from sqlalchemy import URL, make_url
 from tidings.engine.backend import Backend
 from tidings.engine.location import Location
 from tidings.engine.memory import MemoryBudget
-from tidings.errors import CatalogRequired, DatabaseMissing, NotWritable
+from tidings.errors import CatalogRequired, DatabaseMissing, FolderInUse, NotWritable
 from tidings.store.catalog.catalog_journal import CatalogJournal
 from tidings.store.catalog.connect import is_writable
+from tidings.store.catalog.identity import FILE as IDENTITY
 from tidings.store.catalog.memory_journal import MemoryJournal
 from tidings.store.catalog.writer_lock import WriterLock
-from tidings.store.filesystem import SCRATCH, discard, is_folder, make_folder
+from tidings.store.filesystem import SCRATCH, discard, entries, is_folder, make_folder
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.row_groups import DecodedCache
 from tidings.store.snapshots import EngineSnapshots, FileSnapshots
@@ -22,6 +23,12 @@ from tidings.store.storage import Storage
 from tidings.store.write_failures import write_failure
 
 _CATALOG = "catalog.sqlite"
+
+_OWN = {IDENTITY, SCRATCH, "lock", "log", "base", _CATALOG, f"{_CATALOG}-wal", f"{_CATALOG}-shm", f"{_CATALOG}-journal"}
+"""What a database makes in its folder."""
+
+_LEFT_ALONE = {".DS_Store", ".gitignore", ".gitkeep", "lost+found"}
+"""What other programs put into folders that their users take for empty."""
 
 
 def open_in_memory(backend: Backend, relations: Relations | None = None) -> Storage:
@@ -80,10 +87,19 @@ def _over(
 
 
 def _make(folder: Location) -> None:
-    """Make a folder if it is not there, and refuse one that cannot be written before anything in it is touched."""
+    """Make a folder if it is not there; refuse one of somebody else, or that cannot be written, untouched."""
     try:
         make_folder(folder)
     except OSError as error:
         raise write_failure(error, folder) from None
     if folder.is_local and not is_writable(Path(folder.path)):
         raise NotWritable(path=str(folder), reason="no files can be made in it")
+    _require_own(folder)
+
+
+def _require_own(folder: Location) -> None:
+    """Refuse a folder that has files and is not that of a database; one that was just begun has nothing but ours."""
+    names = set(entries(folder))
+    others = sorted(names - _OWN - _LEFT_ALONE)
+    if others and not names & {IDENTITY, _CATALOG}:
+        raise FolderInUse(path=str(folder), files=", ".join(others[:3]) + (", …" if len(others) > 3 else ""))

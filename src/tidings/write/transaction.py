@@ -29,16 +29,22 @@ class Transaction:
     ``db.transaction()`` begins one.
     """
 
-    __slots__ = ("_mutex", "_workspace")
+    __slots__ = ("_applied", "_mutex", "_workspace")
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, applied: int | None = None) -> None:
         self._workspace = workspace
+        self._applied = applied
         self._mutex: Mutex = workspace.parts.mutex
 
     @property
     def time(self) -> int | None:
-        """The commit time, once committed."""
-        return self._workspace.time
+        """The commit time, once committed; that of the first one if this one repeats it."""
+        return self._workspace.time if self._applied is None else self._applied
+
+    @property
+    def repeated(self) -> bool:
+        """Whether a transaction of the same id was committed before: then this one changes nothing."""
+        return self._applied is not None
 
     # changes by rows
 
@@ -49,6 +55,8 @@ class Transaction:
 
         A column that is not given has its DEFAULT, or NULL.
         """
+        if self._skips():
+            return AffectedRows.of()
         target = self._workspace.target(table)
         inserted = self._read(target, rows)
         self._workspace.add(target, inserted, 1)
@@ -58,6 +66,8 @@ class Transaction:
     @exclusive
     def signal(self, event: str, rows: Any) -> None:
         """Let an event happen, with rows that are there until the end of the transaction."""
+        if self._skips():
+            return
         target = self._workspace.event(event)
         occurrences = self._read(target, rows)
         if not occurrences.num_rows:
@@ -68,6 +78,8 @@ class Transaction:
     @exclusive
     def delete(self, table: str, rows: Any) -> AffectedRows:
         """Remove rows, each named by its primary key or by all its values; one occurrence per row given."""
+        if self._skips():
+            return AffectedRows.of()
         target = self._workspace.target(table)
         affected = by_key.delete(self._workspace, target, rows)
         self._workspace.statement_done()
@@ -76,6 +88,8 @@ class Transaction:
     @exclusive
     def update(self, table: str, old: Any, new: Any = None) -> AffectedRows:
         """Replace rows by others; with one argument, give rows named by their primary key other values."""
+        if self._skips():
+            return AffectedRows.of()
         target = self._workspace.target(table)
         if new is None:
             affected = by_key.update(self._workspace, target, old)
@@ -94,10 +108,17 @@ class Transaction:
         Columns that are not given stay as they are in a row that is there, and have their DEFAULT, or NULL, in one that
         comes.  Of two rows with one key the later one counts.
         """
+        if self._skips():
+            return AffectedRows.of()
         target = self._workspace.target(table)
         affected = by_key.upsert(self._workspace, target, rows, self._defaults(target))
         self._workspace.statement_done()
         return affected
+
+    def _skips(self) -> bool:
+        """Whether changes are passed over, since they were made before."""
+        self._workspace.require_open()
+        return self._applied is not None
 
     def _read(self, target: Table, rows: Any) -> pa.Table:
         with progress(f"reading rows for {target.name}") as seen:
@@ -114,8 +135,11 @@ class Transaction:
 
         That is the rows of a query, or how many rows a statement inserted, updated and deleted.
         """
-        result = None
+        result: Result | None = None
         for statement in sql.read(text, params):
+            if self._skips() and not isinstance(statement, sql.Query):
+                result = AffectedRows.of()
+                continue
             result = run_inside(self._workspace, statement)
         return result
 
@@ -130,6 +154,9 @@ class Transaction:
     @running
     def commit(self) -> int:
         """Make the changes count, all at one instant; returns it."""
+        if self._applied is not None:
+            self._workspace.rollback()
+            return self._applied
         return self._workspace.commit()
 
     def rollback(self) -> None:

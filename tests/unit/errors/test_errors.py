@@ -123,7 +123,10 @@ CASES: list[tuple[type[TidingsError], Act, dict[str, object], tuple[int, int, st
     (errors.UnknownExecution, lambda db: opened(execution="fast"), {"name": "fast"}, None, True),
 ]
 ELSEWHERE = {
+    errors.InvalidTransactionId: "tests/unit/store/rules/test_applied.py",
+    errors.TransactionRepeated: "tests/unit/store/rules/test_applied.py",
     errors.InvalidName: "tests/unit/store/test_odd_names.py",
+    errors.FolderInUse: "tests/unit/store/test_open.py",
     errors.CatalogLost: "tests/unit/store/test_damage.py",
     errors.CatalogOfAnother: "tests/unit/store/test_damage.py",
     errors.CatalogBehind: "tests/unit/store/test_damage.py",

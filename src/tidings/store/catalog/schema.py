@@ -295,7 +295,28 @@ continuous_query = Table(
 (``until``, NULL before the first run), when the next run is due, how many times its interval was widened, and how long
 the last run took.  What they have delivered is in a table of the same name."""
 
-RULE_TABLES = [outbox, endpoint, rule, firing, followed, instance, silence, gathering, gathered, continuous_query]
+applied = Table(
+    "applied",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("time", BigInteger, nullable=False),
+    Index("applied_time", "time"),
+)
+"""The transactions that users gave an id, and when they were committed; an older catalog gets it with the first."""
+
+RULE_TABLES = [
+    outbox,
+    endpoint,
+    rule,
+    firing,
+    followed,
+    instance,
+    silence,
+    gathering,
+    gathered,
+    continuous_query,
+    applied,
+]
 """The tables of rules, of what they send, and of continuous queries; a database in memory makes these when it gets its
 first rule or continuous query."""
 
