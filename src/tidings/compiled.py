@@ -44,9 +44,9 @@ class Identity(Generic[T]):
         return object.__hash__(self.of)
 
 
-FEW = 1_000
+FEW = 200
 """So many entries a section has room for, whatever is defined,"""
-PER_DEFINITION = 50
+PER_DEFINITION = 30
 """and so many more for each definition: a query has several steps, and programs for several kinds of batches."""
 
 
