@@ -71,7 +71,9 @@ class Section(OrderedDict[Any, Any]):
 
     def get(self, key: Any, default: Any = None) -> Any:
         """The value of a key, as of a dictionary."""
-        return self[key] if key in self else default
+        if key not in self:
+            return default
+        return self[key]
 
     def __setitem__(self, key: Any, value: Any) -> None:
         super().__setitem__(key, value)
