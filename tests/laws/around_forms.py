@@ -111,17 +111,19 @@ class AroundForms(TotalForms):
         kind, mine = around[1].kind, full(*around)
         where = self.correlation([(alias, c) for c in relation.columns], own) if self.rng.random() < 0.6 else ""
         value, found = self.aggregate(Expressions(self.rng, Scope(own)))
-        outside = self.alias()
-        view = f"SELECT {mine} AS k, {value} AS v FROM {source}{where} GROUP BY "
-        view += self.rng.choice([f"ROLLUP ({mine})", f"GROUPING SETS (({mine}), ())", f"CUBE ({mine})"])
-        rows = f"FROM {source}{where} HAVING COUNT(*) > 0"
-        nothing = f"CASE WHEN FALSE THEN {mine} END"
-        oracle = f"SELECT {mine} AS k, {value} AS v {rows} union all SELECT {nothing}, {value} {rows}"
+        outside, both = self.alias(), self.alias()
         items, columns = self.named([(mine, kind), (f"{outside}.k", kind), (f"{outside}.v", found)])
-        lateral = f"LATERAL ({twofold(view, oracle)}) AS {outside}"
-        return Query(
-            f"SELECT {items} FROM {self.aliased(relation, alias)} CROSS JOIN {lateral}", columns, 2 * relation.size
+        sets = self.rng.choice([f"ROLLUP ({mine})", f"GROUPING SETS (({mine}), ())", f"CUBE ({mine})"])
+        rows, named = f"FROM {source}{where}", self.aliased(relation, alias)
+        view = (
+            f"SELECT {items} FROM {named} CROSS JOIN LATERAL (SELECT {mine} AS k, {value} AS v {rows} GROUP BY {sets})"
         )
+        lateral = f"FROM {named} CROSS JOIN LATERAL (SELECT {value} AS v, COUNT(*) AS n {rows}) AS {outside}"
+        first = items.replace(f"{outside}.k", mine)
+        second = items.replace(f"{outside}.k", f"CASE WHEN FALSE THEN {mine} END")
+        some = f"{lateral} WHERE {outside}.n > 0"
+        oracle = f"SELECT * FROM (SELECT {first} {some} union all SELECT {second} {some}) AS {both}"
+        return Query(twofold(f"{view} AS {outside}", oracle), columns, 2 * relation.size)
 
     # forms that stand for others
 
