@@ -141,7 +141,9 @@ class Parts:
 
     @property
     def functions(self) -> Functions:
-        return Functions(self.storage, self.compiled)
+        texts = {f"rule {record.name}": record.text for record in self.registry.records}
+        texts |= {f"query {record.name}": record.text for record in self.continuous.registry.records}
+        return Functions(self.storage, self.compiled, texts)
 
     @property
     def backend(self) -> Backend:
