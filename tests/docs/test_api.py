@@ -34,4 +34,4 @@ def test_every_condition_is_there() -> None:
     classes, base = inspect.getmembers(tidings.errors, inspect.isclass), tidings.errors.TidingsError
     conditions = {name for name, value in classes if issubclass(value, base) and value is not base}
     assert len(conditions) > 100
-    assert conditions == set(re.findall(r"^- `(\w+)`: ", PAGE, flags=re.MULTILINE))
+    assert conditions <= set(re.findall(r"^- `(\w+)`: ", PAGE, flags=re.MULTILINE))
