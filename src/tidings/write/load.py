@@ -16,8 +16,12 @@ from typing import Any
 import pyarrow as pa
 
 from tidings.analysis.influents import influents
+from tidings.constraints.fragment_keys import check_all_keys
 from tidings.engine.arrow import conform
 from tidings.errors import InvalidRow, UnknownColumn, UnsupportedStatement, closest
+from tidings.lang.sql.bind import bind
+from tidings.lang.sql.parse import statements
+from tidings.rewrite.pipeline import normalise
 from tidings.store.load import load
 from tidings.store.relation.history import entries
 from tidings.store.relation.log import span
@@ -123,12 +127,29 @@ class Loader:
 
         def check() -> None:
             enforcer.check_base(target)
+            self._check_fragments(target)
             if hook is not None:
                 hook.loaded(target)
 
         with timeline.redefining([target.name]) if has_readers else nullcontext():
             load(storage, target, rows, key, readers, check, None if hook is None else hook.record)
         return target.base_size
+
+    def _check_fragments(self, target: Table) -> None:
+        """Refuse rows of a fragment with keys that other fragments have."""
+        relations, scheduler = self.commits.storage.relations, self.commits.scheduler
+        name = relations.fragment_of(target.name)
+        scheme = None if name is None else relations.fragments(name)
+        if name is None or scheme is None:
+            return
+
+        def rows(query: str) -> pa.Table:
+            (tree,) = statements(query)
+            plan = normalise(bind(tree, query, relations, self.commits.storage.backend), {})
+            at, executor = self.commits.timeline.time, scheduler.executor
+            return executor.runner.query(plan, executor.sources(0, at), at)
+
+        check_all_keys(name, scheme, rows)
 
     def _load_history(self, data: Mapping[str, Any], late: str, hook: LoadHook | None) -> int:
         """Log rows at the instants they tell, as the transactions they were."""
