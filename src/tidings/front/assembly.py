@@ -174,8 +174,12 @@ class Parts:
         return self.transactions.write_parts.plans
 
     @property
+    def commits(self) -> Commits:
+        return self.transactions.write_parts.commits
+
+    @property
     def loader(self) -> Loader:
-        return Loader(self.transactions.write_parts.commits)
+        return Loader(self.commits)
 
     @property
     def loads(self) -> Loads:
