@@ -281,7 +281,7 @@ def test_conditions_and_definition_come_together(tmp_path: Path, monkeypatch: py
         db.sql("CREATE TABLE a (x INT); CREATE TABLE b (x INT)")
         with monkeypatch.context() as patched:
             patched.setattr("tidings.store.catalog.catalog_journal.point", stop)
-            with pytest.raises(InternalError, match="replace.written"):
+            with pytest.raises(InternalError, match=r"replace\.written"):
                 db.sql("CREATE TABLE r FRAGMENTED BY UNION (a WHERE x < 5, b WHERE x >= 5)")
     with tidings.open(tmp_path / "db", engine="duckdb") as db:
         db.sql("INSERT INTO a VALUES (9)")
