@@ -32,6 +32,7 @@ from tidings.engine.changes import without_version
 from tidings.errors import TidingsError
 from tidings.exclusive import Mutex, exclusive
 from tidings.ir.expression import TIME
+from tidings.running_statements import exempt
 from tidings.store.fold import Folding
 from tidings.store.relation.table import Table
 from tidings.store.storage import Storage
@@ -101,7 +102,8 @@ class Commits:
     def _fold(self) -> None:
         """Let folding take a step; what is committed stays so, whatever becomes of that."""
         try:
-            self.folding.step()
+            with exempt():
+                self.folding.step()
         except (TidingsError, RuntimeError) as failure:
             _logger.warning("folding could not go on: %s", failure)
 
