@@ -13,8 +13,8 @@ from tests.unit.inside import scheduler_of
 from tidings.engine.spark import Spark
 from tidings.engine.speeds import tried
 from tidings.errors import EngineFailed, StatementInterrupted, StatementTimeout
-from tidings.waves import executor as executing
 from tidings.watchdog import Watchdog
+from tidings.waves import executor as executing
 
 pytestmark = pytest.mark.spark
 
