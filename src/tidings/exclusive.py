@@ -18,8 +18,33 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from tidings.errors import DatabaseForked, DatabaseInDoubt, ReaderBehind, TidingsError
 from tidings.errors.unexpected import internal_errors
+<<<<<<< HEAD
 from tidings.running_statements import Statements, checkpoint, expired, time_left, timeout_of
 from tidings.settlement import Settlement
+=======
+from tidings.logs import INFO, REFUSAL, tell
+
+
+@dataclass(slots=True)
+class Settlement:
+    """Which thread has recorded something on disk that memory may not have yet."""
+
+    _thread: int | None = None
+
+    def begin(self) -> None:
+        """Note that this thread is about to record something."""
+        self._thread = get_ident()
+
+    def end(self) -> None:
+        """Note that memory has what this thread has recorded, or that nothing was recorded."""
+        if self._thread == get_ident():
+            self._thread = None
+
+    @property
+    def is_due(self) -> bool:
+        """Whether this thread has recorded something that memory may not have."""
+        return self._thread == get_ident()
+>>>>>>> main
 
 
 @dataclass(slots=True)
@@ -33,6 +58,8 @@ class Mutex:
     """What users have called and is running or waits for the lock."""
     refusal: TidingsError | None = field(init=False, default=None)
     """Why nobody is let in any more."""
+    refused: dict[str, int] = field(init=False, default_factory=dict)
+    """How many calls ended with an error, by condition."""
     _lock: Any = field(init=False, default_factory=RLock)
     _depth: int = field(init=False, default=0)
     """How often the thread that has it has taken it."""
@@ -92,6 +119,8 @@ class Mutex:
         try:
             if self._depth == 1:
                 self._settle(kind, error)
+                if isinstance(error, TidingsError):
+                    self._count(error)
         finally:
             self.release()
 
@@ -102,6 +131,13 @@ class Mutex:
         elif isinstance(error, DatabaseInDoubt):
             self.refusal = error
         self.settlement.end()
+
+    def _count(self, error: TidingsError) -> None:
+        """Count a call that was refused, and tell of it: where in a text, and not what it says."""
+        name, place = error.condition, error.place
+        self.refused[name] = self.refused.get(name, 0) + 1
+        at = {} if place is None else {"line": place.line, "column": place.column}
+        tell(REFUSAL, INFO, "refused: %(condition)s", "refusal", condition=name, **at)
 
     # what a Condition asks of its lock
 
