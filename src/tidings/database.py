@@ -230,14 +230,9 @@ class Database(Deductive, Extensible, Observable):
     ) -> Delta:
         """How the answer of a query or view changed over ``(since, until]``.
 
-<<<<<<< HEAD
-        By default what lies between the two states; with ``per_commit`` every change at its own instant.  ``strict``
-        refuses to recompute where that would read fewer rows.  It is ended after ``timeout`` seconds.
-=======
         Without ``since`` it is since the first commit or load.  By default it is what lies between the two states; with
         ``per_commit`` every change at its own instant.  ``strict`` refuses to recompute where that would read fewer
-        rows.
->>>>>>> main
+        rows.  It is ended after ``timeout`` seconds.
         """
         self._parts.folding.step()
         start, end = None if since is None else instant_of(since), None if until is None else instant_of(until)

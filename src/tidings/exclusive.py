@@ -18,33 +18,9 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from tidings.errors import DatabaseForked, DatabaseInDoubt, ReaderBehind, TidingsError
 from tidings.errors.unexpected import internal_errors
-<<<<<<< HEAD
-from tidings.running_statements import Statements, checkpoint, expired, time_left, timeout_of
-from tidings.settlement import Settlement
-=======
 from tidings.logs import INFO, REFUSAL, tell
-
-
-@dataclass(slots=True)
-class Settlement:
-    """Which thread has recorded something on disk that memory may not have yet."""
-
-    _thread: int | None = None
-
-    def begin(self) -> None:
-        """Note that this thread is about to record something."""
-        self._thread = get_ident()
-
-    def end(self) -> None:
-        """Note that memory has what this thread has recorded, or that nothing was recorded."""
-        if self._thread == get_ident():
-            self._thread = None
-
-    @property
-    def is_due(self) -> bool:
-        """Whether this thread has recorded something that memory may not have."""
-        return self._thread == get_ident()
->>>>>>> main
+from tidings.running_statements import Cancelled, Statements, checkpoint, expired, time_left, timeout_of
+from tidings.settlement import Settlement
 
 
 @dataclass(slots=True)
@@ -119,8 +95,9 @@ class Mutex:
         try:
             if self._depth == 1:
                 self._settle(kind, error)
-                if isinstance(error, TidingsError):
-                    self._count(error)
+                refused = error.statement.reason if isinstance(error, Cancelled) else error
+                if isinstance(refused, TidingsError):
+                    self._count(refused)
         finally:
             self.release()
 

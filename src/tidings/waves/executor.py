@@ -14,11 +14,8 @@ from tidings.engine.run import LIST_LIMIT, Runner
 from tidings.engine.source import Source, Sources
 from tidings.errors import EngineFailed
 from tidings.ir.relation import Version
-<<<<<<< HEAD
-from tidings.running_statements import checkpoint
-=======
 from tidings.logs import DEBUG, INFO, WAVE, tell
->>>>>>> main
+from tidings.running_statements import checkpoint
 from tidings.store.relation.relations import Relations
 from tidings.watchdog import TimeLimit, Watchdog
 from tidings.waves.engines import IN_PROCESS, EngineChoice, Engines, ProgramRun, common_jobs

@@ -33,11 +33,8 @@ from tidings.engine.changes import without_version
 from tidings.errors import TidingsError
 from tidings.exclusive import Mutex, exclusive
 from tidings.ir.expression import TIME
-<<<<<<< HEAD
-from tidings.running_statements import exempt
-=======
 from tidings.logs import COMMIT, INFO, tell
->>>>>>> main
+from tidings.running_statements import exempt
 from tidings.store.fold import Folding
 from tidings.store.relation.log import span
 from tidings.store.relation.table import Table
