@@ -18,6 +18,7 @@ from tidings.front.assembly import Settings, assemble, open_storage
 from tidings.front.choices import Engine, Execution, StrategyChoice
 from tidings.running_statements import timeout_of
 from tidings.store.filesystem import SCRATCH, locate
+from tidings.store.storage import Storage
 from tidings.waves.strategy import Strategy
 
 _STRATEGIES = {"auto": None, "differential": Strategy.DIFFERENTIAL, "recompute": Strategy.RECOMPUTE}
@@ -70,10 +71,7 @@ def open(
     :param timeout: After how many seconds a call of ``sql``, ``query`` or ``changes`` is ended that does not say it
         itself, with ``StatementTimeout``; None sets no limit.
     """
-    if strategy not in _STRATEGIES:
-        raise UnknownStrategy(name=strategy)
-    if execution not in ("spark", "auto", None):
-        raise UnknownExecution(name=execution)
+    _require_known(strategy, execution)
     seconds = timeout_of(timeout)
     folder = None if path is None else locate(path, storage_options)
     scratch = None if folder is None or read_only else folder / SCRATCH
@@ -93,8 +91,21 @@ def open(
         memory=budget,
         timeout=seconds,
     )
+    return _assembled(storage, settings)
+
+
+def _assembled(storage: Storage, settings: Settings) -> Database:
+    """A database over its storage, which is closed if that does not succeed."""
     try:
         return Database(assemble(storage, settings))
     except BaseException:
         storage.close()
         raise
+
+
+def _require_known(strategy: str, execution: str | None) -> None:
+    """Refuse a strategy or an execution that is none."""
+    if strategy not in _STRATEGIES:
+        raise UnknownStrategy(name=strategy)
+    if execution not in ("spark", "auto", None):
+        raise UnknownExecution(name=execution)
