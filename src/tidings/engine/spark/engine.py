@@ -123,8 +123,8 @@ class Spark:
 
     def load(self, name: str, columns: tuple[Column, ...], data: object, sorted_by: str) -> int:
         self.unload(name)
-        self._workload.begin(Work.SORT)
-        with failures_named():
+        with self._workload.cancellable(), failures_named():
+            self._workload.begin(Work.SORT)
             return self._bases.load(name, columns, data, sorted_by)
 
     def offer(self, name: str, columns: tuple[Column, ...], data: object) -> None:
@@ -183,10 +183,10 @@ class Spark:
         return self._fetch(text, Work.SMALL if small else Work.LARGE, columns)
 
     def _fetch(self, text: str, work: Work, columns: tuple[Column, ...] = ()) -> pa.Table:
-        self._workload.begin(work)
         nested = {c.name: c.type for c in columns if types.is_nested(c.type)}
         try:
-            with failures_named(), quiet_session():
+            with self._workload.cancellable(), failures_named(), quiet_session():
+                self._workload.begin(work)
                 return arrow_rows(self._spark, text, nested)
         finally:
             self._step_back()
@@ -213,15 +213,15 @@ class Spark:
         return self._workload.stoppable()
 
     def save(self, text: str, path: Location, sorted_by: str, rows_per_file: int) -> None:
-        self._workload.begin(Work.SORT)
-        with failures_named(), quiet_session():
+        with self._workload.cancellable(), failures_named(), quiet_session():
+            self._workload.begin(Work.SORT)
             rows = self._spark.sql(text).sort(quoted(sorted_by))
             writer = rows.write.option("maxRecordsPerFile", rows_per_file).option("compression", "zstd")
             writer.option("parquet.block.size", _ROW_GROUP).parquet(path.url)
 
     def write(self, text: str, path: Location) -> None:
-        self._workload.begin(Work.LARGE)
-        with failures_named(), quiet_session():
+        with self._workload.cancellable(), failures_named(), quiet_session():
+            self._workload.begin(Work.LARGE)
             self._spark.sql(text).write.parquet(path.url)
 
     def register(self, function: ScalarFunction) -> None:

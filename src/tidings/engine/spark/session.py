@@ -26,6 +26,7 @@ from tidings.engine.spark.java import require_java
 from tidings.engine.sql import quoting
 from tidings.ir import types
 from tidings.quiet import quiet
+from tidings.running_statements import checkpoint
 
 FAILURES = (PySparkException, Py4JError)
 """What Spark raises when a query cannot be run."""
@@ -80,6 +81,7 @@ def failures_named() -> Iterator[None]:
     try:
         yield
     except FAILURES as error:
+        checkpoint()
         raise engine_failure("spark", sentence(error), str(error)) from None
 
 

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
 from tidings.engine.backend import Jobs
+from tidings.running_statements import is_statement, stopped_by
 
 _JOB_GROUP = "spark.jobGroup.id"
 """What tells the jobs of a wave from others."""
@@ -118,14 +119,15 @@ class Workload:
         self._own = {key: session.conf.get(key) for key in keys}
         self._present = dict(self._own)
         self._count: _JobCount | None = None
-        self._tag: _JobTag | None = None
+        self._tags: tuple[_JobTag, ...] = ()
 
     def begin(self, work: Work) -> None:
         """Set the session up for work that begins now."""
         if self._count is not None and not self._count.begun:
             self._count.begin(self._session)
-        if self._tag is not None and not self._tag.begun:
-            self._tag.begin()
+        for tag in self._tags:
+            if not tag.begun:
+                tag.begin()
         wanted = self._own | _SETTINGS[work]
         for key, value in wanted.items():
             if value != self._present[key]:
@@ -149,9 +151,19 @@ class Workload:
     @contextmanager
     def stoppable(self) -> Iterator[Callable[[], None]]:
         """A function that stops the jobs that this thread starts inside."""
-        before, self._tag = self._tag, (tag := _JobTag(self._session))
+        before, tag = self._tags, _JobTag(self._session)
+        self._tags = (*before, tag)
         try:
             yield tag.stop
         finally:
-            self._tag = before
+            self._tags = before
             tag.end()
+
+    @contextmanager
+    def cancellable(self) -> Iterator[None]:
+        """Stop the jobs that this thread starts inside if the statement they are for is cancelled."""
+        if not is_statement():
+            yield
+            return
+        with self.stoppable() as stop, stopped_by(stop):
+            yield
