@@ -18,6 +18,12 @@ class EngineFailed(TidingsError):
     """The {engine} engine could not evaluate the plan: {reason}"""
 
 
+class SparkStopped(TidingsError):
+    """The Spark session that the database works in was stopped"""
+
+    hint_template = "what was committed is there: open the database again, with a session that runs"
+
+
 class UnknownEngine(TidingsError):
     """There is no engine named {name}"""
 
@@ -34,6 +40,12 @@ class SessionNeeded(TidingsError):
     """Rows become a Spark DataFrame in a Spark session, and the engine of this database is {engine}"""
 
     hint_template = "give a session: to_spark(session)"
+
+
+class InvalidReadOption(TidingsError):
+    """A read by the format tidings is not clear: {reason}"""
+
+    hint_template = "spark.read.format('tidings').option('path', …).option('table', …)"
 
 
 class UnknownStrategy(TidingsError):

@@ -202,6 +202,7 @@ class CatalogJournal:
 
     def take_note(self, key: str, value: str) -> None:
         with self.session.writing() as connection:
+            connection.execute(delete(schema.meta).where(schema.meta.c.key == key))
             connection.execute(insert(schema.meta).values(key=key, value=value))
 
     def subscribe(self, name: str, subscription: NamedSubscription | None) -> None:
