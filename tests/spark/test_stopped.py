@@ -29,8 +29,8 @@ SCRIPT = """
         db.sql("CREATE MATERIALIZED VIEW v AS SELECT b, count(*) AS n FROM t GROUP BY b")
         assert len(db.query("SELECT * FROM v")) == 2
     spark.stop()
-    questions = ["SELECT b FROM t WHERE a = 2", "SELECT no FROM t", "CREATE VIEW w AS SELECT a + 1 AS c FROM t",
-                 "INSERT INTO t SELECT a + 100, b FROM t", "CREATE MATERIALIZED VIEW x AS SELECT b FROM t"]
+    questions = ["SELECT b FROM t WHERE a = 2", "INSERT INTO t SELECT a + 100, b FROM t",
+                 "CREATE MATERIALIZED VIEW x AS SELECT b FROM t"]
     for db in (in_folder, in_memory):
         for question in questions:
             try:
@@ -42,7 +42,7 @@ SCRIPT = """
         db.close()
         db.close()
     try:
-        tidings.open(sys.argv[1], spark=spark).sql("CREATE VIEW w AS SELECT a + 1 AS c FROM t")
+        tidings.open(sys.argv[1], spark=spark, execution="spark").sql("SELECT upper(b) AS u FROM t")
     except SparkStopped:
         print("all is said")
 """
