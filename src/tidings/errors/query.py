@@ -115,7 +115,13 @@ class InvalidFunction(TidingsError):
 class FunctionNotRegistered(TidingsError):
     """The function {name} is declared in this database, and its code is not registered in this process"""
 
-    hint_template = "register it with @db.function({name!r}, …); db.functions() shows the text that it had"
+    hint_template = "register it again with @db.function or @db.operator; db.functions() shows the text that it had"
+
+
+class WrongIncrementalForm(TidingsError):
+    """The incremental form of the operator {name} is wrong: {reason}"""
+
+    hint_template = "register the operator without incremental=…, or correct the form"
 
 
 class InvalidOperator(TidingsError):
