@@ -47,7 +47,8 @@ _SCHEMA = """
     CREATE TABLE cat (id INT PRIMARY KEY, name STRING);
 """
 _VIEWS = """
-    CREATE MATERIALIZED VIEW low AS SELECT i.sku, i.name, s.qty FROM item i JOIN stock s ON s.sku = i.sku WHERE s.qty < 2;
+    CREATE MATERIALIZED VIEW low AS
+    SELECT i.sku, i.name, s.qty FROM item i JOIN stock s ON s.sku = i.sku WHERE s.qty < 2;
     CREATE MATERIALIZED VIEW per_cat AS SELECT c.name, count(*) AS n, sum(s.qty) AS qty
     FROM item i JOIN stock s ON s.sku = i.sku JOIN cat c ON c.id = i.cat GROUP BY c.name;
 """
