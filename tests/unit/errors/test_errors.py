@@ -125,6 +125,9 @@ CASES: list[tuple[type[TidingsError], Act, dict[str, object], tuple[int, int, st
     (errors.UnknownExecution, lambda db: opened(execution="fast"), {"name": "fast"}, None, True),
 ]
 ELSEWHERE = {
+    errors.StatementTimeout: "tests/unit/test_running_statements.py",
+    errors.StatementInterrupted: "tests/unit/test_running_statements.py",
+    errors.InvalidTimeout: "tests/unit/test_running_statements.py",
     errors.InvalidTransactionId: "tests/unit/store/rules/test_applied.py",
     errors.TransactionRepeated: "tests/unit/store/rules/test_applied.py",
     errors.InvalidName: "tests/unit/store/test_odd_names.py",

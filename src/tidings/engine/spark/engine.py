@@ -172,7 +172,7 @@ class Spark:
 
     def load(self, name: str, columns: tuple[Column, ...], data: object, sorted_by: str) -> int:
         self.unload(name)
-        with self._failures_named():
+        with self._workload.cancellable(), self._failures_named():
             if not isinstance(data, pa.Table):
                 self._workload.begin(Work.SORT)
             return self._bases.load(name, columns, data, sorted_by)
@@ -236,7 +236,7 @@ class Spark:
     def _fetch(self, text: str, work: Work, columns: tuple[Column, ...] = ()) -> pa.Table:
         nested = {c.name: c.type for c in columns if types.is_nested(c.type)}
         try:
-            with self._failures_named(), quiet_session():
+            with self._workload.cancellable(), self._failures_named(), quiet_session():
                 self._workload.begin(work)
                 return arrow_rows(self._session(), text, nested)
         finally:
@@ -266,14 +266,14 @@ class Spark:
         return self._workload.stoppable()
 
     def save(self, text: str, path: Location, sorted_by: str, rows_per_file: int) -> None:
-        with self._failures_named(), quiet_session():
+        with self._workload.cancellable(), self._failures_named(), quiet_session():
             self._workload.begin(Work.SORT)
             rows = self._session().sql(text).sort(quoted(sorted_by))
             writer = rows.write.option("maxRecordsPerFile", rows_per_file).option("compression", "zstd")
             writer.option("parquet.block.size", _ROW_GROUP).parquet(path.url)
 
     def write(self, text: str, path: Location) -> None:
-        with self._failures_named(), quiet_session():
+        with self._workload.cancellable(), self._failures_named(), quiet_session():
             self._workload.begin(Work.LARGE)
             self._session().sql(text).write.parquet(path.url)
 

@@ -15,6 +15,7 @@ from pyspark.sql.utils import is_remote
 from tidings.engine.scalar_function import engine_failure
 from tidings.engine.spark.session import FAILURES, sentence
 from tidings.errors import SparkStopped, TidingsError
+from tidings.running_statements import checkpoint
 
 _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
@@ -87,4 +88,5 @@ class LazySession:
                 raise SparkStopped() from None
             if not isinstance(error, FAILURES) or (but is not None and isinstance(error, but)):
                 raise
+            checkpoint()
             raise engine_failure("spark", sentence(error), str(error)) from None

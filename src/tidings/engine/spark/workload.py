@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
 from tidings.engine.backend import Jobs
+from tidings.running_statements import is_statement, stopped_by
 
 _JOB_GROUP = "spark.jobGroup.id"
 """What tells the jobs of a wave from others."""
@@ -118,7 +119,7 @@ class Workload:
         """The session's own settings, once they are known."""
         self._present: dict[str, str | None] = {}
         self._count: _JobCount | None = None
-        self._tag: _JobTag | None = None
+        self._tags: tuple[_JobTag, ...] = ()
 
     def begin(self, work: Work) -> None:
         """Set the session up for work that begins now."""
@@ -128,8 +129,9 @@ class Workload:
             self._present = dict(self._own)
         if self._count is not None and not self._count.begun:
             self._count.begin(session)
-        if self._tag is not None and self._tag.session is None:
-            self._tag.begin(session)
+        for tag in self._tags:
+            if tag.session is None:
+                tag.begin(session)
         wanted = self._own | _SETTINGS[work]
         for key, value in wanted.items():
             if value != self._present[key]:
@@ -153,9 +155,19 @@ class Workload:
     @contextmanager
     def stoppable(self) -> Iterator[Callable[[], None]]:
         """A function that stops the jobs that this thread starts inside."""
-        before, self._tag = self._tag, (tag := _JobTag())
+        before, tag = self._tags, _JobTag()
+        self._tags = (*before, tag)
         try:
             yield tag.stop
         finally:
-            self._tag = before
+            self._tags = before
             tag.end()
+
+    @contextmanager
+    def cancellable(self) -> Iterator[None]:
+        """Stop the jobs that this thread starts inside if the statement they are for is cancelled."""
+        if not is_statement():
+            yield
+            return
+        with self.stoppable() as stop, stopped_by(stop):
+            yield

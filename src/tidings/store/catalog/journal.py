@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from sqlalchemy import Connection
 
 from tidings.engine.location import Location
-from tidings.exclusive import Settlement
+from tidings.settlement import Settlement
 from tidings.store.catalog.contents import Contents
 from tidings.store.catalog.transactions import CatalogTransactions
 from tidings.store.records import Batch, Definition, NamedSubscription, Replacement, SnapshotRecord
