@@ -135,7 +135,7 @@ class FragmentedTables:
         """The rows of a query over tables that are there."""
         view = self.binder.view("rows of fragments", query, ())
         at, executor = self.timeline.time, self.scheduler.executor
-        rows: pa.Table = executor.runner.query(normalise(view.plan, {}), executor.sources(0, at), at)
+        rows: pa.Table = executor.engines.query(normalise(view.plan, {}), executor.sources(0, at), at)
         return rows
 
     def _define(

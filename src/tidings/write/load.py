@@ -153,7 +153,7 @@ class Loader:
             (tree,) = statements(query)
             plan = normalise(bind(tree, query, relations, self.commits.storage.backend), {})
             at, executor = self.commits.timeline.time, scheduler.executor
-            return executor.runner.query(plan, executor.sources(0, at), at)
+            return executor.engines.query(plan, executor.sources(0, at), at)
 
         check_all_keys(name, scheme, rows)
 

@@ -171,6 +171,8 @@ ELSEWHERE = {
     errors.AmbiguousUpsert: "tests/unit/write/test_upsert.py",
     errors.MissingPackage: "tests/unit/engine/test_frames.py",
     errors.SessionNeeded: "tests/unit/engine/test_frames.py",
+    errors.SparkStopped: "tests/spark/test_stopped.py",
+    errors.SessionRelation: "tests/spark/test_session_relations.py",
     errors.JavaMissing: "tests/unit/engine/test_java.py",
     errors.RecomputeRefused: "tests/unit/waves/test_strategy.py",
     errors.HistoryGone: "tests/unit/store/test_storage.py",
