@@ -23,6 +23,7 @@ from tidings.front.background_runner import POLL
 from tidings.front.check import Finding
 from tidings.front.choices import Instant, Late
 from tidings.front.extensible import Extensible
+from tidings.front.observable import Observable
 from tidings.front.scripts import Script
 from tidings.lang.sql.parameters import Params
 from tidings.read.position import Position
@@ -30,7 +31,6 @@ from tidings.read.subscriptions import Subscription
 from tidings.result import AffectedRows, Delta, Result
 from tidings.rules.detached.backtest import Backtested, backtest
 from tidings.store.vacuum import GRACE, Vacuumed
-from tidings.waves.record import WaveRecord
 from tidings.waves.status import Status
 from tidings.write.transaction import Transaction
 
@@ -39,7 +39,7 @@ F = TypeVar("F", bound=Callable[..., object])
 _TAKE_TX = "give the procedure a parameter tx, which is the transaction it runs in, and use"
 
 
-class Database(Deductive, Extensible):
+class Database(Deductive, Extensible, Observable):
     """Tables, views and their history; :func:`tidings.open` opens one."""
 
     def __init__(self, parts: Parts) -> None:
@@ -216,11 +216,12 @@ class Database(Deductive, Extensible):
     ) -> Delta:
         """How the answer of a query or view changed over ``(since, until]``.
 
-        By default what lies between the two states; with ``per_commit`` every change at its own instant.  ``strict``
-        refuses to recompute where that would read fewer rows.
+        Without ``since`` it is since the first commit or load.  By default it is what lies between the two states; with
+        ``per_commit`` every change at its own instant.  ``strict`` refuses to recompute where that would read fewer
+        rows.
         """
         self._parts.folding.step()
-        start, end = 0 if since is None else instant_of(since), None if until is None else instant_of(until)
+        start, end = None if since is None else instant_of(since), None if until is None else instant_of(until)
         plans = self._parts.plans
         name, plan = plans.relation_name(text), plans.plan(text) if params is None else plans.parse(text, params)
         return self._parts.answers.changes(name, plan, start, end, per_commit=per_commit, strict=strict)
@@ -350,11 +351,6 @@ class Database(Deductive, Extensible):
         The rule is one that is there, by its name, or a ``CREATE RULE`` that has not been run.
         """
         return self._parts.shows.explanations.explain(rule)
-
-    @exclusive
-    def waves(self) -> list[WaveRecord]:
-        """What the last waves did, up to a thousand: where each ran and why, what it read and how long it took."""
-        return list(self._parts.scheduler.executor.records)
 
     def close(self) -> None:
         """Let go of the engine's resources and of the folder; advances and folds that are under way are waited for."""

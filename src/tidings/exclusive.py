@@ -18,6 +18,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from tidings.errors import DatabaseForked, DatabaseInDoubt, ReaderBehind, TidingsError
 from tidings.errors.unexpected import internal_errors
+from tidings.logs import INFO, REFUSAL, tell
 
 
 @dataclass(slots=True)
@@ -48,6 +49,8 @@ class Mutex:
     settlement: Settlement = field(default_factory=Settlement)
     refusal: TidingsError | None = field(init=False, default=None)
     """Why nobody is let in any more."""
+    refused: dict[str, int] = field(init=False, default_factory=dict)
+    """How many calls ended with an error, by condition."""
     _lock: Any = field(init=False, default_factory=RLock)
     _depth: int = field(init=False, default=0)
     """How often the thread that has it has taken it."""
@@ -102,6 +105,8 @@ class Mutex:
         try:
             if self._depth == 1:
                 self._settle(kind, error)
+                if isinstance(error, TidingsError):
+                    self._count(error)
         finally:
             self.release()
 
@@ -112,6 +117,13 @@ class Mutex:
         elif isinstance(error, DatabaseInDoubt):
             self.refusal = error
         self.settlement.end()
+
+    def _count(self, error: TidingsError) -> None:
+        """Count a call that was refused, and tell of it: where in a text, and not what it says."""
+        name, place = error.condition, error.place
+        self.refused[name] = self.refused.get(name, 0) + 1
+        at = {} if place is None else {"line": place.line, "column": place.column}
+        tell(REFUSAL, INFO, "refused: %(condition)s", "refusal", condition=name, **at)
 
     # what a Condition asks of its lock
 

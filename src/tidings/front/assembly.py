@@ -141,7 +141,9 @@ class Parts:
 
     @property
     def functions(self) -> Functions:
-        return Functions(self.storage, self.compiled)
+        texts = {f"rule {record.name}": record.text for record in self.registry.records}
+        texts |= {f"query {record.name}": record.text for record in self.continuous.registry.records}
+        return Functions(self.storage, self.compiled, texts)
 
     @property
     def backend(self) -> Backend:
@@ -172,8 +174,12 @@ class Parts:
         return self.transactions.write_parts.plans
 
     @property
+    def commits(self) -> Commits:
+        return self.transactions.write_parts.commits
+
+    @property
     def loader(self) -> Loader:
-        return Loader(self.transactions.write_parts.commits)
+        return Loader(self.commits)
 
     @property
     def loads(self) -> Loads:

@@ -14,10 +14,11 @@ from tidings.engine.run import LIST_LIMIT, Runner
 from tidings.engine.source import Source, Sources
 from tidings.errors import EngineFailed
 from tidings.ir.relation import Version
+from tidings.logs import DEBUG, INFO, WAVE, tell
 from tidings.store.relation.relations import Relations
 from tidings.waves.engines import IN_PROCESS, EngineChoice, Engines, ProgramRun, common_jobs
 from tidings.waves.experience import Experience, Way
-from tidings.waves.record import StoppedWave, WaveRecord
+from tidings.waves.record import StoppedWave, WaveRecord, WaveTotal
 from tidings.waves.strategy import Strategy
 from tidings.waves.time_limit import TimeLimit, Watchdog, longest
 from tidings.waves.wave import PrecomputedDeltas, Wave
@@ -35,6 +36,8 @@ class Executor:
     experience: Experience
     """Learns what waves take."""
     records: deque[WaveRecord] = field(init=False, default_factory=lambda: deque(maxlen=RECORDS))
+    totals: dict[tuple[str, str], WaveTotal] = field(init=False, default_factory=dict)
+    """What all waves took, by strategy and execution."""
     _watchdog: Watchdog = field(init=False, default_factory=Watchdog)
 
     @property
@@ -151,6 +154,19 @@ class Executor:
             self._record(wave, self.choice(wave), wave.choice.rows, deltas, jobs.number, seconds, together=number)
         return results
 
+    def keep(self, record: WaveRecord) -> None:
+        """Remember what a wave did, count it, and tell of it."""
+        self.records.append(record)
+        key = record.strategy, record.execution
+        total = self.totals.get(key) or self.totals.setdefault(key, WaveTotal())
+        total.waves += 1
+        total.seconds += sum(record.seconds.values())
+        total.changes += record.changes
+        total.rows_read += record.rows_read
+        level = DEBUG if record.in_transaction else INFO
+        if WAVE.isEnabledFor(level):
+            tell(WAVE, level, "%(view)s: %(strategy)s, %(execution)s, %(rows)d changed rows", "wave", **record.facts())
+
     def _record(
         self,
         wave: Wave,
@@ -164,7 +180,7 @@ class Executor:
     ) -> None:
         shares = {stage: taken / len(wave.queries) for stage, taken in seconds.items()}
         for query in wave.queries:
-            self.records.append(
+            self.keep(
                 WaveRecord(
                     view=query,
                     since=wave.since,

@@ -95,9 +95,15 @@ class Journal(Protocol):
         self,
         snapshots: Sequence[SnapshotRecord],
         outdated: Iterable[int],
+        committed: int,
         extra_write: Callable[[Connection], None] | None = None,
+        *,
+        is_first: bool = False,
     ) -> None:
-        """Give relations the rows they begin with; the rows of ``outdated`` views do not count any more."""
+        """Give relations the rows they begin with; the rows of ``outdated`` views do not count any more.
+
+        It counts as the commit of an instant; the first one there is if it ``is_first``.
+        """
 
     def record_fold(self, snapshot: SnapshotRecord, merged: dict[str, Any] | None = None) -> None:
         """Replace a relation's snapshot; the log stays.

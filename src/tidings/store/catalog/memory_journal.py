@@ -76,7 +76,10 @@ class MemoryJournal:
         self,
         snapshots: Sequence[SnapshotRecord],
         outdated: Iterable[int],
+        committed: int,
         extra_write: Callable[[Connection], None] | None = None,
+        *,
+        is_first: bool = False,
     ) -> None:
         """Make the extra write."""
         self._write([] if extra_write is None else [extra_write])

@@ -143,7 +143,12 @@ def refill(connection: Connection, view: int, snapshots: list[SnapshotRecord]) -
     point("refill.written")
 
 
-# subscriptions
+# notes and subscriptions
+
+
+def note(connection: Connection, key: str, value: str) -> None:
+    """Note something under a key that has none."""
+    connection.execute(insert(schema.meta).values(key=key, value=value))
 
 
 def subscribe(connection: Connection, name: str, subscription: NamedSubscription | None) -> None:

@@ -103,6 +103,11 @@ class InProcessRunner:
     _small_steps: SmallSteps = field(init=False)
     _relevance_check: RelevanceCheck = field(init=False)
 
+    @property
+    def cached_bytes(self) -> int:
+        """How many bytes the columns of snapshots take that are in memory, about."""
+        return self._snapshot_cache.bytes
+
     def __post_init__(self) -> None:
         self.second_runner = Runner(self.second, self.compiled)
         self._prepared, self._recomputed = self.compiled.section(), self.compiled.section()
