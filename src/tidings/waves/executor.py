@@ -15,12 +15,14 @@ from tidings.engine.source import Source, Sources
 from tidings.errors import EngineFailed
 from tidings.ir.relation import Version
 from tidings.logs import DEBUG, INFO, WAVE, tell
+from tidings.running_statements import checkpoint
 from tidings.store.relation.relations import Relations
+from tidings.watchdog import TimeLimit, Watchdog
 from tidings.waves.engines import IN_PROCESS, EngineChoice, Engines, ProgramRun, common_jobs
 from tidings.waves.experience import Experience, Way
 from tidings.waves.record import StoppedWave, WaveRecord, WaveTotal
 from tidings.waves.strategy import Strategy
-from tidings.waves.time_limit import TimeLimit, Watchdog, longest
+from tidings.waves.time_limit import longest
 from tidings.waves.wave import PrecomputedDeltas, Wave
 
 RECORDS = 1000
@@ -67,6 +69,7 @@ class Executor:
 
         A wave that turns out far more expensive than its estimate is stopped and run the other way, once.
         """
+        checkpoint()
         estimate, other = wave.choice.estimate, wave.choice.other_estimate
         if estimate is None:
             sources = self.sources(wave.since, wave.until, wave.precomputed)

@@ -34,6 +34,7 @@ from tidings.errors import TidingsError
 from tidings.exclusive import Mutex, exclusive
 from tidings.ir.expression import TIME
 from tidings.logs import COMMIT, INFO, tell
+from tidings.running_statements import exempt
 from tidings.store.fold import Folding
 from tidings.store.relation.log import span
 from tidings.store.relation.table import Table
@@ -123,7 +124,8 @@ class Commits:
     def _fold(self) -> None:
         """Let folding take a step; what is committed stays so, whatever becomes of that."""
         try:
-            self.folding.step()
+            with exempt():
+                self.folding.step()
         except (TidingsError, RuntimeError) as failure:
             _logger.warning("folding could not go on: %s", failure)
 

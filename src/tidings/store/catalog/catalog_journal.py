@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import URL, Connection, delete, insert, select, update
 
 from tidings.engine.location import Location
-from tidings.exclusive import Settlement
+from tidings.settlement import Settlement
 from tidings.store.catalog import schema, writes
 from tidings.store.catalog.contents import CatalogContents
 from tidings.store.catalog.identity import FolderIdentity

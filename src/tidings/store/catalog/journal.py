@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from sqlalchemy import Connection
 
 from tidings.engine.location import Location
-from tidings.exclusive import Settlement
+from tidings.settlement import Settlement
 from tidings.store.catalog.contents import Contents
 from tidings.store.catalog.transactions import CatalogTransactions
 from tidings.store.records import Batch, Definition, NamedSubscription, Replacement, SnapshotRecord
@@ -121,7 +121,7 @@ class Journal(Protocol):
         """What was noted under a key: something about the database that can be found out again."""
 
     def take_note(self, key: str, value: str) -> None:
-        """Note something under a key that has none."""
+        """Note something under a key, in the place of what was there."""
 
     def subscribe(self, name: str, subscription: NamedSubscription | None) -> None:
         """Make a named subscription, or move it, or with None remove it."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from tidings.exclusive import Settlement
+from tidings.settlement import Settlement
 from tidings.store.catalog.contents import MemoryContents
 from tidings.store.catalog.journal import NameChange
 from tidings.store.catalog.transactions import MemoryCatalog
