@@ -18,7 +18,7 @@ from tests.laws.replay import replayed
 from tests.laws.seeds import chunks
 
 
-@pytest.mark.parametrize("seeds", chunks(500, quick=50, size=50))
+@pytest.mark.parametrize("seeds", chunks(500, quick=15, size=50))
 def test_delta_is_difference_of_recomputes(seeds: range) -> None:
     for seed in seeds:
         it = case(seed)
