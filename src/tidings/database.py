@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import timedelta
 from types import TracebackType
 from typing import Any, TypeVar
@@ -292,7 +293,8 @@ class Database(Deductive, Extensible):
     @reading
     def status(self) -> Status:
         """How the database is doing: stored views, logs, rules that fail, and the thread that :meth:`start` starts."""
-        return self._parts.maintenance.status(self._parts.background.status())
+        status = self._parts.maintenance.status(self._parts.background.status())
+        return status if self._deliveries is None else replace(status, deliveries=self._deliveries.status())
 
     @reading
     def expression(self, text: str) -> AlgebraExpression:

@@ -15,7 +15,7 @@ from tidings.engine.location import Location
 from tidings.ir.relation import Column
 from tidings.store.fault_points import point
 from tidings.store.files import checksum, sync_folder
-from tidings.store.filesystem import entries, remove
+from tidings.store.filesystem import entries, make_folder, remove
 from tidings.store.records import SnapshotFile, SnapshotRecord
 from tidings.store.relation.table import Table
 from tidings.store.write_failures import writing
@@ -45,6 +45,7 @@ def write_snapshot(backend: Backend, target: SnapshotTarget, query: str, at: int
     folder = f"base/{target.relation}/{uuid.uuid4().hex[:12]}"
     point("fold.begun")
     with writing(target.root / folder):
+        make_folder(target.root / folder.rpartition("/")[0], inherits=True)
         backend.save(query, target.root / folder, target.sort_column, ROWS_PER_FILE)
         point("fold.files")
         snapshot = _recorded(target, folder, at)
