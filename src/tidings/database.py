@@ -25,6 +25,7 @@ from tidings.front.check import Finding
 from tidings.front.choices import Instant, Late
 from tidings.front.extensible import Extensible
 from tidings.front.scripts import Script
+from tidings.isolation import Isolation, read_isolation
 from tidings.lang.sql.parameters import Params
 from tidings.read.position import Position
 from tidings.read.subscriptions import Subscription
@@ -162,16 +163,20 @@ class Database(Deductive, Extensible):
         """Refuse what would commit on its own while a procedure runs in a transaction, on this thread."""
         self._parts.rules.actions.procedures.require_none_running(f"db.{method}", hint)
 
-    def transaction(self, id: str | None = None) -> Transaction:
+    def transaction(self, id: str | None = None, *, isolation: str = Isolation.READ_COMMITTED) -> Transaction:
         """Begin a transaction; use it in a ``with`` block.
 
         One with an ``id`` counts once: if one of this id was committed within the last 90 days, nothing is changed.
+
+        With ``isolation="serializable"`` its commit is refused (``SerializationConflict``) if what it has read was
+        changed by others meanwhile: what is committed is as if each transaction had run alone.
         """
+        level = read_isolation(isolation)
         self._mutex.check()
         self._require_no_procedure("transaction", f"{_TAKE_TX} its methods")
         if id is None:
-            return Transaction(self._parts.transactions.begin())
-        return Transaction(*self._parts.transactions.begin_once(id))
+            return Transaction(self._parts.transactions.begin(isolation=level))
+        return Transaction(*self._parts.transactions.begin_once(id, level))
 
     @exclusive
     def load(

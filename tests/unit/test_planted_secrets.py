@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,9 @@ def test_what_a_database_shows(db: Database, caplog: pytest.LogCaptureFixture) -
     db.sql("CREATE RULE mailed WHEN SELECT a FROM t DO MAIL 'a@b.test'")
     db.sql("INSERT INTO t VALUES (1)")
     db.advance()
+    clock = db._parts.clock
+    assert isinstance(clock, ManualClock)
+    clock.advance(timedelta(seconds=1))
     db.deliveries.start()
     eventually(lambda: {entry.state for entry in db.deliveries.entries()} == {"dead"})
     shown = [repr(db.query(f"SELECT * FROM tidings.{name}").rows()) for name in SYSTEM]

@@ -59,6 +59,8 @@ class TidingsError(Exception):
     """Something Tidings refuses."""
 
     hint_template: str | None = None
+    retryable = False
+    """Whether the same may succeed if it is begun again, with nothing else changed."""
 
     def __init__(self, place: Place | None = None, hint: str | None = None, **parameters: object) -> None:
         self.parameters = parameters

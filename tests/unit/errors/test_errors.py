@@ -124,6 +124,8 @@ CASES: list[tuple[type[TidingsError], Act, dict[str, object], tuple[int, int, st
 ]
 ELSEWHERE = {
     errors.InvalidTransactionId: "tests/unit/store/rules/test_applied.py",
+    errors.InvalidIsolation: "tests/unit/write/test_serializable.py",
+    errors.SerializationConflict: "tests/unit/write/test_serializable.py",
     errors.TransactionRepeated: "tests/unit/store/rules/test_applied.py",
     errors.InvalidName: "tests/unit/store/test_odd_names.py",
     errors.FolderInUse: "tests/unit/store/test_open.py",
