@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from tidings.errors.base import TidingsError
+from tidings.errors.base import Place, TidingsError
+
+NO_UNSIGNED = "Spark SQL has no unsigned types; the next larger one holds all values, as BIGINT does those of 32 bits"
+"""A hint for types of other databases."""
+UNSIGNED = frozenset("utinyint usmallint uint uinteger ubigint uint128 uhugeint unsigned".split())
+"""Names of such types."""
 
 
 class InvalidSyntax(TidingsError):
@@ -62,6 +67,10 @@ class UnsupportedType(TidingsError):
 
     hint_template = "cast to a number, text, date, timestamp, array, struct or map"
 
+    def __init__(self, place: Place | None = None, hint: str | None = None, **parameters: object) -> None:
+        unsigned = str(parameters.get("type")).lower() in UNSIGNED
+        super().__init__(place, hint or (NO_UNSIGNED if unsigned else None), **parameters)
+
 
 class UnsupportedStatement(TidingsError):
     """The statement {statement} is not known to Tidings"""
@@ -100,7 +109,13 @@ class InvalidFunction(TidingsError):
 class FunctionNotRegistered(TidingsError):
     """The function {name} is declared in this database, and its code is not registered in this process"""
 
-    hint_template = "register it with @db.function({name!r}, …); db.functions() shows the text that it had"
+    hint_template = "register it again with @db.function or @db.operator; db.functions() shows the text that it had"
+
+
+class WrongIncrementalForm(TidingsError):
+    """The incremental form of the operator {name} is wrong: {reason}"""
+
+    hint_template = "register the operator without incremental=…, or correct the form"
 
 
 class InvalidOperator(TidingsError):

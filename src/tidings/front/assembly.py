@@ -141,7 +141,9 @@ class Parts:
 
     @property
     def functions(self) -> Functions:
-        return Functions(self.storage, self.compiled)
+        texts = {f"rule {record.name}": record.text for record in self.registry.records}
+        texts |= {f"query {record.name}": record.text for record in self.continuous.registry.records}
+        return Functions(self.storage, self.compiled, texts)
 
     @property
     def backend(self) -> Backend:
@@ -234,6 +236,7 @@ def assemble(storage: Storage, settings: Settings) -> Parts:
     maintenance = Maintenance(storage, views, rules, DetachedRules(transactions), runs, folding, compiled)
     maintenance.restore()
     statements = _statements(answers, transactions, continuous, maintenance, rule_tables, queries)
+    compiled.definitions = lambda: storage.relations.count + rules.registry.count
     amosql = AmosqlSession(statements)
     amosql.definitions.load()
     return Parts(
