@@ -61,8 +61,8 @@ class Deliverer:
     """How many targets each channel serves at the same time."""
     chance: Callable[[], float] = random.random
     attempts: Attempts = field(default_factory=Attempts)
-    patience: float = PATIENCE
-    on_free: Callable[[], None] = _nobody
+    patience: float = field(init=False, default=PATIENCE)
+    on_free: Callable[[], None] = field(init=False, default=_nobody)
     """Is called when a worker has become free."""
     _claiming: Lock = field(init=False, default_factory=Lock)
     _changed: Condition = field(init=False, default_factory=Condition)

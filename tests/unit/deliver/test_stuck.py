@@ -53,7 +53,8 @@ def hanging() -> Iterator[Hanging]:
 
 
 def threaded(outbox: Outbox, channels: dict[str, Channel], workers: int = 2) -> DeliveryThread:
-    deliverer = Deliverer(outbox, channels, ManualClock(0), PLAIN, workers=workers, patience=0)
+    deliverer = Deliverer(outbox, channels, ManualClock(0), PLAIN, workers=workers)
+    deliverer.patience = 0
     return DeliveryThread(deliverer, poll=0.01, closing=0.05)
 
 
