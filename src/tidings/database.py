@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
-from datetime import timedelta
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -21,17 +20,16 @@ from tidings.errors import DatabaseClosed, InvalidInstant
 from tidings.exclusive import exclusive, reading, running
 from tidings.front.assembly import Parts
 from tidings.front.background_runner import POLL
-from tidings.front.check import Finding
 from tidings.front.choices import Instant, Late
 from tidings.front.extensible import Extensible
 from tidings.front.scripts import Script
+from tidings.front.upkeep import Upkeep
 from tidings.isolation import Isolation, read_isolation
 from tidings.lang.sql.parameters import Params
 from tidings.read.position import Position
 from tidings.read.subscriptions import Subscription
 from tidings.result import AffectedRows, Delta, Result
 from tidings.rules.detached.backtest import Backtested, backtest
-from tidings.store.vacuum import GRACE, Vacuumed
 from tidings.waves.record import WaveRecord
 from tidings.waves.status import Status
 from tidings.write.transaction import Transaction
@@ -41,7 +39,7 @@ F = TypeVar("F", bound=Callable[..., object])
 _TAKE_TX = "give the procedure a parameter tx, which is the transaction it runs in, and use"
 
 
-class Database(Deductive, Extensible):
+class Database(Deductive, Extensible, Upkeep):
     """Tables, views and their history; :func:`tidings.open` opens one."""
 
     def __init__(self, parts: Parts) -> None:
@@ -305,37 +303,6 @@ class Database(Deductive, Extensible):
     def expression(self, text: str) -> AlgebraExpression:
         """A query or view as an expression of :mod:`tidings.algebra`, over the tables of this database."""
         return from_plan(self._parts.plans.plan(text), self)
-
-    # upkeep
-
-    @exclusive
-    def reload(self) -> int:
-        """Take in what the writer has committed, where this database was opened for reading; when that was.
-
-        Every question does so by itself.
-        """
-        return self._parts.maintenance.reload()
-
-    @exclusive
-    def fold(self) -> int:
-        """Fold the logs of all tables and stored views into their bases now; how many there were.
-
-        This happens by itself, in the background, when a log has grown long.
-        """
-        return self._parts.maintenance.fold()
-
-    @exclusive
-    def vacuum(self, grace: timedelta = GRACE) -> Vacuumed:
-        """Remove files that nobody names and that no reader opened within the last while can be reading."""
-        return self._parts.maintenance.vacuum(grace)
-
-    @reading
-    def check(self) -> list[Finding]:
-        """Read everything, compare stored views with their queries, and say what is wrong; nothing is changed.
-
-        The same as ``VACUUM CHECK``.  It takes as long as reading all rows and computing all stored views.
-        """
-        return self._parts.statements.check()
 
     @reading
     def explain(self, text: str, since: Instant | None = None, until: Instant | None = None) -> str:

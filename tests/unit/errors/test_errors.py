@@ -126,6 +126,8 @@ CASES: list[tuple[type[TidingsError], Act, dict[str, object], tuple[int, int, st
 ]
 ELSEWHERE = {
     errors.InvalidTransactionId: "tests/unit/store/rules/test_applied.py",
+    errors.BackupRefused: "tests/unit/store/test_backup.py",
+    errors.NotABackup: "tests/unit/store/test_backup.py",
     errors.InvalidIsolation: "tests/unit/write/test_serializable.py",
     errors.SerializationConflict: "tests/unit/write/test_serializable.py",
     errors.TransactionRepeated: "tests/unit/store/rules/test_applied.py",
