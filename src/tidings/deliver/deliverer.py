@@ -27,7 +27,7 @@ from tidings.clock import Clock, SystemClock
 from tidings.deliver.attempts import Attempts
 from tidings.deliver.channel import Channel, Failed
 from tidings.deliver.turn import Turn, by_target
-from tidings.deliver.verdicts import stops_target, verdict_on
+from tidings.deliver.verdicts import stops_target, tell_of, verdict_on
 from tidings.retry_policy import SECOND, RetryPolicy
 from tidings.store.fault_points import point
 from tidings.store.rules.messages import Delivered, GivenUp, OutboxEntry, Sending, Target, Verdict
@@ -218,6 +218,7 @@ class Deliverer:
                 return
             sent += 1
             verdicts.append(verdict)
+            tell_of(entry, verdict)
             point(SENT)
             if not channel.is_instant:
                 self._record(turn, verdicts, now())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from tidings.deliver.channel import Arrived, Ended, Failed, Refused, SendOutcome
+from tidings.logs import DELIVERY, ERROR, INFO, WARNING, tell
 from tidings.retry_policy import RetryPolicy
 from tidings.store.rules.messages import Delivered, GivenUp, Gone, Later, OutboxEntry, Verdict
 
@@ -42,3 +43,20 @@ def stops_target(verdict: Verdict) -> bool:
             return True
         case _:
             assert_never(verdict)
+
+
+_TOLD: dict[type[Verdict], tuple[int, str]] = {
+    Delivered: (INFO, "delivered"),
+    Later: (WARNING, "delivery_failed"),
+    GivenUp: (ERROR, "delivery_given_up"),
+    Gone: (ERROR, "delivery_given_up"),
+}
+"""How loudly each outcome is told, and the name it has."""
+
+
+def tell_of(entry: OutboxEntry, verdict: Verdict) -> None:
+    """Tell of an attempt to deliver a message: neither what it says, nor its target, which may have a token in it."""
+    level, event = _TOLD[type(verdict)]
+    message, text = entry.message, f"message %(id)s of %(rule)s by %(channel)s: {event.replace('_', ' ')}"
+    facts = {"rule": message.rule, "firing": message.firing, "channel": message.channel, "attempt": entry.attempts}
+    tell(DELIVERY, level, text, event, id=message.id, **facts)

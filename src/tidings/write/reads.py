@@ -76,8 +76,8 @@ class Reads:
     def _has_changed(self, name: str, since: int) -> bool:
         """Whether a relation has other rows than after a commit, or is another one."""
         storage = self.timeline.storage
-        if storage.defined_since.get(name.lower(), 0) > since:
-            return True
+        if storage.defined_since.get(name.lower(), 0) > since or (not since and self.timeline.time):
+            return True  # a load before the first commit is in no log
         present, known = storage.relations.find(name), self._tables.get(name)
         if known is None:
             return present is None

@@ -125,6 +125,9 @@ CASES: list[tuple[type[TidingsError], Act, dict[str, object], tuple[int, int, st
     (errors.UnknownExecution, lambda db: opened(execution="fast"), {"name": "fast"}, None, True),
 ]
 ELSEWHERE = {
+    errors.StatementTimeout: "tests/unit/test_running_statements.py",
+    errors.StatementInterrupted: "tests/unit/test_running_statements.py",
+    errors.InvalidTimeout: "tests/unit/test_running_statements.py",
     errors.InvalidTransactionId: "tests/unit/store/rules/test_applied.py",
     errors.BackupRefused: "tests/unit/store/test_backup.py",
     errors.NotABackup: "tests/unit/store/test_backup.py",
@@ -170,6 +173,8 @@ ELSEWHERE = {
     errors.AmbiguousUpsert: "tests/unit/write/test_upsert.py",
     errors.MissingPackage: "tests/unit/engine/test_frames.py",
     errors.SessionNeeded: "tests/unit/engine/test_frames.py",
+    errors.SparkStopped: "tests/spark/test_stopped.py",
+    errors.SessionRelation: "tests/spark/test_session_relations.py",
     errors.JavaMissing: "tests/unit/engine/test_java.py",
     errors.RecomputeRefused: "tests/unit/waves/test_strategy.py",
     errors.HistoryGone: "tests/unit/store/test_storage.py",

@@ -148,6 +148,16 @@ def test_what_was_folded_and_forgotten_meanwhile_counts_as_changed() -> None:
                 tx.commit()
 
 
+def test_a_load_before_the_first_commit_counts_as_a_change() -> None:
+    with tidings.open(engine="duckdb") as db:
+        db.sql("CREATE TABLE t (a INT PRIMARY KEY)")
+        tx = db.transaction(isolation=SERIALIZABLE)
+        assert tx.query("t").rows() == []
+        db.load("t", pa.table({"a": pa.array([1], pa.int32())}))
+        with pytest.raises(SerializationConflict):
+            tx.commit()
+
+
 def test_a_rule_that_is_judged_after_every_statement_reads_too(db: Database) -> None:
     db.sql("""
         CREATE TABLE quota (most INT); INSERT INTO quota VALUES (1);
