@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tidings.result import AffectedRows, Change, Delta, Pair, Result
     from tidings.retry_policy import RetryPolicy
     from tidings.rules.detached.backtest import Backtested
-    from tidings.store.backup import BackedUp
+    from tidings.store.catalog.backup import BackedUp
     from tidings.store.rules.messages import Message
     from tidings.store.vacuum import Vacuumed
     from tidings.waves.record import WaveRecord
@@ -88,7 +88,7 @@ _HOMES = {
     "tidings.result": ("AffectedRows", "Change", "Delta", "Pair", "Result"),
     "tidings.retry_policy": ("RetryPolicy",),
     "tidings.rules.detached.backtest": ("Backtested",),
-    "tidings.store.backup": ("BackedUp",),
+    "tidings.store.catalog.backup": ("BackedUp",),
     "tidings.store.rules.messages": ("Message",),
     "tidings.store.vacuum": ("Vacuumed",),
     "tidings.waves.record": ("WaveRecord",),

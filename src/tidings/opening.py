@@ -17,8 +17,8 @@ from tidings.errors import UnknownExecution, UnknownStrategy
 from tidings.front.assembly import Settings, assemble, open_storage
 from tidings.front.choices import Engine, Execution, StrategyChoice
 from tidings.running_statements import timeout_of
-from tidings.store.backup import BackedUp, folder_of
-from tidings.store.backup import restore as restored
+from tidings.store.catalog.backup import BackedUp, folder_of
+from tidings.store.catalog.backup import restore as restored
 from tidings.store.filesystem import SCRATCH, locate
 from tidings.store.storage import Storage
 from tidings.waves.strategy import Strategy

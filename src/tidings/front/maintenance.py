@@ -15,7 +15,7 @@ from tidings.rules.context import RuleContext
 from tidings.rules.detached.advance import DetachedRules
 from tidings.rules.detached.deadlines import earliest, is_retried, next_deadline
 from tidings.rules.system_tables import errors_by_rule
-from tidings.store.backup import Backup, begin, folder_of
+from tidings.store.catalog.backup import Backup, begin, folder_of
 from tidings.store.catalog.catalog_journal import CatalogJournal
 from tidings.store.catch_up import catch_up, is_behind
 from tidings.store.fold import Folding

@@ -8,7 +8,7 @@ from pathlib import Path
 from tidings.exclusive import Mutex, exclusive, reading
 from tidings.front.assembly import Parts
 from tidings.front.check import Finding
-from tidings.store.backup import BackedUp
+from tidings.store.catalog.backup import BackedUp
 from tidings.store.vacuum import GRACE, Vacuumed
 
 

@@ -109,7 +109,7 @@ def test_files_that_are_being_copied_outlive_folds_and_vacuums(tmp_path: Path, m
             db.fold()
             db.vacuum(timedelta(0))
 
-        monkeypatch.setattr("tidings.store.backup.sync", slowly)
+        monkeypatch.setattr("tidings.store.catalog.backup.sync", slowly)
         db.backup(tmp_path / "copy")
         monkeypatch.undo()
         assert db.vacuum(timedelta(0)).files
