@@ -22,9 +22,9 @@ from tidings.front.assembly import Parts
 from tidings.front.background_runner import POLL
 from tidings.front.choices import Instant, Late
 from tidings.front.extensible import Extensible
+from tidings.front.maintainable import Maintainable
 from tidings.front.observable import Observable
 from tidings.front.scripts import Script
-from tidings.front.upkeep import Upkeep
 from tidings.isolation import Isolation, read_isolation
 from tidings.lang.sql.parameters import Params
 from tidings.read.position import Position
@@ -39,7 +39,7 @@ F = TypeVar("F", bound=Callable[..., object])
 _TAKE_TX = "give the procedure a parameter tx, which is the transaction it runs in, and use"
 
 
-class Database(Deductive, Extensible, Observable, Upkeep):
+class Database(Deductive, Extensible, Observable, Maintainable):
     """Tables, views and their history; :func:`tidings.open` opens one."""
 
     def __init__(self, parts: Parts) -> None:

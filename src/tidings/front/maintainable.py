@@ -12,7 +12,7 @@ from tidings.store.catalog.backup import BackedUp
 from tidings.store.vacuum import GRACE, Vacuumed
 
 
-class Upkeep:
+class Maintainable:
     """How a database is kept; see :class:`tidings.database.Database`."""
 
     _parts: Parts
