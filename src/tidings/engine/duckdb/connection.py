@@ -15,9 +15,11 @@ from contextlib import contextmanager, suppress
 import duckdb
 import pyarrow as pa
 
+from tidings.engine.agreed.term import ON_SPARK
 from tidings.engine.location import Location
 from tidings.engine.scalar_function import engine_failure
 from tidings.engine.sql.quoting import quoted, text_literal
+from tidings.errors import SparkNeeded, TidingsError
 
 _OPTIMIZERS = "disabled_optimizers"
 
@@ -129,11 +131,17 @@ def _failures() -> Iterator[None]:
     except duckdb.Error as error:
         if type(error) is duckdb.Error and str(error).startswith(KeyboardInterrupt.__name__):  # while it read Arrow
             raise KeyboardInterrupt from None
-        raise engine_failure("duckdb", sentence(error), str(error)) from None
+        raise _failure(error) from None
     except RuntimeError as error:
         if isinstance(error.__cause__, KeyboardInterrupt):
             raise error.__cause__ from None
         raise
+
+
+def _failure(error: Exception) -> TidingsError:
+    if ON_SPARK in str(error):
+        return SparkNeeded(expression="a value that was met")
+    return engine_failure("duckdb", sentence(error), str(error))
 
 
 def sentence(error: Exception) -> str:

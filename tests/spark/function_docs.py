@@ -1,0 +1,67 @@
+"""``docs/functions.md``: what becomes of each function of Spark."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+from sqlglot.errors import ParseError
+
+from tests.spark.function_calls import calls
+from tidings.analysis import functions
+from tidings.engine.agreed.table import FUNCTIONS
+from tidings.ir.expression import template
+
+HEAD = """# Functions
+
+Functions are those of Spark 4.3. This page says for each of them whether DuckDB evaluates it too: with
+`engine="duckdb"`, and in this process with `execution = "auto"`. It is made by `tests/spark/test_functions.py`, which
+holds every function that both evaluate against Spark, with NULLs, extreme numbers, NaN, awkward texts and far dates.
+
+- **same**: DuckDB gives Spark's value, of Spark's type, or Spark's error. Where only some calls are the same (for a few
+  types, or with constants among the arguments), the others are Spark's alone. For a value on which DuckDB would differ,
+  such as `upper('ß')`, it refuses the query with `SparkNeeded`; with `auto`, Spark is asked.
+- **Spark's alone**: with `engine="duckdb"` refused with `SparkNeeded`; with `auto` the query or wave runs on Spark. A
+  function of the user's inside `transform` or `filter` that reads a column of the row is Spark's alone too.
+- **aggregate**, **window**: see [sql.md](sql.md) for which of them DuckDB evaluates.
+- **rows**: makes rows; it stands in FROM, in LATERAL VIEW or alone in the list.
+- **refused**: its result is not determined by the rows.
+- **clock**: reads the clock; in conditions only. See [time.md](time.md).
+
+A function that Spark does not have is unknown on both engines, also if DuckDB has it: `product`, `today`, `histogram`.
+
+| function | |
+|---|---|
+"""
+
+
+def page(names: list[str]) -> str:
+    """The page for functions of some names."""
+    return HEAD + "".join(f"| `{name}` | {_outcome(name)} |\n" for name in sorted(names))
+
+
+def _outcome(name: str) -> str:
+    call = _call(name)
+    if call is not None:
+        if functions.is_non_deterministic(call):
+            return "refused"
+        if functions.reads_clock(call):
+            return "clock"
+        if functions.is_generator(call):
+            return "rows"
+        if functions.is_window(call):
+            return "window"
+        if functions.is_aggregate(call):
+            return "aggregate"
+    if not calls(name, 1):
+        return "Spark's alone"
+    forms = sorted({f.form for f in FUNCTIONS if f.name == name})
+    return f"same: {', '.join(f'`{form}`' for form in forms)}" if forms else "same"
+
+
+def _call(name: str) -> exp.Expr | None:
+    """A call of a function, with as many arguments as the parser wants."""
+    for number in range(4):
+        try:
+            return template(f"{name}({', '.join(['x'] * number)})")
+        except (ParseError, ValueError, IndexError):
+            continue
+    return None
