@@ -43,6 +43,17 @@ CASTS = ["TINYINT", "SMALLINT", "INT", "BIGINT", "DOUBLE", "FLOAT", "STRING", "D
 CASTS += ["DECIMAL(10,2)", "DECIMAL(5,1)", "DECIMAL(38,10)", "TIMESTAMP_NTZ"]
 UNITS = ["YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "DAYOFWEEK", "DOW", "DOY"]
 
+OF = ["t", "i", "b", "d", "w", "f", "s", "p", "day", "at", "tags", "pair"]
+"""Columns that aggregates are taken of."""
+OF_PAIRS = ["f, g", "i, j", "d, i", "s, i", "f, day", "f, 0.3", "s, '-'"]
+
+
+def aggregate_calls(name: str) -> list[str]:
+    """Calls of an aggregate."""
+    if name in ("percentile_cont", "percentile_disc"):
+        return [f"{name}(0.3) WITHIN GROUP (ORDER BY {column})" for column in OF]
+    return [f"{name}({arguments})" for arguments in (*OF, *OF_PAIRS)]
+
 
 def calls(name: str, most: int, seed: int = 1) -> list[str]:
     """Some calls of a function that DuckDB is said to evaluate, of each number of arguments."""

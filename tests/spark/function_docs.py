@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from sqlglot import exp
 from sqlglot.errors import ParseError
 
-from tests.spark.function_calls import calls
+import tidings
+from tests.spark.function_calls import aggregate_calls, calls
+from tests.unit.engine.agreed.awkward import COLUMNS
 from tidings.analysis import functions
 from tidings.engine.agreed.table import FUNCTIONS
+from tidings.errors import TidingsError
 from tidings.ir.expression import template
+
+SPARKS = "Spark's alone"
 
 HEAD = """# Functions
 
@@ -21,9 +28,10 @@ holds every function that both evaluate against Spark, with NULLs, extreme numbe
   such as `upper('ß')`, it refuses the query with `SparkNeeded`; with `auto`, Spark is asked.
 - **Spark's alone**: with `engine="duckdb"` refused with `SparkNeeded`; with `auto` the query or wave runs on Spark. A
   function of the user's inside `transform` or `filter` that reads a column of the row is Spark's alone too.
-- **aggregate**, **window**: see [sql.md](sql.md) for which of them DuckDB evaluates.
+- **aggregate**: the same over the rows of a group, for some types at least, or Spark's alone.
+- **window**: a function of windows, see [sql.md](sql.md).
 - **rows**: makes rows; it stands in FROM, in LATERAL VIEW or alone in the list.
-- **refused**: its result is not determined by the rows.
+- **refused**: its result is not determined by the rows; where it depends on their order, a window may give it one.
 - **clock**: reads the clock; in conditions only. See [time.md](time.md).
 
 A function that Spark does not have is unknown on both engines, also if DuckDB has it: `product`, `today`, `histogram`.
@@ -39,25 +47,46 @@ def page(names: list[str]) -> str:
 
 
 def _outcome(name: str) -> str:
-    call = _call(name)
-    if call is not None:
-        if functions.is_non_deterministic(call):
+    node = call(name)
+    if node is not None:
+        if functions.is_non_deterministic(node):
             return "refused"
-        if functions.reads_clock(call):
+        if functions.reads_clock(node):
             return "clock"
-        if functions.is_generator(call):
+        if functions.is_generator(node):
             return "rows"
-        if functions.is_window(call):
+        if functions.is_window(node):
             return "window"
-        if functions.is_aggregate(call):
-            return "aggregate"
+        if functions.depends_on_order(node):
+            return "refused, but over windows"
+        if name in ("grouping", "grouping_id"):
+            return "of groupings"
+        if functions.is_aggregate(node):
+            return f"aggregate: {'same' if any(map(_is_accepted, aggregate_calls(name))) else SPARKS}"
     if not calls(name, 1):
-        return "Spark's alone"
+        return SPARKS
     forms = sorted({f.form for f in FUNCTIONS if f.name == name})
     return f"same: {', '.join(f'`{form}`' for form in forms)}" if forms else "same"
 
 
-def _call(name: str) -> exp.Expr | None:
+def _is_accepted(aggregate: str) -> bool:
+    """Whether a database on DuckDB takes an aggregate."""
+    try:
+        _database().query(f"SELECT {aggregate} AS x FROM awkward")
+    except TidingsError:
+        return False
+    return True
+
+
+@cache
+def _database() -> tidings.Database:
+    db = tidings.open(engine="duckdb")
+    columns = (f"{c.name} {c.type}" for c in COLUMNS if not c.type.startswith("map<"))
+    db.sql(f"CREATE TABLE awkward ({', '.join(columns)})")
+    return db
+
+
+def call(name: str) -> exp.Expr | None:
     """A call of a function, with as many arguments as the parser wants."""
     for number in range(4):
         try:

@@ -144,6 +144,8 @@ class SparkSQL(Spark):
             **{name: _keeping_arguments(name, build) for name, build in Spark.Parser.FUNCTIONS.items()},
             **_CASTS,
             **OLDER_FUNCTIONS,
+            "MEAN": _keeping_arguments("MEAN", exp.Avg.from_arg_list),
+            "STD": _keeping_arguments("STD", exp.Stddev.from_arg_list),
         }
         PLACEHOLDER_PARSERS = {**Spark.Parser.PLACEHOLDER_PARSERS, TokenType.PLACEHOLDER: _question_mark}  # noqa: RUF012
         SUPPORTS_TABLE_QUERY = True

@@ -138,8 +138,12 @@ def _failures() -> Iterator[None]:
         raise
 
 
+_FLOATS = re.compile(r"\b[A-Z_]+ is out of range!")
+"""What DuckDB says of an aggregate of floats that is infinite or NaN on Spark."""
+
+
 def _failure(error: Exception) -> TidingsError:
-    if ON_SPARK in str(error):
+    if ON_SPARK in str(error) or _FLOATS.search(str(error)):
         return SparkNeeded(expression="a value that was met")
     return engine_failure("duckdb", sentence(error), str(error))
 

@@ -36,6 +36,7 @@ from tidings.ir.expression import TIME, WEIGHT
 from tidings.ir.relation import Column
 from tidings.lang.sql.bind import AnalysisFailed, SparkAlone
 from tidings.lang.sql.table_operator import TableOperator
+from tidings.quiet import quiet
 
 _ROW_GROUP = 20_000
 """Rows per row group of a snapshot: single rows are looked up in them."""
@@ -75,9 +76,12 @@ class DuckDB:
         except NotAgreed as refused:
             translated, alone = with_typed_nulls(query), refused
         try:  # what is wrong with a query as Spark's too, DuckDB says first
-            self._connection.inner.execute(f"DESCRIBE {without_errors(printed(translated, self.dialect))}").fetchall()
+            with quiet("sqlglot"):
+                text = printed(translated, self.dialect)
+            self._connection.inner.execute(f"DESCRIBE {without_errors(text)}").fetchall()
         except duckdb.Error as error:
-            if alone is None or not is_call(alone.node) or function_name(alone.node) in self._functions:
+            is_sparks = alone is not None and (is_call(alone.node) or "No function matches" in str(error))
+            if alone is None or not is_sparks or function_name(alone.node) in self._functions:
                 raise AnalysisFailed(sentence(error)) from None
         if alone is not None:
             raise SparkAlone(alone.node)

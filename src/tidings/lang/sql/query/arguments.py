@@ -17,7 +17,7 @@ _OF_ONE = exp.Max | exp.Min | exp.Sum | exp.Avg | exp.ArrayAgg | exp.ArrayUnique
 
 def check_arguments(ctx: Context, call: Expression) -> None:
     """Refuse an aggregate of nothing, and one of several values that takes one."""
-    if isinstance(call, exp.Anonymous) and str(call.this).lower() in _NAMES_OF_ONE:
+    if isinstance(call, exp.Anonymous) and str(call.this).lower() in _NAMES_OF_ONE and len(call.expressions) != 1:
         raise _too_many(ctx, call, str(call.this).lower(), len(call.expressions))
     if not isinstance(call, exp.AggFunc):
         return
