@@ -10,6 +10,10 @@ PATHWAY := .venv-pathway
 # Modules of benchmarks/ that have a main; page writes docs/performance.md. One of them: make bench BENCHMARKS=kernel
 BENCHMARKS ?= kernel compile operators recursion store states large inventory tapestry continuous tpch views rules latency commits page
 
+# How long `make soak` takes, and which random life it is.
+HOURS ?= 1
+SEED ?= 1
+
 # python3 is tried too, unless PYTHON was given by the caller.
 PYTHONS := $(PYTHON) $(if $(filter file,$(origin PYTHON)),python3)
 
@@ -18,7 +22,7 @@ export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv java demo test laws quick check bench peers coverage lines goldens clean
+.PHONY: help venv java demo test laws soak quick check bench peers coverage lines goldens clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -59,6 +63,9 @@ laws: venv java ## run the exhaustive tests: the laws over many more cases, cras
 	@scripts/install-for-tests
 	@$(BIN)/pytest -q -n 2 --dist worksteal -m "slow and not spark"
 	@$(BIN)/pytest -q -m "spark and slow"
+
+soak: venv ## let databases live for an hour (HOURS=…) with faults and kills, beside a plain model
+	@$(BIN)/python -m tests.soak --hours $(HOURS) --seed $(SEED)
 
 quick: venv ## run the tests of single modules, without a JVM
 	@$(BIN)/pytest -q -n 2 -m "not slow and not spark" tests/unit tests/architecture tests/golden src

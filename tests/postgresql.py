@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 
@@ -19,18 +20,34 @@ def server() -> Iterator[str]:
     """A running server, as the beginning of its URLs; it is gone afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="tidings-pg-"))
     folder.chmod(0o777)
-    data, programs = folder / "data", _programs()
-    assert programs is not None
+    running = Server(folder)
     try:
-        _run(programs / "initdb", "-D", data, "-U", "tidings", "--auth=trust", "--no-sync", "-E", "UTF8")
-        settings = f"-c listen_addresses='' -c unix_socket_directories='{folder}' -c fsync=off"
-        _run(programs / "pg_ctl", "-D", data, "-o", settings, "-l", folder / "log", "-w", "start")
+        running.make()
+        running.start()
         try:
             yield f"postgresql+psycopg://tidings@/postgres?host={folder}"
         finally:
-            _run(programs / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
+            running.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server in a folder; to stop it is to kill it, and it recovers when it starts."""
+
+    folder: Path
+
+    def make(self) -> None:
+        settings = ("-U", "tidings", "--auth=trust", "--no-sync", "-E", "UTF8")
+        _run("initdb", "-D", self.folder / "data", *settings)
+
+    def start(self) -> None:
+        settings = f"-c listen_addresses='' -c unix_socket_directories='{self.folder}' -c fsync=off"
+        _run("pg_ctl", "-D", self.folder / "data", "-o", settings, "-l", self.folder / "log", "-w", "start")
+
+    def stop(self) -> None:
+        _run("pg_ctl", "-D", self.folder / "data", "-m", "immediate", "-w", "stop")
 
 
 def installed() -> bool:
@@ -46,8 +63,11 @@ def _programs() -> Path | None:
     return max(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda p: int(p.parent.name), default=None)
 
 
-def _run(program: Path, *arguments: object) -> None:
+def _run(name: str, *arguments: object) -> None:
     """Run a program of the server, which must not be root."""
+    programs = _programs()
+    assert programs is not None
+    program = programs / name
     user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
     subprocess.run([*user, str(program), *map(str, arguments)], check=True, stdout=subprocess.DEVNULL, cwd="/")
 

@@ -8,12 +8,17 @@ Each part of a database that compiles something asks for a section of its own an
 
     self._programs: dict[ProgramKey, Program] = self.compiled.section()
 
+A section forgets what was used the longest time ago when it has more than :attr:`CompiledPlans.limit` entries.  So
+queries that are asked once, each with other constants, do not fill the memory, while what views and rules use stays:
+there is room for it.  Whoever looks something up must be able to compile it again.
+
 What holds more than a mapping registers a function to be called: ``compiled.on_forget(self._unbind)``.  A plan or a
 program is looked up by its identity (:class:`Identity`): comparing whole trees would cost more than it saves.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -39,6 +44,43 @@ class Identity(Generic[T]):
         return object.__hash__(self.of)
 
 
+FEW = 200
+"""So many entries a section has room for, whatever is defined,"""
+PER_DEFINITION = 30
+"""and so many more for each definition: a query has several steps, and programs for several kinds of batches."""
+
+
+class Section(OrderedDict[Any, Any]):
+    """A mapping that forgets what was used the longest time ago.
+
+    >>> section = Section(lambda: 2)
+    >>> for key in "abac":
+    ...     section[key] = section.get(key, 0) + 1
+    >>> dict(section)
+    {'a': 2, 'c': 1}
+    """
+
+    def __init__(self, limit: Callable[[], int]) -> None:
+        super().__init__()
+        self._limit = limit
+
+    def __getitem__(self, key: Any) -> Any:
+        value = super().__getitem__(key)
+        self.move_to_end(key)
+        return value
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """The value of a key, as of a dictionary."""
+        if key not in self:
+            return default
+        return self[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(key, value)
+        while len(self) > self._limit():
+            self.popitem(last=False)
+
+
 @dataclass(slots=True)
 class CompiledPlans:
     """What one database has compiled.
@@ -48,15 +90,21 @@ class CompiledPlans:
     >>> plans["SELECT 1"] = "a plan"
     >>> compiled.forget()
     >>> plans
-    {}
+    Section()
     """
 
+    definitions: Callable[[], int] = field(default=lambda: 0)
+    """How many views and rules there are."""
     _sections: list[dict[Any, Any]] = field(init=False, default_factory=list)
     _callbacks: list[Callable[[], None]] = field(init=False, default_factory=list)
 
+    def limit(self) -> int:
+        """How many entries a section has room for."""
+        return FEW + PER_DEFINITION * self.definitions()
+
     def section(self) -> dict[Any, Any]:
         """A new, empty mapping for compiled things of one kind; :meth:`forget` empties it."""
-        section: dict[Any, Any] = {}
+        section = Section(self.limit)
         self._sections.append(section)
         return section
 

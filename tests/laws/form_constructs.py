@@ -135,4 +135,26 @@ ON c.y < d.y) AS q
 SELECT k, (SELECT count(*) FROM (SELECT session_window, count(*) AS c FROM ev WHERE ev.k = w.k GROUP BY \
 session_window(ts, '5 minutes')) AS q) AS n FROM w
 SELECT a, b, a FROM t
+SELECT k, (SELECT sum(e.x) FROM explode(w.arr) AS e (x)) AS s FROM w
+SELECT k FROM w WHERE EXISTS (SELECT 1 FROM u, UNNEST(w.arr) AS e (x) WHERE e.x = u.x)
+SELECT a AS c FROM t UNION ALL SELECT x FROM u ORDER BY c % 2, c LIMIT 3
+SELECT a, (SELECT y FROM u WHERE u.x = t.a UNION ALL SELECT t.b ORDER BY -y, y LIMIT 1) AS c FROM t
 """.strip().splitlines()
+
+OUTER_AGGREGATES = """
+SELECT a, (SELECT max(t.b)) AS m, (SELECT collect_list(t.b)) AS l FROM t GROUP BY a
+SELECT a, (SELECT max(y) FROM u WHERE u.y <= sum(t.b)) AS m FROM t GROUP BY a
+SELECT a, count(*) AS n FROM t GROUP BY a HAVING EXISTS (SELECT 1 FROM u WHERE u.y = max(t.b))
+SELECT a, count(*) AS n FROM t GROUP BY a HAVING NOT EXISTS (SELECT 1 FROM u WHERE u.y > max(t.b) AND u.x = t.a)
+SELECT a FROM t GROUP BY a HAVING max(b) IN (SELECT y + count(t.b) FROM u)
+SELECT sum(a) AS s, (SELECT sum(a) + sum(o.b) FROM t) AS x FROM t AS o
+SELECT (SELECT max(t.b) FROM u WHERE u.x = 3) AS x FROM t
+SELECT a, (SELECT max(q.m + q.y) FROM (SELECT max(t.b) AS m, y FROM u WHERE u.x = t.a) AS q) AS v FROM t GROUP BY a
+SELECT a, (SELECT count(*) FROM u WHERE EXISTS (SELECT 1 FROM w WHERE w.k < max(t.b) AND w.k = u.x)) AS v FROM t \
+GROUP BY a
+SELECT a, (SELECT count(*) FROM u WHERE u.x = (SELECT count(t.b))) AS v FROM t GROUP BY ROLLUP (a)
+SELECT a, (SELECT 10 + grouping(t.a)) AS v, count(*) AS n FROM t GROUP BY ROLLUP (a)
+SELECT a, sum(count(*)) OVER (ORDER BY a) AS n FROM t GROUP BY a QUALIFY EXISTS (SELECT 1 FROM u WHERE u.y < max(t.b))
+SELECT a FROM t GROUP BY a ORDER BY (SELECT count(*) FROM u WHERE y < sum(t.b)), a LIMIT 2
+""".strip().splitlines()
+OURS += OUTER_AGGREGATES

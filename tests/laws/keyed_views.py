@@ -1,8 +1,8 @@
 """Random views with every operator, nested in each other: the cases of the law for keyed operators.
 
-``keyed_writer`` writes the keyed operators, ``new_values``, ``new_forms``, ``forms`` and ``total_forms`` what the front
-end has learned since, all in the forms of ``views``.  Queries are nested up to four deep in FROM, and deeper by
-subqueries.
+``keyed_writer`` writes the keyed operators, ``new_values``, ``new_forms``, ``forms``, ``total_forms`` and
+``around_forms`` what the front end has learned since, all in the forms of ``views``.  Queries are nested up to four
+deep in FROM, and deeper by subqueries.
 
 To look at a case:
 
@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from random import Random
 
 from tests.laws import history, schema
+from tests.laws.around_forms import AroundForms
 from tests.laws.generate import Case, View
 from tests.laws.schema import Table, quote
-from tests.laws.total_forms import TotalForms
 from tests.laws.twofold import TwofoldView, view_of
 from tests.laws.views import Relation
 
@@ -53,7 +53,7 @@ def _views(rng: Random, tables: tuple[Table, ...], wanted: int, depth: int, port
     below = [Relation(quote(t.name), t.columns) for t in tables]
     views: list[TwofoldView] = []
     for level in range(wanted):
-        query = TotalForms(rng, room=min(rng.choice(_ROOMS), depth - 1), portable=portable).view(below)
+        query = AroundForms(rng, room=min(rng.choice(_ROOMS), depth - 1), portable=portable).view(below)
         views.append(view_of(rng.choice(["v", "Hot Items"]) + str(level), query.text))
         view = Relation(quote(views[-1].name), query.columns, query.size, query.ordered)
         below = [*below, view, view, view]

@@ -65,3 +65,30 @@ def test_nothing_compiled_outlives_a_definition(tmp_path: Path, definition: str)
         assert sum(map(len, sections)) > 5
         db.sql(definition)
         assert [section for section in sections if section] == []
+
+
+def test_a_section_forgets_what_was_used_the_longest_time_ago() -> None:
+    compiled = CompiledPlans(definitions=lambda: 1)
+    section = compiled.section()
+    section["kept"] = 0
+    for number in range(3 * compiled.limit()):
+        section[number] = number
+        assert section.get("kept") == 0
+    assert len(section) == compiled.limit()
+    assert list(section)[-2:] == [number, "kept"]
+
+
+def test_queries_with_other_constants_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tidings.compiled.FEW", 20)
+    monkeypatch.setattr("tidings.compiled.PER_DEFINITION", 1)
+    monkeypatch.setattr("tidings.engine.duckdb.prepared_queries.PREPARED", 20)
+    monkeypatch.setattr("tidings.waves.in_process.small_steps.INTERPRETED_LIMIT", -1)
+    with tidings.open(engine="duckdb", execution="auto", clock=tidings.ManualClock(1)) as db:
+        db.sql("CREATE TABLE t (k INT, x INT); CREATE TABLE u (k INT); INSERT INTO u VALUES (1)")
+        for number in range(60):
+            db.sql(f"INSERT INTO t VALUES (1, {number})")
+            query = f"SELECT t.x FROM t JOIN u ON t.k = u.k WHERE t.x >= {number}"
+            assert db.query(query).rows() == [{"x": number}]
+            assert [c.row["x"] for c in db.changes(query, since=db.time - 1).rows()] == [number]
+        sections = compiled_of(db)._sections
+        assert max(map(len, sections)) <= compiled_of(db).limit() < 60

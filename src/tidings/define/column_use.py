@@ -34,7 +34,7 @@ from tidings.ir.traverse import children, walk
 from tidings.lang.sql import statement as sql
 from tidings.lang.sql.bind import bind
 from tidings.lang.sql.constraint_queries import columns_in
-from tidings.lang.sql.text_lengths import checked_length
+from tidings.lang.sql.statements.text_lengths import checked_length
 from tidings.rewrite.prune_columns import prune_columns
 from tidings.store.relation.table import Table
 from tidings.store.storage import Storage

@@ -31,8 +31,8 @@ from tidings.ir import types
 from tidings.ir.relation import Column
 from tidings.lang.sql import statement
 from tidings.lang.sql.instant import at_instant
+from tidings.lang.sql.statements.text_lengths import checked_length
 from tidings.lang.sql.stored_text import condition_text, expression_text, with_column_renamed
-from tidings.lang.sql.text_lengths import checked_length
 from tidings.store.alter import alter, drop
 from tidings.store.define import define
 from tidings.store.relation.constraints import Constraints

@@ -13,8 +13,8 @@ from tidings.errors import BreaksViews, UnknownColumn, UnsupportedStatement, clo
 from tidings.ir import types
 from tidings.ir.relation import Column
 from tidings.lang.sql import statement
+from tidings.lang.sql.statements.text_lengths import checked_length, length_check
 from tidings.lang.sql.stored_text import expression_text
-from tidings.lang.sql.text_lengths import checked_length, length_check
 from tidings.store.relation.constraints import Constraints
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from tidings.errors.base import TidingsError
+from tidings.errors.base import Place, TidingsError
+
+NO_UNSIGNED = "Spark SQL has no unsigned types; the next larger one holds all values, as BIGINT does those of 32 bits"
+"""A hint for types of other databases."""
+UNSIGNED = frozenset("utinyint usmallint uint uinteger ubigint uint128 uhugeint unsigned".split())
+"""Names of such types."""
 
 
 class InvalidSyntax(TidingsError):
@@ -61,6 +66,10 @@ class UnsupportedType(TidingsError):
     """Values of type {type} cannot be stored or reported"""
 
     hint_template = "cast to a number, text, date, timestamp, array, struct or map"
+
+    def __init__(self, place: Place | None = None, hint: str | None = None, **parameters: object) -> None:
+        unsigned = str(parameters.get("type")).lower() in UNSIGNED
+        super().__init__(place, hint or (NO_UNSIGNED if unsigned else None), **parameters)
 
 
 class UnsupportedStatement(TidingsError):

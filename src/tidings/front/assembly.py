@@ -234,6 +234,7 @@ def assemble(storage: Storage, settings: Settings) -> Parts:
     maintenance = Maintenance(storage, views, rules, DetachedRules(transactions), runs, folding, compiled)
     maintenance.restore()
     statements = _statements(answers, transactions, continuous, maintenance, rule_tables, queries)
+    compiled.definitions = lambda: storage.relations.count + rules.registry.count
     amosql = AmosqlSession(statements)
     amosql.definitions.load()
     return Parts(

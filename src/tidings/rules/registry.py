@@ -57,6 +57,11 @@ class RuleRegistry:
             self._records = self.store.rules() if self.store.storage.has_rule_tables else []
         return self._records
 
+    @property
+    def count(self) -> int:
+        """How many rules there are, as far as it was read."""
+        return len(self._records or ())
+
     def record(self, name: str) -> RuleRecord:
         """The record of a rule by its name."""
         record = self.find(name)

@@ -44,7 +44,7 @@ class FoldPolicy:
     """Microseconds for which changes are retained; None retains all of them."""
     entries: int = 8
     """A fold makes one entry of a log that has more entries than this."""
-    most_entries: int = 5_000
+    most_entries: int = 1_000
     """A table in a folder is also folded when it has more entries than this since its base, and than one for every
     twenty rows that may be logged,"""
     most_bytes: int = 64 << 20

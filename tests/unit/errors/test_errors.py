@@ -104,6 +104,8 @@ CASES: list[tuple[type[TidingsError], Act, dict[str, object], tuple[int, int, st
         True,
     ),
     (errors.UnsupportedType, sql("CREATE TABLE x (a INT, b INTERVAL DAY)"), {}, (1, 24, "^"), True),
+    (errors.UnsupportedType, sql("CREATE TABLE x (a INT UNSIGNED)"), {"type": "uint"}, (1, 17, "^"), True),
+    (errors.InvalidSyntax, sql("SELECT CAST(item AS UBIGINT) FROM quantity"), {}, (1, 21, "^^^^^^^"), True),
     (errors.UnsupportedStatement, sql("ANALYZE TABLE quantity"), {}, (1, 15, "^^^^^^^^"), True),
     (errors.KeyNeeded, lambda db: db.transaction().update("quantity", [(1, 2)]), {"table": "quantity"}, None, True),
     (errors.NonDeterministic, sql("SELECT rand() AS r FROM quantity"), {"function": "rand()"}, (1, 8, "^^^^"), True),

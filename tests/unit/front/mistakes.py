@@ -40,7 +40,7 @@ MISTAKES: list[tuple[str, str]] = [
     ("UnknownFunction", "SELECT nosuch(name) FROM customer"),
     ("InvalidSyntax", "SELECT upper() FROM customer"),
     ("InvalidSyntax", "SELECT upper(name, city) FROM customer"),
-    ("InvalidExpression", "SELECT name + 1 FROM customer"),
+    ("SparkNeeded", "SELECT name + 1 FROM customer"),
     ("InvalidExpression", "SELECT 'a' + 1"),
     ("EngineFailed", "SELECT CAST('x' AS INT)"),
     ("InvalidSyntax", "SELECT CAST(1 AS NOSUCH)"),

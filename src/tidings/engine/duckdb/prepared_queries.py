@@ -30,6 +30,9 @@ tables.  ``by size``: the order is chosen when the query is planned, by the rows
 """
 
 
+PREPARED = 2_000
+"""So many queries are prepared at most."""
+
 COLUMN_MEMORY = 64 << 10
 """A column of a table takes DuckDB up to so many bytes, however few rows it has."""
 
@@ -42,7 +45,8 @@ class PreparedQueries:
     is used for other rows than it was made for; so passes that take rows for granted are off.  One thread runs
     everything, for to wake another takes longer than the work.
 
-    It takes up to ``memory`` bytes.  What no longer fits begins anew: all tables and plans are dropped.
+    It takes up to ``memory`` bytes, and prepares up to ``PREPARED`` queries.  What no longer fits begins anew: all
+    tables and plans are dropped.
     """
 
     def __init__(self, *, joins: JoinOrder = "as written", memory: int = 64 << 20) -> None:
@@ -66,7 +70,8 @@ class PreparedQueries:
     def fill(self, inputs: Mapping[str, pa.Table]) -> None:
         """Let queries read the rows of some inputs by their names."""
         tables = {**self._inputs, **inputs}
-        if sum(rows.num_columns for rows in tables.values()) * COLUMN_MEMORY > self._memory:
+        too_large = sum(rows.num_columns for rows in tables.values()) * COLUMN_MEMORY > self._memory
+        if too_large or len(self._names) >= PREPARED:
             self.forget()
         for name, rows in inputs.items():
             self._fill(name, rows)
@@ -88,6 +93,8 @@ class PreparedQueries:
     def fetch(self, text: str, arguments: Mapping[str, str]) -> pa.Table:
         """The rows of a query; ``arguments`` are SQL for what is ``$name`` in it, of the same types each time."""
         if text not in self._names:
+            if len(self._names) >= PREPARED and not self._inputs:
+                self.forget()
             name = f"query_{len(self._names)}"
             self._connection.execute(f"PREPARE {name} AS {text}")
             self._names[text] = name

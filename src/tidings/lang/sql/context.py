@@ -162,7 +162,6 @@ _HINT = "docs/sql.md lists what a view may be built from"
 _HINTS = {
     "CHANGES": "ask for it by db.query(…), or read it in the condition of a rule",
     "a subquery or condition on time over both sides of such a join": "join by ON, without columns that are maps",
-    "an aggregate of the query around, inside a subquery": "compute it in a subquery in FROM first",
     "several time windows in one SELECT": "group by one in a subquery in FROM, and by the other over it",
     "session_window() in several grouping sets": "group by the session alone, and by more over it",
     "LIMIT without ORDER BY": "which rows a LIMIT keeps depends on their order: say it with ORDER BY",

@@ -17,7 +17,9 @@ from sqlglot import exp
 from tidings.errors import InvalidParameter, UnsupportedStatement
 from tidings.ir.dialect import DIALECT
 from tidings.ir.expression import Expression, literal
+from tidings.lang.sql.identifiers import with_plain_names
 from tidings.lang.sql.parse import place
+from tidings.lang.sql.schemas import with_whole_names
 
 Params: TypeAlias = Mapping[str, Any] | Sequence[Any]
 """Values by name, for ``:name``, or in order, for ``?``."""
@@ -50,7 +52,7 @@ class Parameters:
             raise UnsupportedStatement(place(text, found[0]), _WITHOUT, statement="a definition with a parameter")
         for node in found:
             _replace(node, self._value(node, text))
-        return tree
+        return with_whole_names(with_plain_names(tree, place(text, tree)))
 
     def require_all_used(self) -> None:
         """Refuse values that no statement asked for."""

@@ -9,9 +9,10 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import TokenType
 
-from tidings.errors import InvalidSyntax, Place, UnsupportedConstruct
+from tidings.errors import InvalidSyntax, Place
 from tidings.ir.dialect import DIALECT, WrittenSparkSQL
 from tidings.ir.expression import Expression
+from tidings.lang.sql.identifiers import with_plain_names
 from tidings.lang.sql.schemas import with_whole_names
 from tidings.lang.sql.syntax_errors import require_items_between_commas, syntax_error
 from tidings.quiet import quiet
@@ -33,7 +34,7 @@ def statements(text: str) -> list[Expression]:
     if len(read) != len(slices(text)):  # of a text that begins with a word such as ELSE the parser makes nothing
         raise InvalidSyntax(Place(text, 0, len(text)), reason="it is no statement")
     require_items_between_commas(text, sqlglot.tokenize(text, read=DIALECT))
-    return [with_whole_names(_with_plain_names(text, _with_whole_intervals(t))) for t in read]
+    return [with_whole_names(with_plain_names(_with_whole_intervals(t), place(text, t))) for t in read]
 
 
 def _with_whole_intervals(tree: Expression) -> Expression:
@@ -48,26 +49,6 @@ def _with_whole_intervals(tree: Expression) -> Expression:
         right = isinstance(around, exp.Binary) and node.arg_key == "expression"
         if isinstance(node.expression, exp.Interval) and _is_interval(node.this) and (product or right):
             node.replace(exp.Paren(this=node.copy()))
-    return tree
-
-
-def _with_plain_names(text: str, tree: Expression) -> Expression:
-    """``IDENTIFIER('a.b')`` is the name ``a.b``.
-
-    >>> _with_plain_names("", sqlglot.parse_one("SELECT IDENTIFIER('`a b`.c') FROM IDENTIFIER('t') AS u")).sql(DIALECT)
-    'SELECT `a b`.c FROM t AS u'
-    """
-    for call in [n for n in tree.find_all(exp.Anonymous) if str(n.this).lower() == "identifier"]:
-        name = call.expressions[0] if len(call.expressions) == 1 else None
-        if not isinstance(name, exp.Literal) or not name.is_string or not str(name.this):
-            raise UnsupportedConstruct(place(text, call), construct="IDENTIFIER of anything but a text")
-        parts = [t.text for t in sqlglot.tokenize(str(name.this), read=DIALECT) if t.token_type is not TokenType.DOT]
-        identifiers = [exp.to_identifier(p) for p in parts]
-        if isinstance(call.parent, exp.Table) and call.arg_key == "this":
-            for arg, part in zip(("this", "db", "catalog"), reversed(identifiers), strict=False):
-                call.parent.set(arg, part)
-        else:
-            call.replace(exp.column(*reversed(identifiers)))
     return tree
 
 

@@ -11,6 +11,7 @@ from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from tidings.errors import InvalidSyntax, Place
+from tidings.errors.query import NO_UNSIGNED, UNSIGNED
 
 _STATEMENTS = (
     "SELECT INSERT UPDATE DELETE MERGE CREATE ALTER DROP TRUNCATE COPY WITH VALUES FROM TABLE SHOW DESCRIBE EXPLAIN"
@@ -34,7 +35,8 @@ def syntax_error(text: str, tokens: Sequence[Token], error: ParseError) -> Inval
     start = max(0, _offset(text, int(first["line"] or 1), int(first["col"] or 1)) - len(shown))
     is_last = not text[start + len(shown) :].strip(" \n;)")
     reason = _reason(str(first["description"]).rstrip("."), shown, is_last=is_last)
-    return InvalidSyntax(Place(text, start, start + len(shown)), _misspelt(tokens, start), reason=reason)
+    hint = NO_UNSIGNED if shown.lower() in UNSIGNED else _misspelt(tokens, start)
+    return InvalidSyntax(Place(text, start, start + len(shown)), hint, reason=reason)
 
 
 def require_items_between_commas(text: str, tokens: Sequence[Token]) -> None:

@@ -55,6 +55,11 @@ class Relations:
         grouping = next((v.tables[name] for v in self.stored() if name in v.tables), None)
         return self.table(name) if grouping is None else grouping
 
+    @property
+    def count(self) -> int:
+        """How many tables and views there are."""
+        return len(self._tables) + len(self._views)
+
     def stored(self) -> list[StoredView]:
         """The stored views, each after those it reads."""
         return [v for v in self._views.values() if isinstance(v, StoredView)]

@@ -41,6 +41,9 @@ class RelevanceCheck:
     def begin_batch(self) -> None:
         """Drop the answers of the batch before; conditions that were met with in it are checked from now on."""
         self._answers.clear()
+        if sum(map(len, self._conditions.values())) > self.compiled.limit():
+            self._conditions.clear()  # those that are still met with come back
+            self._plans.clear()
         for relation, conditions in self._conditions.items():
             if relation not in self._plans or self._plans[relation][0] < len(conditions):
                 self._plans[relation] = len(conditions), check_plan(relation, list(conditions))
@@ -48,8 +51,12 @@ class RelevanceCheck:
     def add(self, relevance: Relevance) -> None:
         """Check the conditions of one more step, from the next batch on."""
         for condition in relevance:
-            of_relation = self._conditions.setdefault(condition.relation, {})
-            of_relation.setdefault(condition, len(of_relation))
+            self._place(condition)
+
+    def _place(self, condition: DeltaCondition) -> int:
+        """The place of a condition among those on its relation."""
+        of_relation = self._conditions.setdefault(condition.relation, {})
+        return of_relation.setdefault(condition, len(of_relation))
 
     def is_relevant(self, relevance: Relevance, inputs: StepInputs, *, alone: bool) -> bool:
         """Whether some change may matter to a step; ``alone`` if to ask for this step alone is worth it."""
@@ -58,7 +65,7 @@ class RelevanceCheck:
     def _is_met(self, condition: DeltaCondition, inputs: StepInputs, *, alone: bool) -> bool:
         relation = condition.relation
         number, plan = self._plans.get(relation, (0, None))
-        place = self._conditions[relation][condition]
+        place = self._place(condition)
         if relation in inputs.step_deltas or plan is None or place >= number or not (alone or number > 1):
             return True
         changes = inputs.delta(relation)

@@ -35,7 +35,7 @@ _WRAPPERS = exp.WithinGroup | exp.Filter | exp.Window
 
 def in_canonical_order(ctx: Context, node: exp.Select) -> exp.Select:
     """A SELECT whose aggregates do not depend on the order of rows; without subqueries in its expressions."""
-    clauses = ("having", "qualify", "order")
+    clauses = ("where", "having", "qualify", "order")  # those in WHERE are of the query around
     parts = [*node.expressions, *(c for a in clauses if (c := node.args.get(a)) is not None)]
     if not any(_is_translated(n) for p in parts for n in p.walk()):
         return node

@@ -142,7 +142,10 @@ class Binder:
         else:
             kind = SetKind.EXCEPT if isinstance(node, exp.Except) else SetKind.INTERSECT
             plan = SetOperation(kind, not distinct, first, second, self.ctx.alias(name), merged)
-        return Bound(self._cut_to_limit(node, plan, left.names, name), left.names)
+        cut = self._cut_to_limit(node, plan, left.names, name)
+        if cut is None:  # by something else than its columns: then it is a query over it
+            return bind_select(self, around(node, self.ctx.fresh("subquery")), name, ctes, outer)
+        return Bound(cut, left.names)
 
     def _by_name(self, node: exp.SetOperation, names: tuple[str, ...], right: Bound) -> Bound:
         """The right side with its columns in the order of the left one's."""
@@ -154,8 +157,10 @@ class Binder:
         items = tuple(Item(f.name, f.type, f.expression) for f in ordered)
         return Bound(Project(right.plan, self.ctx.alias("named"), items), names)
 
-    def _cut_to_limit(self, node: exp.SetOperation, plan: Relation, names: tuple[str, ...], name: str) -> Relation:
-        """ORDER BY with LIMIT after a set operation."""
+    def _cut_to_limit(
+        self, node: exp.SetOperation, plan: Relation, names: tuple[str, ...], name: str
+    ) -> Relation | None:
+        """ORDER BY with LIMIT after a set operation; None where it is not ordered by columns."""
         limit, offset = (count(self.ctx, node.args.get(a)) for a in ("limit", "offset"))
         if limit is None and offset is None:
             return plan
@@ -165,9 +170,10 @@ class Binder:
         by_name = {n.lower(): f.name for n, f in zip(names, plan.fields, strict=False)}
         parts = []
         for part in order.expressions:
-            output = ordinal(self.ctx, part.this, [f.name for f in plan.fields]) or by_name.get(part.this.name.lower())
+            named = part.this.name.lower() if isinstance(part.this, exp.Column) else ""
+            output = ordinal(self.ctx, part.this, [f.name for f in plan.fields]) or by_name.get(named)
             if output is None:
-                raise self.ctx.unsupported("ORDER BY something else than an output column", part)
+                return None
             placed = part.copy()
             placed.set("this", exp.column(output))
             parts.append(placed)

@@ -12,6 +12,8 @@ from tidings.ir.expression import Expression
 from tidings.lang.sql.context import Context
 from tidings.lang.sql.query.arguments import check_arguments
 from tidings.lang.sql.query.clock import refused as clock_refused
+from tidings.lang.sql.query.outer_aggregates import captured
+from tidings.lang.sql.query.outer_aggregates import shown as shown_aggregate
 from tidings.lang.sql.query.scope import Scope
 
 
@@ -31,7 +33,7 @@ def _bound(ctx: Context, node: Expression, scope: Scope, named: Mapping[str, Exp
 
     def bound(part: Expression) -> Expression:
         if not isinstance(part, exp.Column):
-            return part
+            return captured(ctx, part, scope, named) or part
         names, at = [p.name for p in part.parts], ctx.place(part)
         if names[0].lower() in named and scope.locate(names, at) is None:
             expression = named[names[0].lower()]
@@ -49,7 +51,9 @@ def for_analysis(node: Expression, scope: Scope, named: Mapping[str, Expression]
         return node.copy()
 
     def seen(part: Expression) -> Expression:
-        if not isinstance(part, exp.Column) or isinstance(part.this, exp.Star):
+        if not isinstance(part, exp.Column):
+            return shown_aggregate(part, scope, named) or part
+        if isinstance(part.this, exp.Star):
             return part
         names = [p.name for p in part.parts]
         if names[0].lower() in named or scope.locate(names) is not None:

@@ -14,6 +14,8 @@ from sqlglot import exp
 from tidings.ir.expression import Expression
 from tidings.ir.relation import Relation
 from tidings.lang.sql.names import check_reserved
+from tidings.lang.sql.query.expression import bind_expression
+from tidings.lang.sql.query.outer_aggregates import require_grouped
 from tidings.lang.sql.query.scope import Outer, Scope, ScopeRelation
 from tidings.lang.sql.query.subquery.dependent import bind_dependent, with_domain
 
@@ -32,7 +34,10 @@ def lateral(
     check_reserved(name, ctx.place(node))
     domain = f"__lateral_{ctx.fresh(name)}"
     bound, correlation = bind_dependent(binder, node.this, name, scope, ctes, domain)
-    used = [f for f, _ in correlation.used.values()]
+    used = [u.field for u in correlation.used.values()]
+    for value in correlation.mentioned:
+        if all(scope.locate([p.name for p in c.parts]) is not None for c in value.find_all(exp.Column)):
+            require_grouped(ctx, value)
     if not {f.ref for f in used} <= {f.ref for f in before.fields}:
         raise ctx.unsupported("LATERAL that uses a query further out", node)
     arguments = [f.expression for f in used]
@@ -49,7 +54,7 @@ def derived(
     domain = f"__derived_{ctx.fresh(name)}"
     inside = Scope(outer=outer)
     bound, correlation = bind_dependent(binder, node.this, name, inside, binder.with_clause(node, ctes), domain)
-    arguments = [inside.resolve(parts, ctx.place(node)) for _, parts in correlation.used.values()]
+    arguments = [bind_expression(ctx, written, inside, {}) for written in correlation.mentioned]
     plan = bound.plan
     if correlation.used and outer.domain is not None:
         plan = with_domain(ctx, plan, domain, outer.domain, arguments)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from sqlglot import exp
 
@@ -113,6 +114,14 @@ class Scope:
         return fitting[0] if fitting else None
 
 
+class Used(NamedTuple):
+    """A value of the query around that a subquery uses: a column, or an aggregate over the rows there."""
+
+    field: Field
+    written: Expression
+    """The value, as it may be written in the query around."""
+
+
 @dataclass(slots=True)
 class Outer:
     """The query around a subquery, and what the subquery uses of it.
@@ -123,7 +132,7 @@ class Outer:
     """
 
     scope: Scope
-    used: dict[Ref, tuple[Field, list[str]]] = field(default_factory=dict)
+    used: dict[Ref, Used] = field(default_factory=dict)
     stands: dict[Ref, Field] = field(default_factory=dict)
     domain: Scan | None = None
 
@@ -138,7 +147,7 @@ class Outer:
     @property
     def mentioned(self) -> list[Expression]:
         """What the subquery uses, as it may be written in the query around."""
-        return [exp.column(parts[-1], *reversed(parts[:-1]), quoted=True) for _, parts in self.used.values()]
+        return [used.written.copy() for used in self.used.values()]
 
     def locate(self, parts: list[str], place: Place | None) -> tuple[Field, list[str]] | None:
         located = self.scope.locate(parts, place)
@@ -152,7 +161,8 @@ class Outer:
         if located is None:
             return None
         around, path = located
-        self.used.setdefault(around.ref, (around, parts[: len(parts) - len(path)]))
+        names = parts[: len(parts) - len(path)]
+        self.used.setdefault(around.ref, Used(around, exp.column(names[-1], *reversed(names[:-1]), quoted=True)))
         stand = self.stands.get(around.ref)
         return access(typed_null(around.type) if stand is None else stand.expression, around, path, place)
 

@@ -67,10 +67,10 @@ def _joined(
     binder: Binder, first: Expression, joins: list[exp.Join], ctes: Mapping[str, Any], outer: Outer | None
 ) -> tuple[Part, list[exp.Join]]:
     """Sources and joins from left to right, and the joins as the analyzer sees them."""
-    part, mirrors = _first(binder, _rewritten(binder, first), ctes, outer)
+    part, mirrors = _first(binder, _rewritten(binder, first, Scope(), outer), ctes, outer)
     part.scope.outer = outer
     for join in joins:
-        join = _with_explode(binder, join)
+        join = _with_source_rewritten(binder, join, part.scope, outer)
         if _function(join.this) is not None:
             mirrors.append(_generated_in_join(binder, join, part))
             continue
@@ -96,14 +96,25 @@ def _joined(
     return part, mirrors
 
 
-def _rewritten(binder: Binder, source: Expression) -> Expression:
-    """A source with ``explode`` where UNNEST was written, and a query where an operator of a user was."""
-    return unnest_as_explode(binder.ctx, operator_as_query(binder.ctx, source))
+def _rewritten(binder: Binder, source: Expression, before: Scope, outer: Outer | None) -> Expression:
+    """A source with ``explode`` where UNNEST was written, and a query where an operator of a user was.
+
+    A function that makes rows of the query around alone is a query as well: ``(SELECT explode(t.xs)) AS e``.
+    """
+    source = unnest_as_explode(binder.ctx, operator_as_query(binder.ctx, source))
+    call = _function(source)
+    if call is None or outer is None or not functions.is_generator(call):
+        return source
+    columns = [[p.name for p in c.parts] for c in call.find_all(exp.Column)]
+    if not columns or any(before.locate(c) is not None or outer.locate(c, None) is None for c in columns):
+        return source
+    alias = source.args.get("alias")
+    return exp.Subquery(this=exp.select(call.copy()), alias=None if alias is None else alias.copy())
 
 
-def _with_explode(binder: Binder, join: exp.Join) -> exp.Join:
+def _with_source_rewritten(binder: Binder, join: exp.Join, before: Scope, outer: Outer | None) -> exp.Join:
     """A join with its source rewritten."""
-    source = _rewritten(binder, join.this)
+    source = _rewritten(binder, join.this, before, outer)
     if source is join.this:
         return join
     exploded = join.copy()

@@ -18,7 +18,7 @@ from tidings.ir.relation import Column
 from tidings.ir.standard_form import After
 from tidings.lang.sql.names import check_names, relation_name
 from tidings.lang.sql.parse import place
-from tidings.lang.sql.text_lengths import declared_length, is_length_check, length_check
+from tidings.lang.sql.statements.text_lengths import declared_length, is_length_check, length_check
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,10 +63,10 @@ def ordinal(ctx: Context, tree: Expression, outputs: list[T]) -> T | None:
 
 
 def count(ctx: Context, clause: Expression | None) -> int | None:
-    """The number in a LIMIT or OFFSET."""
-    if clause is None:
+    """The number in a LIMIT or OFFSET; None for none, and for LIMIT ALL."""
+    value = clause.args.get("expression") if clause is not None else None
+    if clause is None or (isinstance(value, exp.Column | exp.Var) and value.name.upper() == "ALL"):
         return None
-    value = clause.args.get("expression")
     if not isinstance(value, exp.Literal) or not str(value.this).isdigit():
         raise ctx.unsupported(f"{clause.key.upper()} by anything but a number", clause)
     return int(str(value.this))

@@ -25,7 +25,6 @@ from tidings.lang.sql.query.select.block import SelectBlock
 from tidings.lang.sql.query.select.grouping import plainly_grouped
 from tidings.lang.sql.query.select.named_windows import with_inline_windows
 from tidings.lang.sql.query.select.order import count, first_rows
-from tidings.lang.sql.query.select.outer_aggregates import refuse_outer_aggregates
 from tidings.lang.sql.query.select.select_list import SelectList, select_list
 from tidings.lang.sql.query.stars import with_stars_written_out
 from tidings.lang.sql.query.subquery.subqueries import Subqueries
@@ -42,7 +41,6 @@ def bind_select(binder: Binder, node: exp.Select, name: str, ctes: Mapping[str, 
         raise InvalidSyntax(ctx.place(node), reason="SELECT needs columns, or a *")
     own_outer = None if outer is None else replace(outer, stands=dict(outer.stands))
     scope, plan, analysed = binder.from_clause(node, ctes, own_outer)
-    refuse_outer_aggregates(ctx, node, scope)
     node = with_stars_written_out(ctx, node, scope)
     windows = with_time_windows(ctx, node, scope, plan, analysed)
     node, plan = windows.node, windows.plan
@@ -69,7 +67,7 @@ def _cut_to_limit(block: SelectBlock, name: str, names: tuple[str, ...], out: li
     """The list over the finished block, then DISTINCT and ORDER BY with LIMIT."""
     ctx, node, outer = block.ctx, block.node, block.scope.outer
     used = outer.used.values() if block.ties and outer is not None else ()
-    ties = [Item(f"__d{n}", f.type, e) for n, ((f, _), e) in enumerate(zip(used, block.ties, strict=False))]
+    ties = [Item(f"__d{n}", u.field.type, e) for n, (u, e) in enumerate(zip(used, block.ties, strict=False))]
     out = out + ties
     limit, offset = (count(ctx, node.args.get(a)) for a in ("limit", "offset"))
     distinct, places = bool(node.args.get("distinct")), keeps_order(node)

@@ -44,8 +44,9 @@ def select_list(ctx: Context, node: exp.Select, scope: Scope) -> SelectList:
         if call is not None:
             generators[len(items)] = call
             for argument in call.arguments:
-                analysed.append(for_analysis(argument, scope, aliases).as_(f"argument{len(items)}"))
-                items.append((f"argument{len(items)}", bind_expression(ctx, argument, scope, aliases)))
+                name, bound_item = f"argument{len(items)}", bind_expression(ctx, argument, scope, aliases)
+                items.append((name, bound_item))
+                analysed.append(for_analysis(argument, scope, aliases).as_(name))
             continue
         inner = item.this if isinstance(item, exp.Alias) else item
         bound_item = bind_expression(ctx, inner, scope, aliases)

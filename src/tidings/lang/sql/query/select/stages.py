@@ -42,7 +42,7 @@ def without_aggregates(expression: Expression, keys: Sequence[Stage], aggregates
         known = next((k for k in keys if node in k.computed), None)
         if known is not None:
             return known.name(node)
-        return aggregates.name(node) if is_aggregate_call(_collected(node)) else None
+        return aggregates.name(node) if is_taken_whole(node) else None
 
     return _taken(expression, take)
 
@@ -119,6 +119,11 @@ def is_aggregate_call(node: Expression) -> bool:
     if isinstance(node, _WRAPPERS):
         return functions.is_aggregate(node.this) or isinstance(node.this, _WRAPPERS)
     return functions.is_aggregate(node) and not isinstance(node.parent, _WRAPPERS)
+
+
+def is_taken_whole(node: Expression) -> bool:
+    """Whether a node is an aggregate call, or one with the order its array is put into."""
+    return is_aggregate_call(_collected(node))
 
 
 def has_aggregate(expression: Expression) -> bool:

@@ -58,7 +58,7 @@ def bind_dependent(
     ctx.used.clear()
     ctx.used.update(taken)
     alias = ctx.alias("domain")
-    fields = {r: Field(alias, f"d{n}", f.type) for n, (r, (f, _)) in enumerate(outer.used.items())}
+    fields = {r: Field(alias, f"d{n}", u.field.type) for n, (r, u) in enumerate(outer.used.items())}
     scan = Scan(domain, alias, tuple(Column(f.name, f.type) for f in fields.values()))
     outer = Outer(scope, outer.used, fields, scan)
     return binder.query(tree, name, ctes, outer), outer

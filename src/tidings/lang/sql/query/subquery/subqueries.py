@@ -15,10 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from tidings.analysis import functions
 from tidings.errors import InvalidExpression
+from tidings.ir.dialect import DIALECT
 from tidings.ir.expression import Expression, typed_null
 from tidings.ir.relation import Filter, Relation, SemiJoin
 from tidings.lang.sql.query.comparison import Comparison, quantified, row
+from tidings.lang.sql.query.outer_aggregates import require_grouped
 from tidings.lang.sql.query.scope import Scope
 from tidings.lang.sql.query.subquery.attach import attached, resolved, ties, without_domain
 from tidings.lang.sql.query.subquery.dependent import Subquery, bind_dependent
@@ -54,10 +57,17 @@ class Subqueries:
         clauses = [a for a in ("where", "group", "having", "qualify", "order") if tree.args.get(a) is not None]
         if not any(map(self._subqueries, (*tree.expressions, *(tree.args[a] for a in clauses)))):
             return node
-        tree.set("expressions", [self.marked(e) for e in tree.expressions])
+        tree.set("expressions", [self._item(e) for e in tree.expressions])
         for arg in clauses:
             tree.set(arg, self.marked(tree.args[arg]))
         return tree
+
+    def _item(self, item: Expression) -> Expression:
+        """An item of the list with its subqueries replaced, under the name it has as it is written."""
+        if isinstance(item, exp.Alias | exp.Aliases) or functions.is_generator(item) or not self._subqueries(item):
+            return self.marked(item)
+        written = item.sql(DIALECT, normalize_functions="lower")
+        return self.marked(item).as_(written, quoted=True)
 
     def marked(self, tree: Expression) -> Expression:
         """A tree with its subqueries bound and replaced by markers; the tree itself is used up."""
@@ -149,6 +159,7 @@ class Subqueries:
         if subquery is None or subquery.kind == "scalar" or is_row_by_row(subquery):
             plan, value = self.valued(plan, condition)
             return Filter(plan, (value,))
+        require_grouped(self.binder.ctx, node)
         arguments = list(node.expressions)
         lifted = without_domain(subquery, arguments)
         if lifted is not None:
@@ -167,6 +178,7 @@ class Subqueries:
         for node in [n for n in tree.walk() if self._marked(n) is not None]:
             subquery, marker = self._marked(node), node.copy()
             assert subquery is not None
+            require_grouped(self.binder.ctx, marker)
             if marker not in self._columns:
                 plan, self._columns[marker] = attached(self.binder.ctx, subquery, plan, list(marker.expressions))
             node.replace(exp.Paren(this=self._columns[marker].copy()))
