@@ -19,8 +19,15 @@ if TYPE_CHECKING:
     from tidings.engine.agreed.expression import Translator
 
 _SECOND = 1_000_000
-_UNITS = {"SECOND": _SECOND, "MINUTE": 60 * _SECOND, "HOUR": 3600 * _SECOND, "DAY": 86_400 * _SECOND}
-_UNITS |= {"WEEK": 7 * _UNITS["DAY"]}
+_UNITS = {
+    "MICROSECOND": 1,
+    "MILLISECOND": 1000,
+    "SECOND": _SECOND,
+    "MINUTE": 60 * _SECOND,
+    "HOUR": 3600 * _SECOND,
+    "DAY": 86_400 * _SECOND,
+}
+_UNITS["WEEK"] = 7 * _UNITS["DAY"]
 _TIMES = ("date", "timestamp", "timestamp_ntz")
 SPANS = (DAYS, SPAN)
 _OF_MONTHS = (MONTHS, CALENDAR)
@@ -31,16 +38,27 @@ _MADE = ("year", "month", "week", "day", "hour", "minute")
 
 
 def written(translator: Translator, node: exp.Interval) -> TypedExpression:
-    """``INTERVAL '3' HOURS``."""
+    """``INTERVAL '3' HOURS``, and ``INTERVAL '3 days 2 hours'``."""
     amount, unit = node.this, node.text("unit").upper().removesuffix("S")
     if not isinstance(amount, exp.Literal):
         raise NotAgreed(node)
+    if not unit and _TEXT.fullmatch(amount.name.lower()):
+        return _several(node, amount.name.upper().split())
     if not re.fullmatch(r"-?\d{1,9}", amount.name) or unit not in {*_UNITS, *_MONTHS}:
         raise NotAgreed(node)
     if unit in _MONTHS:
         return TypedExpression(words(f"to_months({int(amount.name) * _MONTHS[unit]})"), MONTHS)
     kind = DAYS if unit in ("DAY", "WEEK") else SPAN
     return TypedExpression(words(f"CAST({int(amount.name) * _UNITS[unit]} AS BIGINT)"), kind)
+
+
+def _several(node: exp.Interval, parts: list[str]) -> TypedExpression:
+    """Amounts and their units, all of them even."""
+    units = [unit.removesuffix("S") for unit in parts[1::2]]
+    if not set(units) <= set(_UNITS):
+        raise NotAgreed(node)
+    span = sum(int(amount) * _UNITS[unit] for amount, unit in zip(parts[::2], units, strict=True))
+    return TypedExpression(words(f"CAST({span} AS BIGINT)"), DAYS if set(units) <= {"DAY", "WEEK"} else SPAN)
 
 
 def cast_text(translator: Translator, node: exp.Cast) -> TypedExpression:
