@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 PATHWAY := .venv-pathway
 
 # Modules of benchmarks/ that have a main; page writes docs/performance.md. One of them: make bench BENCHMARKS=kernel
-BENCHMARKS ?= kernel compile operators recursion store states large inventory tapestry continuous tpch views rules latency commits page
+BENCHMARKS ?= kernel compile operators recursion store states large inventory tapestry continuous tpch views rules latency commits first_hour page
 
 # How long `make soak` takes, and which random life it is.
 HOURS ?= 1

@@ -16,13 +16,14 @@ from tidings.algebra import AlgebraExpression, from_plan
 from tidings.clock import instant_of
 from tidings.deductive import Deductive
 from tidings.deliver.deliveries import Deliveries
-from tidings.errors import DatabaseClosed, InvalidInstant
-from tidings.exclusive import exclusive, reading, running
+from tidings.errors import DatabaseClosed
+from tidings.exclusive import exclusive, limited, reading, running
 from tidings.front.assembly import Parts
 from tidings.front.background_runner import POLL
 from tidings.front.check import Finding
 from tidings.front.choices import Instant, Late
 from tidings.front.extensible import Extensible
+from tidings.front.observable import Observable
 from tidings.front.scripts import Script
 from tidings.lang.sql.parameters import Params
 from tidings.read.position import Position
@@ -30,7 +31,6 @@ from tidings.read.subscriptions import Subscription
 from tidings.result import AffectedRows, Delta, Result
 from tidings.rules.detached.backtest import Backtested, backtest
 from tidings.store.vacuum import GRACE, Vacuumed
-from tidings.waves.record import WaveRecord
 from tidings.waves.status import Status
 from tidings.write.transaction import Transaction
 
@@ -39,7 +39,7 @@ F = TypeVar("F", bound=Callable[..., object])
 _TAKE_TX = "give the procedure a parameter tx, which is the transaction it runs in, and use"
 
 
-class Database(Deductive, Extensible):
+class Database(Deductive, Extensible, Observable):
     """Tables, views and their history; :func:`tidings.open` opens one."""
 
     def __init__(self, parts: Parts) -> None:
@@ -55,18 +55,26 @@ class Database(Deductive, Extensible):
 
     # definitions and statements
 
+    @limited
     @running
-    def sql(self, text: str, params: Params | None = None) -> Result | None:
+    def sql(self, text: str, params: Params | None = None, *, timeout: float | None = None) -> Result | None:
         """Run statements; what the last one gives: the rows of a query, or how many rows were touched.
 
         Those between ``BEGIN`` and ``COMMIT`` are one transaction.  ``params`` has the values of ``:name`` by name, or
-        those of ``?`` in order.
+        those of ``?`` in order.  After ``timeout`` seconds the statement that runs then is ended.
         """
         self._require_no_procedure("sql", f"{_TAKE_TX} tx.sql(…)")
         self.reload()
         return Script(self._parts.statements).run(text, params)
 
-    @exclusive
+    def interrupt(self) -> int:
+        """End the statements that other threads are running, each with ``StatementInterrupted``; how many these were.
+
+        What is done in the background goes on.
+        """
+        return self._mutex.statements.interrupt()
+
+    @running
     def amosql(self, text: str) -> Result | None:
         """Run statements of AMOSQL in the session of this database; the rows of the last one if it is a query."""
         self._require_no_procedure("amosql", f"{_TAKE_TX} tx.sql(…)")
@@ -145,7 +153,7 @@ class Database(Deductive, Extensible):
         rules = self._parts.rules
         return backtest(rules, rules.registry.find_or_propose(rule), None if since is None else instant_of(since))
 
-    @exclusive
+    @running
     def signal(self, event: str, rows: Any) -> int:
         """Let an event happen, with rows of its own, in a transaction that does nothing else; when that was."""
         self._require_no_procedure("signal", f"{_TAKE_TX} tx.signal(event, rows)")
@@ -172,7 +180,7 @@ class Database(Deductive, Extensible):
             return Transaction(self._parts.transactions.begin())
         return Transaction(*self._parts.transactions.begin_once(id))
 
-    @exclusive
+    @running
     def load(
         self, table: str | Mapping[str, Any], data: Any = None, *, sorted_by: str | None = None, late: Late = "refuse"
     ) -> AffectedRows:
@@ -194,15 +202,20 @@ class Database(Deductive, Extensible):
 
     # answers
 
+    @limited
     @reading
-    def query(self, text: str, as_of: Instant | None = None, *, params: Params | None = None) -> Result:
+    def query(
+        self, text: str, as_of: Instant | None = None, *, params: Params | None = None, timeout: float | None = None
+    ) -> Result:
         """The rows of a query or view, now or as they were at an earlier instant; in its order, if it says one.
 
-        ``params`` has the values of ``:name`` by name, or those of ``?`` in order.
+        ``params`` has the values of ``:name`` by name, or those of ``?`` in order.  It is ended after ``timeout``
+        seconds.
         """
         self._parts.folding.step()
         return self._parts.statements.queries.answer(text, None if as_of is None else instant_of(as_of), params)
 
+    @limited
     @reading
     def changes(
         self,
@@ -213,14 +226,16 @@ class Database(Deductive, Extensible):
         per_commit: bool = False,
         strict: bool = False,
         params: Params | None = None,
+        timeout: float | None = None,
     ) -> Delta:
         """How the answer of a query or view changed over ``(since, until]``.
 
-        By default what lies between the two states; with ``per_commit`` every change at its own instant.  ``strict``
-        refuses to recompute where that would read fewer rows.
+        Without ``since`` it is since the first commit or load.  By default it is what lies between the two states; with
+        ``per_commit`` every change at its own instant.  ``strict`` refuses to recompute where that would read fewer
+        rows.  It is ended after ``timeout`` seconds.
         """
         self._parts.folding.step()
-        start, end = 0 if since is None else instant_of(since), None if until is None else instant_of(until)
+        start, end = None if since is None else instant_of(since), None if until is None else instant_of(until)
         plans = self._parts.plans
         name, plan = plans.relation_name(text), plans.plan(text) if params is None else plans.parse(text, params)
         return self._parts.answers.changes(name, plan, start, end, per_commit=per_commit, strict=strict)
@@ -250,7 +265,7 @@ class Database(Deductive, Extensible):
         With ``stored=False`` the reader holds the rows itself: no snapshot is made, only what changes from now on is
         told, and of a view that is not stored nothing but its definition is kept.
         """
-        position = _position(since) if since is not None else None if stored else self.time
+        position = Position.of(since) if since is not None else None if stored else self.time
         return self._parts.subscriptions.subscribe(text, position, follow=follow, timeout=timeout, name=name)
 
     @exclusive
@@ -351,11 +366,6 @@ class Database(Deductive, Extensible):
         """
         return self._parts.shows.explanations.explain(rule)
 
-    @exclusive
-    def waves(self) -> list[WaveRecord]:
-        """What the last waves did, up to a thousand: where each ran and why, what it read and how long it took."""
-        return list(self._parts.scheduler.executor.records)
-
     def close(self) -> None:
         """Let go of the engine's resources and of the folder; advances and folds that are under way are waited for."""
         parts, mutex = self._parts, self._mutex
@@ -380,13 +390,3 @@ class Database(Deductive, Extensible):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _position(since: Instant) -> int:
-    """An instant, or the token of a position."""
-    if not isinstance(since, str) or "@" not in since:
-        return instant_of(since)
-    try:
-        return Position.read(since)
-    except ValueError:
-        raise InvalidInstant(value=repr(since)[:100]) from None

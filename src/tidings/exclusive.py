@@ -12,33 +12,15 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
 from functools import wraps
-from threading import RLock, get_ident
+from threading import RLock
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from tidings.errors import DatabaseForked, DatabaseInDoubt, ReaderBehind, TidingsError
 from tidings.errors.unexpected import internal_errors
-
-
-@dataclass(slots=True)
-class Settlement:
-    """Which thread has recorded something on disk that memory may not have yet."""
-
-    _thread: int | None = None
-
-    def begin(self) -> None:
-        """Note that this thread is about to record something."""
-        self._thread = get_ident()
-
-    def end(self) -> None:
-        """Note that memory has what this thread has recorded, or that nothing was recorded."""
-        if self._thread == get_ident():
-            self._thread = None
-
-    @property
-    def is_due(self) -> bool:
-        """Whether this thread has recorded something that memory may not have."""
-        return self._thread == get_ident()
+from tidings.logs import INFO, REFUSAL, tell
+from tidings.running_statements import Cancelled, Statements, checkpoint, expired, time_left, timeout_of
+from tidings.settlement import Settlement
 
 
 @dataclass(slots=True)
@@ -46,12 +28,21 @@ class Mutex:
     """A lock that a thread may take again while it has it, and that refuses all once going on is not possible."""
 
     settlement: Settlement = field(default_factory=Settlement)
+    timeout: float | None = None
+    """How many seconds statements may take that do not say it themselves."""
+    statements: Statements = field(init=False)
+    """What users have called and is running or waits for the lock."""
     refusal: TidingsError | None = field(init=False, default=None)
     """Why nobody is let in any more."""
+    refused: dict[str, int] = field(init=False, default_factory=dict)
+    """How many calls ended with an error, by condition."""
     _lock: Any = field(init=False, default_factory=RLock)
     _depth: int = field(init=False, default=0)
     """How often the thread that has it has taken it."""
     _process: int = field(init=False, default_factory=os.getpid)
+
+    def __post_init__(self) -> None:
+        self.statements = Statements(self.settlement, self.timeout)
 
     def check(self) -> None:
         """Refuse to go on where that is not possible."""
@@ -88,9 +79,11 @@ class Mutex:
 
     def __enter__(self) -> Mutex:
         self.check()
-        self.acquire()
+        if not self.acquire(timeout=time_left()):
+            expired()
         try:
             self.check()
+            checkpoint()
         except BaseException:
             self.release()
             raise
@@ -102,6 +95,9 @@ class Mutex:
         try:
             if self._depth == 1:
                 self._settle(kind, error)
+                refused = error.statement.reason if isinstance(error, Cancelled) else error
+                if isinstance(refused, TidingsError):
+                    self._count(refused)
         finally:
             self.release()
 
@@ -112,6 +108,13 @@ class Mutex:
         elif isinstance(error, DatabaseInDoubt):
             self.refusal = error
         self.settlement.end()
+
+    def _count(self, error: TidingsError) -> None:
+        """Count a call that was refused, and tell of it: where in a text, and not what it says."""
+        name, place = error.condition, error.place
+        self.refused[name] = self.refused.get(name, 0) + 1
+        at = {} if place is None else {"line": place.line, "column": place.column}
+        tell(REFUSAL, INFO, "refused: %(condition)s", "refusal", condition=name, **at)
 
     # what a Condition asks of its lock
 
@@ -162,7 +165,23 @@ def running(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P
 
     @wraps(method)
     def guarded(self: S, /, *args: P.args, **named: P.kwargs) -> R:
-        with internal_errors(_text(args)), self._mutex:
+        with internal_errors(_text(args)), self._mutex.statements.run(), self._mutex:
+            return method(self, *args, **named)
+
+    return guarded
+
+
+def limited(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+    """Cancel a method once it has taken as long as its argument ``timeout`` says, or else as is usual here.
+
+    This goes around :func:`running` or :func:`reading`: the time it waits for the lock counts too.
+    """
+
+    @wraps(method)
+    def guarded(self: S, /, *args: P.args, **named: P.kwargs) -> R:
+        statements = self._mutex.statements
+        timeout = timeout_of(named.get("timeout"))
+        with statements.run(statements.usual if timeout is None else timeout):
             return method(self, *args, **named)
 
     return guarded
@@ -176,7 +195,7 @@ def reading(method: Callable[Concatenate[T, P], R]) -> Callable[Concatenate[T, P
 
     @wraps(method)
     def guarded(self: T, /, *args: P.args, **named: P.kwargs) -> R:
-        with internal_errors(_text(args)), self._mutex:
+        with internal_errors(_text(args)), self._mutex.statements.run(), self._mutex:
             self.reload()
             try:
                 return method(self, *args, **named)

@@ -18,6 +18,7 @@ from tidings.engine.sql.statement import KeyList, KeyTest, listable_keys
 from tidings.ir import text
 from tidings.ir.expression import show
 from tidings.ir.fragments import FragmentScheme, FragmentTree
+from tidings.ir.operator_calls import operator_called
 from tidings.ir.relation import (
     Aggregate,
     Consolidate,
@@ -160,7 +161,7 @@ def algebra(plan: Relation) -> str:
         case Filter():
             return f"σ({algebra(plan.input)})"
         case Project():
-            return f"π({algebra(plan.input)})"
+            return f"{_called(plan) or 'π'}({algebra(plan.input)})"
         case Join():
             return " ⋈ ".join(_inner(i) for i in plan.inputs)
         case Union():
@@ -187,6 +188,11 @@ def algebra(plan: Relation) -> str:
             return f"μ({', '.join(map(algebra, plan.inputs))})"
         case _:
             assert_never(plan)
+
+
+def _called(plan: Project) -> str:
+    """The operator of a user that a projection calls, or its incremental form."""
+    return next(filter(None, (operator_called(item.expression) for item in plan.items)), "")
 
 
 def _inner(plan: Relation) -> str:

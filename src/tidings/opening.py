@@ -16,7 +16,9 @@ from tidings.engine.recursion.fixpoint import MAX_ROUNDS
 from tidings.errors import UnknownExecution, UnknownStrategy
 from tidings.front.assembly import Settings, assemble, open_storage
 from tidings.front.choices import Engine, Execution, StrategyChoice
+from tidings.running_statements import timeout_of
 from tidings.store.filesystem import SCRATCH, locate
+from tidings.store.storage import Storage
 from tidings.waves.strategy import Strategy
 
 _STRATEGIES = {"auto": None, "differential": Strategy.DIFFERENTIAL, "recompute": Strategy.RECOMPUTE}
@@ -38,6 +40,7 @@ def open(
     deliveries: DeliverySettings | None = None,
     cascade: int = 64,
     rounds: int = MAX_ROUNDS,
+    timeout: float | None = None,
 ) -> Database:
     """Open a database in a folder, made if it is not there; without a path, a new one in memory.
 
@@ -65,11 +68,11 @@ def open(
     :param cascade: How many actions may follow each other from one transaction before rules are taken to trigger each
         other without end.
     :param rounds: After how many rounds a recursion that still derives new rows is refused with ``FixpointTooLong``.
+    :param timeout: After how many seconds a call of ``sql``, ``query`` or ``changes`` is ended that does not say it
+        itself, with ``StatementTimeout``; None sets no limit.
     """
-    if strategy not in _STRATEGIES:
-        raise UnknownStrategy(name=strategy)
-    if execution not in ("spark", "auto", None):
-        raise UnknownExecution(name=execution)
+    _require_known(strategy, execution)
+    seconds = timeout_of(timeout)
     folder = None if path is None else locate(path, storage_options)
     scratch = None if folder is None or read_only else folder / SCRATCH
     in_process = execution == "auto" or (execution is None and engine == "spark")
@@ -86,9 +89,23 @@ def open(
         cascade=cascade,
         rounds=rounds,
         memory=budget,
+        timeout=seconds,
     )
+    return _assembled(storage, settings)
+
+
+def _assembled(storage: Storage, settings: Settings) -> Database:
+    """A database over its storage, which is closed if that does not succeed."""
     try:
         return Database(assemble(storage, settings))
     except BaseException:
         storage.close()
         raise
+
+
+def _require_known(strategy: str, execution: str | None) -> None:
+    """Refuse a strategy or an execution that is none."""
+    if strategy not in _STRATEGIES:
+        raise UnknownStrategy(name=strategy)
+    if execution not in ("spark", "auto", None):
+        raise UnknownExecution(name=execution)

@@ -4,7 +4,8 @@
   the subqueries over the groups;
 - grouping sets of columns of the query around: the oracle has a query per set;
 - WITH in a subquery that uses the query around it: the oracle has the query in FROM;
-- stars inside expressions, types as functions, ``range`` in FROM, ``max_by`` of several: each is written out.
+- stars inside expressions, types as functions, ``range``, UNNEST and ``explode`` in FROM, ``json_tuple``, ``max_by`` of
+  several, ``grouping`` of a subquery: each is written out.
 
 Of the forms with aggregates of the query around Spark reads only some: portable cases go without.
 """
@@ -133,7 +134,8 @@ class AroundForms(TotalForms):
         named = self.aliased(relation, alias)
         own = [(alias, c) for c in relation.columns]
         writer = Expressions(self.rng, Scope(own))
-        match self.rng.choice(["struct", "types", "range", "with", "several"]):
+        arrays = [full(*c) for c in own if c[1].kind == "arr"]
+        match self.rng.choice(["struct", "types", "range", "with", "several", "rows", "rows", "json", "grouping"]):
             case "struct" if all(c.kind not in ("arr", "row") for c in relation.columns):
                 fields = ", ".join(f"'{_name(c)}', {full(alias, c)}" for c in relation.columns)
                 test = twofold("STRUCT(*)", f"NAMED_STRUCT({fields})")
@@ -164,8 +166,43 @@ class AroundForms(TotalForms):
                 chosen = self.rng.choice(own)
                 items, columns = self.named([(full(*chosen), chosen[1].kind), (value, "int")])
                 return Query(f"SELECT {items} FROM {named}", columns, relation.size)
+            case "rows" if arrays:
+                return self.rows_of(relation, alias, self.rng.choice(arrays))
+            case "json":
+                number, made = f"CAST({writer.of('int', 1)} AS STRING)", self.alias()
+                tuple_ = f"JSON_TUPLE(CONCAT('{{\"i\": ', {number}, '}}'), 'i', 'j')"
+                view = f" LATERAL VIEW {tuple_} {made} AS i, j"
+                oracle = f" CROSS JOIN LATERAL (SELECT {number} AS i, CAST(NULL AS STRING) AS j) AS {made}"
+                items, columns = self.named([(f"{made}.i", "str"), (f"{made}.j", "str")])
+                return Query(f"SELECT {items} FROM {named}{twofold(view, oracle)}", columns, relation.size)
+            case "grouping" if not self.portable:
+                return self.grouped_by_subquery(below, relation, alias)
             case _:
                 return self.several(relation, alias, writer)
+
+    def rows_of(self, relation: Relation, alias: str, array: str) -> Query:
+        """UNNEST beside its rows, or a subquery that reads the elements of an array around it."""
+        writer = Expressions(self.rng, Scope([(alias, c) for c in relation.columns]))
+        made, named, (chosen, kind) = self.alias(), self.aliased(relation, alias), self.key(writer)
+        if self.rng.random() < 0.5:
+            rows = self.rng.choice([f"UNNEST({array})", f"LATERAL UNNEST({array})", f"LATERAL EXPLODE({array})"])
+            items, columns = self.named([(chosen, kind), (f"{made}.x", "int")])
+            lateral = f"LATERAL (SELECT EXPLODE({array}) AS x) AS {made}"
+            joined = twofold(f"{rows} AS {made} (x)", lateral)
+            return Query(f"SELECT {items} FROM {named} CROSS JOIN {joined}", columns, 2 * relation.size)
+        view = f"(SELECT CAST(SUM({made}.x) AS BIGINT) FROM EXPLODE({array}) AS {made} (x))"
+        items, columns = self.named([(chosen, kind), (twofold(view, f"CAST(LIST_SUM({array}) AS BIGINT)"), "int")])
+        return Query(f"SELECT {items} FROM {named}", columns, relation.size)
+
+    def grouped_by_subquery(self, below: Sequence[Relation], relation: Relation, alias: str) -> Query:
+        """``GROUP BY ROLLUP ((SELECT …))`` and ``grouping`` of it."""
+        value, kind = self.scalar(below, [(alias, c) for c in relation.columns])
+        named, rows = self.aliased(relation, alias), self.alias()
+        columns = (Column("k", kind), Column("g", "int"), Column("n", "int"))
+        view = f"SELECT {value} AS k, {_grouping(value)}, COUNT(*) AS n FROM {named} GROUP BY ROLLUP ({value})"
+        oracle = f"SELECT {rows}.k, {_grouping(f'{rows}.k')}, COUNT(*) AS n"
+        oracle += f" FROM (SELECT {value} AS k FROM {named}) AS {rows} GROUP BY ROLLUP ({rows}.k) HAVING COUNT(*) > 0"
+        return Query(twofold(view, oracle), columns, 4)
 
     def several(self, relation: Relation, alias: str, writer: Expressions) -> Query:
         """``max_by(x, y, 2)``."""
@@ -181,6 +218,10 @@ class AroundForms(TotalForms):
             call = f"{function}({value}, {by}, 2)"
         items, columns = self.named([key, (twofold(call, f"LIST_SLICE({rows}, 1, 2)"), "arr")])
         return Query(f"SELECT {items} FROM {self.aliased(relation, alias)} GROUP BY {key[0]}", columns, 4)
+
+
+def _grouping(of: str) -> str:
+    return f"CAST(GROUPING({of}) AS BIGINT) AS g"
 
 
 def _name(column: Column) -> str:

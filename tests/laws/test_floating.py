@@ -25,6 +25,8 @@ VIEWS = {
     "pairs": "SELECT k, CORR(d, b) AS c, COVAR_SAMP(d, b) AS v, REGR_SLOPE(b, d) AS s FROM t GROUP BY k",
     "powers": "SELECT k, SKEWNESS(d) AS s, KURTOSIS(d) AS u FROM t GROUP BY k",
     "nested": "SELECT DISTINCT s FROM (SELECT k, SUM(d) AS s FROM t GROUP BY k) WHERE s NOT IN (SELECT d FROM t)",
+    "pairs over windows": "SELECT DISTINCT k, CORR(d, b) OVER (PARTITION BY k) AS c, "
+    "REGR_SLOPE(b, d) OVER (PARTITION BY k) AS s, COVAR_POP(d, b) OVER (PARTITION BY k) AS v FROM t",
     "window": "SELECT DISTINCT k, SUM(d) OVER (PARTITION BY k) AS s, STDDEV(d) OVER (PARTITION BY k) AS p FROM t",
 }
 

@@ -34,7 +34,9 @@ QUERIES = (
     "SELECT * FROM {t}",
     "SELECT b, count(*) AS n, sum(a) AS total FROM {t} GROUP BY b",
     "SELECT x.k, y.c FROM {t} x JOIN {t} y ON x.a = y.c WHERE x.b IS NOT NULL",
+    "SELECT x.k, x.c, y.b FROM {t} x LEFT JOIN {t} y ON x.c = y.a WHERE x.a = 1 OR (x.a < 3 AND x.k < 4)",
 )
+"""The last asks for rows of some fragments alone."""
 
 
 @pytest.mark.parametrize("cut", CUTS)

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 import tidings
+from tests.unit.eventually import eventually
 from tests.unit.inside import scheduler_of
 from tidings.engine.spark import Spark
 from tidings.engine.speeds import tried
-from tidings.errors import EngineFailed
+from tidings.errors import EngineFailed, StatementInterrupted, StatementTimeout
+from tidings.watchdog import Watchdog
 from tidings.waves import executor as executing
-from tidings.waves.time_limit import Watchdog
 
 pytestmark = pytest.mark.spark
 
@@ -55,6 +56,30 @@ def test_a_wave_is_run_the_other_way(spark: Any, monkeypatch: pytest.MonkeyPatch
         (record,) = scheduler_of(db).executor.records
         assert record.stopped is not None
         assert record.stopped.strategy != record.strategy
+
+
+def test_statements_end_and_the_database_goes_on(spark: Any) -> None:
+    with tidings.open(engine="spark", spark=spark, clock=tidings.ManualClock(1)) as db:
+        db.sql("CREATE TABLE t (n BIGINT); INSERT INTO t VALUES (1)")
+        db.load("t", [(n,) for n in range(2000)])
+        endless = "SELECT count(*) AS n FROM t a, t b, t c, t d WHERE hash(a.n + b.n, c.n + d.n) = 1"
+        with pytest.raises(StatementTimeout):
+            db.query(endless, timeout=3)
+        errors: list[Exception] = []
+
+        def run() -> None:
+            try:
+                db.sql(f"INSERT INTO t {endless}")
+            except Exception as error:
+                errors.append(error)
+
+        other = Thread(target=run)
+        other.start()
+        eventually(lambda: db.interrupt() or not other.is_alive())
+        other.join()
+        assert [type(error) for error in errors] == [StatementInterrupted]
+        assert db.query("SELECT count(*) AS n FROM t").rows() == [{"n": 2001}]
+        assert not spark.sparkContext.getJobTags()
 
 
 def test_the_trial_runs(spark: Any) -> None:

@@ -151,8 +151,8 @@ CALLS: dict[str, Callable[[Database], Any]] = {
     "time": lambda db: db.time,
     "deliveries": lambda db: db.deliveries,
 }
-NOT_CALLS = {"close", "stop", "procedure", "foreign", "function", "functions", "operator"}
-"""What ends a database, and what adds functions to it."""
+NOT_CALLS = {"close", "stop", "interrupt", "procedure", "foreign", "function", "functions", "operator"}
+"""What ends a database or its statements, and what adds functions to it."""
 
 
 def refusal(call: Callable[[Database], Any], db: Database) -> type[Exception] | None:

@@ -128,7 +128,7 @@ class FragmentedTables:
         query = f"SELECT * FROM {relation_text(table.name)} WHERE NOT ({condition})"
         view = self.binder.view(f"rows of {table.name}", query, ())
         at, executor = self.timeline.time, self.scheduler.executor
-        rows: pa.Table = executor.runner.query(normalise(view.plan, {}), executor.sources(0, at), at)
+        rows: pa.Table = executor.engines.query(normalise(view.plan, {}), executor.sources(0, at), at)
         if rows.num_rows:
             raise FragmentHasOtherRows(table=table.name, condition=condition, row=rows.slice(0, 1).to_pylist()[0])
 

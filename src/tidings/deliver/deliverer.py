@@ -23,6 +23,7 @@ from typing import assert_never
 
 from tidings.clock import Clock, SystemClock
 from tidings.deliver.channel import Arrived, Channel, Ended, Failed, Refused, SendOutcome
+from tidings.logs import DELIVERY, ERROR, INFO, WARNING, tell
 from tidings.retry_policy import SECOND, RetryPolicy
 from tidings.store.fault_points import point
 from tidings.store.rules.messages import Delivered, GivenUp, Gone, Later, OutboxEntry, Verdict
@@ -99,6 +100,7 @@ class Deliverer:
             sent += 1
             verdict = self._attempt(channel, entry, now)
             verdicts.append(verdict)
+            _tell(entry, verdict)
             point(SENT)
             if not channel.is_instant:
                 self.outbox.acknowledge(now(), verdicts)
@@ -138,6 +140,23 @@ class Deliverer:
                 return Gone(entry, reason)
             case _:
                 assert_never(outcome)
+
+
+_TOLD: dict[type[Verdict], tuple[int, str]] = {
+    Delivered: (INFO, "delivered"),
+    Later: (WARNING, "delivery_failed"),
+    GivenUp: (ERROR, "delivery_given_up"),
+    Gone: (ERROR, "delivery_given_up"),
+}
+"""How loudly each outcome is told, and the name it has."""
+
+
+def _tell(entry: OutboxEntry, verdict: Verdict) -> None:
+    """Tell of an attempt to deliver a message: neither what it says, nor its target, which may have a token in it."""
+    level, event = _TOLD[type(verdict)]
+    message, text = entry.message, f"message %(id)s of %(rule)s by %(channel)s: {event.replace('_', ' ')}"
+    facts = {"rule": message.rule, "firing": message.firing, "channel": message.channel, "attempt": entry.attempts}
+    tell(DELIVERY, level, text, event, id=message.id, **facts)
 
 
 def _stops_target(verdict: Verdict) -> bool:

@@ -128,7 +128,7 @@ def _is_led(operator: Lifted, moving: list[KeyedInput]) -> bool:
 def _keys(operator: Lifted, moving: list[KeyedInput]) -> Relation:
     """The keys the first input has or had, among those that are touched."""
     first = operator.inputs[0]
-    rows = _rows(first, operator, moving)
+    rows = timed_rows(first, operator, moving)
     by_rows = {(first.scan.alias, c.name): column(rows_alias(first), c.name) for c in first.scan.columns}
     typed = zip(first.key, operator.key_types, strict=True)
     return Project(rows, "led", tuple(Item(f"__k{n}", t, substitute(e, by_rows)) for n, (e, t) in enumerate(typed)))
@@ -137,7 +137,7 @@ def _keys(operator: Lifted, moving: list[KeyedInput]) -> Relation:
 def _at_versions(entry: KeyedInput, operator: Lifted, versions: Relation, moving: list[KeyedInput]) -> Relation:
     """An input's rows as they were at each version, under the input's own alias."""
     leads = entry is operator.inputs[0] or not _is_led(operator, moving)
-    rows = _rows(entry, operator, moving, None if leads else versions)
+    rows = timed_rows(entry, operator, moving, None if leads else versions)
     by_rows = {(entry.scan.alias, c.name): column(rows_alias(entry), c.name) for c in entry.scan.columns}
     same_key = [
         exp.NullSafeEQ(this=column(VERSIONS, f"__k{n}"), expression=operand(substitute(e, by_rows)))
@@ -162,7 +162,9 @@ def rows_alias(entry: KeyedInput) -> str:
     return f"{entry.scan.alias}_all"
 
 
-def _rows(entry: KeyedInput, operator: Lifted, moving: list[KeyedInput], versions: Relation | None = None) -> Relation:
+def timed_rows(
+    entry: KeyedInput, operator: Lifted, moving: list[KeyedInput], versions: Relation | None = None
+) -> Relation:
     """The old rows that have a touched key, and the changes.
 
     With versions the old rows are restricted once more, to the keys these have: there are fewer where another input

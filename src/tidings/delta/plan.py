@@ -20,7 +20,7 @@ from itertools import chain
 from tidings.analysis.influents import influents, reads
 from tidings.compiled import Identity
 from tidings.delta import keyed, merge
-from tidings.delta.differentiate import differentiate, state
+from tidings.delta.differentiate import differentiate, own_operator, state
 from tidings.delta.differentiate.lift import keyed_operator, lift, without_key
 from tidings.delta.differentiate.two_sided import is_linear
 from tidings.delta.restrict import restrict
@@ -169,7 +169,7 @@ class _Compiler:
             terms[0].plan if len(terms) == 1 else Union(tuple(t.plan for t in terms), name, columns + VERSION_COLUMNS)
         )
         keyless = () if name in self.merged else without_key(plan)
-        once = name in self._running
+        once = name in self._running or own_operator.own_operator(plan) is not None
         self.steps[name] = Step(name, level, columns, terms, Consolidate(whole, name), keyless, once)
 
     def _moves(self, relation: str) -> bool:
@@ -192,6 +192,11 @@ class _Compiler:
         if name in self.merged | self._running and isinstance(plan, Aggregate):
             (source,) = (n for n in children(plan) if isinstance(n, Scan))
             return (Term(source.relation, source.alias, self._finished(merge.delta(name, plan), moving)),)
+        own = own_operator.own_operator(plan)
+        if own is not None:
+            source = own.source
+            rows = self._finished(own_operator.delta(name, own, moving), moving)
+            return (Term(source.relation, source.alias, rows),)
         keyed_node = keyed_operator(plan)
         if keyed_node is not None and not is_linear(keyed_node, moving):
             operator = lift(plan)

@@ -15,11 +15,13 @@ from typing import Any
 import pyarrow as pa
 
 from tidings.engine.arrow import arrow_type
-from tidings.errors import EngineFailed, FunctionNotRegistered, TidingsError
+from tidings.errors import EngineFailed, FunctionNotRegistered, TidingsError, WrongIncrementalForm
 from tidings.lang.sql.table_operator import TableOperator
 
 _MISSING = re.compile(r"⟨tidings: (\w+) is not registered⟩")
 """What a function that is only declared says when it is called, wherever that is."""
+_WRONG_FORM = re.compile(r"⟨tidings: form of (\w+): ([^⟩]*)⟩", re.DOTALL)
+"""What an incremental form says that is checked and wrong."""
 _RAISED = re.compile(r"^([A-Za-z_][\w.]*: .+)$", re.MULTILINE)
 """The line of a traceback that has the error."""
 
@@ -92,5 +94,14 @@ def engine_failure(engine: str, reason: str, whole_text: str) -> TidingsError:
     missing = _MISSING.search(whole_text)
     if missing is not None:
         return FunctionNotRegistered(name=missing[1])
+    wrong = wrong_form(whole_text)
+    if wrong is not None:
+        return wrong
     raised = _RAISED.findall(whole_text) if "Traceback" in whole_text else []
     return EngineFailed(engine=engine, reason=raised[-1] if raised else reason)
+
+
+def wrong_form(text: str) -> WrongIncrementalForm | None:
+    """That an incremental form is wrong, if a text says so."""
+    found = _WRONG_FORM.search(text)
+    return None if found is None else WrongIncrementalForm(name=found[1], reason=found[2])

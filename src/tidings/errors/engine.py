@@ -24,6 +24,30 @@ class SparkNeeded(EngineFailed):
     hint_template = "open the database with engine='spark'; docs/functions.md lists what DuckDB evaluates too"
 
 
+class SparkStopped(TidingsError):
+    """The Spark session that the database works in was stopped"""
+
+    hint_template = "what was committed is there: open the database again, with a session that runs"
+
+
+class StatementTimeout(TidingsError):
+    """The statement was ended after {seconds} seconds, its time limit"""
+
+    hint_template = "nothing of it was done; give it more time by timeout=, or let it read less"
+
+
+class StatementInterrupted(TidingsError):
+    """The statement was interrupted"""
+
+    hint_template = "nothing of it was done, and the database goes on"
+
+
+class InvalidTimeout(TidingsError):
+    """{value} is no time limit"""
+
+    hint_template = "give a number of seconds above 0, and at most a year of them"
+
+
 class UnknownEngine(TidingsError):
     """There is no engine named {name}"""
 

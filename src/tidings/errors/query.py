@@ -14,6 +14,12 @@ class InvalidSyntax(TidingsError):
     """The statement cannot be read: {reason}"""
 
 
+class SessionRelation(TidingsError):
+    """{name} is a view or table of the Spark session, and what is kept cannot read it: nobody tells when it changes"""
+
+    hint_template = "load its rows into a table of the database, or read it in a query that is asked once"
+
+
 class UnknownRelation(TidingsError):
     """There is no table or view named {name}"""
 
@@ -109,7 +115,13 @@ class InvalidFunction(TidingsError):
 class FunctionNotRegistered(TidingsError):
     """The function {name} is declared in this database, and its code is not registered in this process"""
 
-    hint_template = "register it with @db.function({name!r}, …); db.functions() shows the text that it had"
+    hint_template = "register it again with @db.function or @db.operator; db.functions() shows the text that it had"
+
+
+class WrongIncrementalForm(TidingsError):
+    """The incremental form of the operator {name} is wrong: {reason}"""
+
+    hint_template = "register the operator without incremental=…, or correct the form"
 
 
 class InvalidOperator(TidingsError):

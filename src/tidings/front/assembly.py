@@ -96,6 +96,8 @@ class Settings:
     """The most rounds of a recursion."""
     memory: MemoryBudget
     """What the second engine and the caches of this process may hold."""
+    timeout: float | None = None
+    """How many seconds statements may take that do not say it themselves."""
     usual_speeds: bool = False
     """Whether strategies are chosen by the usual speeds of engines, not by those on this machine."""
 
@@ -141,7 +143,9 @@ class Parts:
 
     @property
     def functions(self) -> Functions:
-        return Functions(self.storage, self.compiled)
+        texts = {f"rule {record.name}": record.text for record in self.registry.records}
+        texts |= {f"query {record.name}": record.text for record in self.continuous.registry.records}
+        return Functions(self.storage, self.compiled, texts)
 
     @property
     def backend(self) -> Backend:
@@ -172,8 +176,12 @@ class Parts:
         return self.transactions.write_parts.plans
 
     @property
+    def commits(self) -> Commits:
+        return self.transactions.write_parts.commits
+
+    @property
     def loader(self) -> Loader:
-        return Loader(self.transactions.write_parts.commits)
+        return Loader(self.commits)
 
     @property
     def loads(self) -> Loads:
@@ -212,7 +220,7 @@ def open_storage(
 
 def assemble(storage: Storage, settings: Settings) -> Parts:
     """Build the parts of a database over its storage, and restore what the catalog has."""
-    mutex, compiled = Mutex(storage.journal.settlement), CompiledPlans()
+    mutex, compiled = Mutex(storage.journal.settlement, settings.timeout), CompiledPlans()
     news = Condition(mutex)  # type: ignore[arg-type]  # it asks no more of a lock than a Mutex has
     signals = Signals(mutex, news, closed=Event(), outbox_filled=Event(), advance_wanted=Event())
     timeline = Timeline(storage, settings.clock, signals.news, committed=signals.advance_wanted)

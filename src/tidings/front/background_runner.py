@@ -20,6 +20,7 @@ from tidings.errors import DatabaseClosed
 from tidings.exclusive import Mutex
 from tidings.front.maintenance import Maintenance
 from tidings.retry_policy import SECOND
+from tidings.running_statements import exempt
 from tidings.worker_thread import Backoff, WorkerStatus, WorkerThread
 
 POLL = 1.0
@@ -116,7 +117,8 @@ class BackgroundRunner:
     def _advance(self, now: int) -> None:
         """Advance, and learn what is due after ``now``."""
         self.maintenance.reload()
-        self.maintenance.advance()
+        with exempt():
+            self.maintenance.advance()
         due = self.maintenance.next_due(now, round(self._poll * SECOND))
         self._unsettled = self._unsettled + 1 if self.maintenance.is_unsettled else 0
         if self._unsettled:

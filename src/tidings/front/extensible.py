@@ -46,6 +46,7 @@ class Extensible:
         returns: str,
         key: str | Sequence[str] = (),
         incremental: Incremental = None,
+        check: bool = False,
     ) -> Callable[[Callable[..., Any]], UserOperator]:
         """Register an operator on relations: a function from Arrow tables to an Arrow table, deterministic.
 
@@ -56,13 +57,14 @@ class Extensible:
         :param key: Columns such that rows of different keys do not influence each other; the result has them too.
             A change is found by evaluating the operator for touched keys; without a key for everything.
         :param incremental: ``"linear"`` if every row has its result alone: then it is evaluated for changed rows.  Or a
-            function, for the algebra, from old inputs, removed rows and added rows (each a list of Arrow tables, one
-            per relation) to what the result loses and what it gains.
+            function from old inputs, removed rows and added rows (each a list of Arrow tables, one per relation) to
+            what the result loses and what it gains: it is called for each transaction, for each key if there is one.
+        :param check: Compare whatever that function says with the result before and after: for tests.
         """
 
         def registered(code: Callable[..., Any]) -> UserOperator:
             with self._mutex:
                 declaration = declared(name, takes, returns, key, incremental)
-                return Operators(self._parts.functions).register(declaration, code, incremental)
+                return Operators(self._parts.functions).register(declaration, code, incremental, check=check)
 
         return registered

@@ -10,7 +10,7 @@ import ast
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ import pyarrow as pa
 from tidings.compiled import CompiledPlans
 from tidings.errors import DependentObjects, InvalidFunction
 from tidings.ir import types
+from tidings.ir.operator_calls import RESERVED
 from tidings.lang.sql.function_names import is_known_to_sql
 from tidings.result import Result
 from tidings.store.catalog.functions import FunctionRecord
@@ -34,13 +35,21 @@ class Functions:
 
     storage: Storage
     compiled: CompiledPlans
+    texts: Mapping[str, str]
+    """What rules and continuous queries say, by their names."""
 
     def register(
-        self, record: FunctionRecord, code: Callable[..., Any], written: Callable[..., Any], *, each: bool
+        self,
+        record: FunctionRecord,
+        code: Callable[..., Any],
+        written: Callable[..., Any],
+        form: Callable[..., Any] | None = None,
+        *,
+        each: bool,
     ) -> None:
         """Let SQL call a function; the journal keeps its declaration and its text.
 
-        ``written`` is the code as its user has written it.
+        ``written`` is the code as its user has written it, ``form`` the incremental form of an operator.
         """
         declared = self.storage.functions
         self._check(record, written)
@@ -49,7 +58,7 @@ class Functions:
             self._require_unused(before, record)
         if before != record and not self.storage.is_reader:
             self._record(record)
-        declared.register(record, code, each=each)
+        declared.register(record, code, form, each=each)
         self.compiled.forget()
 
     def describe(self) -> Result:
@@ -75,6 +84,8 @@ class Functions:
         name = record.shown_name
         if not _NAME.fullmatch(name):
             raise InvalidFunction(name=name, reason="its name is not a word of letters, digits and _")
+        if name.startswith(RESERVED):
+            raise InvalidFunction(name=name, reason=f"names that begin with {RESERVED} are those of Tidings")
         if is_known_to_sql(name) or self.storage.backend.has_function(name):
             raise InvalidFunction(None, "choose another name", name=name, reason="SQL has one of this name")
         if not record.takes:
@@ -88,20 +99,28 @@ class Functions:
             raise InvalidFunction(name=name, reason=reason) from None
 
     def _require_unused(self, before: FunctionRecord, record: FunctionRecord) -> None:
-        """Refuse another function in the place of one that stored views have called."""
+        """Refuse another function in the place of one that stored views have called, or others are bound to."""
         call = re.compile(rf"\b{record.shown_name}\s*\(", re.IGNORECASE)
-        users = [view.name for view in self.storage.relations.stored() if self._calls(view, call)]
-        same_types = (before.takes, before.returns) == (record.takes, record.returns)
-        if users and not (same_types and "" in (before.text, record.text)):
-            hint = "the rows of stored views were computed by it; drop them first, or choose another name"
+        relations = self.storage.relations
+        hint = "the rows of stored views were computed by it; drop them first, or choose another name"
+        if before.declaration != record.declaration:
+            users = [view.name for view in relations.views() if self._calls(view, call)]
+            users += [name for name, text in self.texts.items() if call.search(text)]
+            hint = "drop them first, or choose another name"
+        elif "" in (before.text, record.text):
+            return
+        else:
+            users = [view.name for view in relations.stored() if self._calls(view, call)]
+        if users:
             needed = ", ".join(sorted(users))
             raise DependentObjects(None, hint, name=record.shown_name, change="replaced", dependents=needed)
 
-    def _calls(self, view: StoredView, call: re.Pattern[str]) -> bool:
+    def _calls(self, view: View | StoredView, call: re.Pattern[str]) -> bool:
         """Whether a stored view has a call in its query, or in that of a view that it reads."""
         relations = self.storage.relations
         read = [relations.find(name) for name in relations.below(view.plan)]
-        queries = [view.view.query, *(v.query for v in read if isinstance(v, View))]
+        query = view.view.query if isinstance(view, StoredView) else view.query
+        queries = [query, *(v.query for v in read if isinstance(v, View))]
         return any(call.search(query) for query in queries)
 
     def _record(self, record: FunctionRecord) -> None:

@@ -136,4 +136,5 @@ class Maintenance:
     def status(self, runner: WorkerStatus | None = None) -> Status:
         """How the stored views stand, how rows are held, and what goes wrong."""
         failing = tuple(RuleFailure(rule, error) for rule, error in errors_by_rule(self.rules.registry).items())
-        return status(self.storage.relations, self.timeline.time, self.folding.status(), failing, runner)
+        timeline, tables = self.timeline, self.folding.status()
+        return status(self.storage.relations, timeline.time, tables, failing, runner, timeline.began)

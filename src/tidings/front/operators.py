@@ -12,14 +12,16 @@ from tidings.algebra.delta_relations.instance import RelationInstance, hashable
 from tidings.algebra.delta_relations.pair import DeltaPair
 from tidings.algebra.expressions.operators import UserOperator
 from tidings.engine.arrow import arrow_schema
+from tidings.engine.scalar_function import wrong_form
 from tidings.errors import InvalidOperator, UnsupportedType
 from tidings.front.functions import Functions, text_of
+from tidings.front.incremental_forms import Form, over_timed_rows, require_form
 from tidings.ir import types
 from tidings.ir.relation import Column
 from tidings.lang.sql.table_operator import TableOperator
 from tidings.store.catalog.functions import FunctionRecord
 
-Incremental: TypeAlias = Literal["linear"] | Callable[..., tuple[pa.Table, pa.Table]] | None
+Incremental: TypeAlias = Literal["linear"] | Form | None
 """``"linear"``, or a function of the old inputs, what was removed and what was added, each a list of Arrow tables."""
 
 
@@ -34,11 +36,18 @@ class Operators:
         operator: TableOperator,
         code: Callable[..., Any],
         incremental: Incremental,
+        *,
+        check: bool = False,
     ) -> UserOperator:
-        """Let SQL and the algebra apply an operator."""
-        record = FunctionRecord(operator.function_name, operator.takes, operator.returns, text_of(code), operator)
-        self.functions.register(record, over_rows(operator, code), code, each=True)
-        return algebraic(operator, code, incremental)
+        """Let SQL and the algebra apply an operator; with ``check`` its incremental form is never trusted."""
+        text, value, form = text_of(code), over_rows(operator, code), None
+        if callable(incremental):
+            require_form(operator.name, incremental)
+            text = f"{text}\n\n{text_of(incremental)}"
+            form = over_timed_rows(operator, incremental, value, check=check)
+        record = FunctionRecord(operator.record_name, operator.takes, operator.returns, text, operator)
+        self.functions.register(record, value, code, form, each=True)
+        return algebraic(operator, code, form)
 
 
 def declared(
@@ -54,7 +63,8 @@ def declared(
     if incremental not in (None, "linear") and not callable(incremental):
         raise InvalidOperator(name=name, reason=f"incremental is 'linear' or a function, not {incremental!r}")
     columns = tuple(_columns(name, text) for text in inputs)
-    return TableOperator(name.lower(), columns, _columns(name, returns), keys, incremental == "linear")
+    output, linear = _columns(name, returns), incremental == "linear"
+    return TableOperator(name.lower(), columns, output, keys, linear, callable(incremental))
 
 
 def _columns(name: str, text: str) -> tuple[Column, ...]:
@@ -85,47 +95,72 @@ def over_rows(operator: TableOperator, code: Callable[..., Any]) -> Callable[...
     return call
 
 
-def algebraic(operator: TableOperator, code: Callable[..., Any], incremental: Incremental) -> UserOperator:
+def algebraic(
+    operator: TableOperator, code: Callable[..., Any], form: Callable[..., list[dict[str, Any]]] | None = None
+) -> UserOperator:
     """The operator for the algebra: relations become Arrow tables, and what it gives a relation.
 
-    With a key the code is called once per key, as SQL does; a linear one is called once for all rows.
+    With a key the code and the form, here over timed rows, are called once per key, as SQL does; a linear one is called
+    once for all rows.
     """
     attributes = tuple(column.name for column in operator.output)
     call, schemas = over_rows(operator, code), [arrow_schema(columns) for columns in operator.inputs]
 
+    def grouped(rows: list[list[dict[str, Any]]]) -> dict[Any, list[list[dict[str, Any]]]]:
+        return _by_key(rows, operator.key) if operator.key else {(): rows}
+
     def function(*inputs: RelationInstance) -> RelationInstance:
         rows = [_rows(r, s.names) for r, s in zip(inputs, schemas, strict=True)]
-        groups = _by_key(rows, operator.key) if operator.key else [rows]
-        return _instance(attributes, [row for group in groups for row in call(*group)], inputs)
+        return _instance(attributes, [row for group in grouped(rows).values() for row in call(*group)], inputs)
 
     def linear(old: tuple[RelationInstance, ...], deltas: tuple[DeltaPair, ...]) -> DeltaPair:
         return DeltaPair(function(deltas[0].removed), function(deltas[0].added))
 
     def by_form(old: tuple[RelationInstance, ...], deltas: tuple[DeltaPair, ...]) -> DeltaPair:
-        assert callable(incremental)
+        assert form is not None
         sides = (old, [d.removed for d in deltas], [d.added for d in deltas])
-        tables = (
-            [pa.Table.from_pylist(_rows(r, s.names), s) for r, s in zip(side, schemas, strict=True)] for side in sides
-        )
-        removed, added = incremental(*tables)
-        gone, come = (
-            _instance(attributes, removed.to_pylist(), sides[1]),
-            _instance(attributes, added.to_pylist(), sides[2]),
-        )
-        return DeltaPair(gone, come)
+        groups = [grouped([_rows(r, s.names) for r, s in zip(side, schemas, strict=True)]) for side in sides]
+        nothing: list[list[dict[str, Any]]] = [[] for _ in schemas]
+        answers: list[dict[str, Any]] = []
+        for key in groups[1] | groups[2]:
+            was, gone, come = (group.get(key, nothing) for group in groups)
+            timed = (
+                [*_timed(0, 1, a), *_timed(1, -1, b), *_timed(1, 1, c)] for a, b, c in zip(was, gone, come, strict=True)
+            )
+            answers += _named(form, *timed)
+        lost, gained = ([row for a in answers if a["w"] == sign for row in a["rows"]] for sign in (-1, 1))
+        new = [delta.composed(relation) for relation, delta in zip(old, deltas, strict=True)]
+        return DeltaPair(_instance(attributes, lost, old), _instance(attributes, gained, new))
 
-    form = linear if operator.linear else by_form if callable(incremental) else None
-    return UserOperator(operator.name, attributes, function, operator.key, form)
+    incremental = linear if operator.linear else by_form if form is not None else None
+    return UserOperator(operator.name, attributes, function, operator.key, incremental)
 
 
-def _by_key(inputs: list[list[dict[str, Any]]], key: tuple[str, ...]) -> list[list[list[dict[str, Any]]]]:
+def _timed(instant: int, weight: int, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"t": instant, "w": weight, "r": row} for row in rows]
+
+
+def _named(form: Callable[..., list[dict[str, Any]]], *inputs: Any) -> list[dict[str, Any]]:
+    """What a form answers; that it is wrong is said as SQL says it."""
+    try:
+        return form(*inputs)
+    except RuntimeError as error:
+        wrong = wrong_form(str(error))
+        if wrong is None:
+            raise
+        raise wrong from None
+
+
+def _by_key(
+    inputs: list[list[dict[str, Any]]], key: tuple[str, ...]
+) -> dict[tuple[Any, ...], list[list[dict[str, Any]]]]:
     """The rows of each input per key, for every key that some input has."""
     groups: dict[tuple[Any, ...], list[list[dict[str, Any]]]] = {}
     for number, rows in enumerate(inputs):
         for row in rows:
             values = tuple(hashable(row[name]) for name in key)
             groups.setdefault(values, [[] for _ in inputs])[number].append(row)
-    return list(groups.values())
+    return groups
 
 
 def _rows(relation: RelationInstance, names: Sequence[str]) -> list[dict[str, Any]]:

@@ -66,10 +66,12 @@ class Answers:
         return self.at(plan, at)
 
     def changes(
-        self, name: str, plan: Relation, since: int, until: int | None, *, per_commit: bool, strict: bool
+        self, name: str, plan: Relation, since: int | None, until: int | None, *, per_commit: bool, strict: bool
     ) -> Delta:
-        """How the rows of a plan changed over ``(since, until]``, by default up to the present."""
+        """How the rows of a plan changed over ``(since, until]``, by default from the beginning up to the present."""
         present = self.timeline.present(plan)
+        if since is None:
+            since = self.timeline.beginning(plan) if until is None else min(until, self.timeline.beginning(plan))
         end = max(since, present) if until is None else until
         if since > end:
             raise InvalidInterval(since=since, until=end, reason="it ends before it begins")

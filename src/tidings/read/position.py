@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from tidings.clock import instant_of
+from tidings.errors import InvalidInstant
+
 
 class Position(int):
     """An instant in microseconds that knows on which branch of history it was told.
@@ -34,6 +37,16 @@ class Position(int):
         """The inverse of :attr:`token`; a ValueError if it is none."""
         instant, _, branch = token.partition("@")
         return cls(int(instant), branch)
+
+    @classmethod
+    def of(cls, since: object) -> int:
+        """What a user gives: an instant, or the token of a position."""
+        if not isinstance(since, str) or "@" not in since:
+            return instant_of(since)
+        try:
+            return cls.read(since)
+        except ValueError:
+            raise InvalidInstant(value=repr(since)[:100]) from None
 
     def __reduce__(self) -> tuple[type[Position], tuple[Any, ...]]:
         return Position, (int(self), self.branch)

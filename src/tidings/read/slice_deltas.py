@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from time import perf_counter
 from types import MappingProxyType
 from typing import assert_never
 
@@ -17,9 +18,11 @@ import pyarrow as pa
 from tidings.engine.source import Source, Sources
 from tidings.ir.relation import Column, Relation, Scan, Version
 from tidings.ir.traverse import walk
-from tidings.waves.engines import ProgramRun
+from tidings.waves.engines import ProgramResult, ProgramRun
+from tidings.waves.record import WaveRecord
 from tidings.waves.scheduler import Scheduler
 from tidings.waves.slices import SliceKind, SlicePlan
+from tidings.waves.strategy import Strategy
 
 NO_ENTRIES: Mapping[str, pa.Table] = MappingProxyType({})
 
@@ -58,8 +61,11 @@ class SliceDeltas:
         ``precomputed`` has what the slice makes of some views below it, ``beside`` the rows of relations that only this
         plan reads, as entries of before the slice.
         """
+        begun = perf_counter()
         run = self._program_run(name, plan, precomputed, beside)
-        return self.scheduler.engines.run(run).deltas[run.program.view]
+        result = self.scheduler.engines.run(run)
+        self._record(run, result, perf_counter() - begun, 1)
+        return result.deltas[run.program.view]
 
     def deltas(
         self,
@@ -68,9 +74,35 @@ class SliceDeltas:
         beside: Mapping[str, pa.Table] = NO_ENTRIES,
     ) -> dict[str, pa.Table]:
         """The same for several plans by name; on the database's engine small ones run in common jobs."""
+        begun = perf_counter()
         runs = [self._program_run(name, plan, precomputed, beside) for name, plan in plans.items()]
         results = self.scheduler.engines.run_all(runs)
+        taken = perf_counter() - begun
+        for run, result in zip(runs, results, strict=True):
+            self._record(run, result, taken / len(runs), len(runs))
         return {run.program.view: result.deltas[run.program.view] for run, result in zip(runs, results, strict=True)}
+
+    def _record(self, run: ProgramRun, result: ProgramResult, seconds: float, together: int) -> None:
+        """Remember what was judged, and how."""
+        anew = bool(run.recompute_at)
+        self.scheduler.executor.keep(
+            WaveRecord(
+                view=run.program.view,
+                since=run.since,
+                until=run.until,
+                strategy=(Strategy.RECOMPUTE if anew else Strategy.DIFFERENTIAL).value,
+                reason="judged inside a transaction",
+                execution=result.choice.execution,
+                why=result.choice.why,
+                changes=run.changes,
+                rows_read=result.rows_read or 0,
+                rows=result.deltas[run.program.view].num_rows,
+                jobs=None,
+                seconds={"run": seconds},
+                together=together,
+                in_transaction=True,
+            )
+        )
 
     def views_in_common(self, plans: Mapping[str, Relation]) -> dict[str, Relation]:
         """The views with touched tables below them that several plans read, each after those it reads."""

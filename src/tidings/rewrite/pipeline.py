@@ -10,6 +10,7 @@ from tidings.rewrite.flatten_unions import flatten_unions
 from tidings.rewrite.gather_single_rows import gather_single_rows
 from tidings.rewrite.isolate_keyed import isolate_keyed
 from tidings.rewrite.merge_blocks import merge_blocks
+from tidings.rewrite.prune_branches import prune_branches
 from tidings.rewrite.prune_columns import prune_columns
 from tidings.rewrite.sink_filters import sink_filters
 from tidings.rewrite.sink_time import sink_time
@@ -20,6 +21,7 @@ def normalise(plan: Relation, definitions: Mapping[str, Relation], keep: frozens
     plan = expand_views(plan, definitions, keep)  # first: everything else works across view boundaries
     plan = sink_time(plan)  # before merging, which does not look past a condition on time
     plan = flatten_unions(plan)  # before merging, which stops at unions
+    plan = prune_branches(plan)  # before merging: a union of which one branch is left is no union
     plan = merge_blocks(plan)  # one join per block, so that a differential is one SELECT
     plan = sink_filters(plan)  # after merging, which brings conditions next to the joins they can pass
     plan = gather_single_rows(plan)  # after merging, which brings totals into one join

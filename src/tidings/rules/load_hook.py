@@ -89,9 +89,13 @@ class RuleLoadHook:
         self._add(fired, at)
 
     def _condition_rows(self, rule: Rule, target: Table) -> pa.Table:
-        """The rows of a condition now; stored views that read the table are evaluated, not read."""
+        """The rows of a condition now; stored views that read the table are evaluated, not read.
+
+        One that is judged after commits is taken as of the instant it has been judged until: later ones are to come.
+        """
         unchanged = {target.name: no_changes(target.columns)}
-        scheduler, at = self.context.scheduler, self.context.timeline.time
+        scheduler, is_detached = self.context.scheduler, rule.condition_coupling == "detached"
+        at = rule.cursor if is_detached else self.context.timeline.time
         with naming(rule.name):
             return in_transaction.answer(scheduler, rule.instances, at, unchanged)
 

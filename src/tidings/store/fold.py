@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 
 from tidings.clock import Clock
 from tidings.errors import TidingsError
+from tidings.logs import FOLD, INFO, WARNING, tell
 from tidings.store.filesystem import discard
 from tidings.store.fold_job import FoldJob, FoldOutcome, FoldThread
 from tidings.store.relation.table import Table
@@ -84,6 +85,10 @@ class Folding:
     policy: FoldPolicy
     failures: dict[str, str] = field(init=False, default_factory=dict)
     """Why the last fold of a table failed, by its name."""
+    number: int = field(init=False, default=0)
+    """How many folds there were since the database was opened."""
+    failed: int = field(init=False, default=0)
+    """How many there were that failed."""
     _thread: FoldThread | None = field(init=False, default=None)
     _running: dict[int, FoldJob] = field(init=False, default_factory=dict)
     _not_before: dict[int, int] = field(init=False, default_factory=dict)
@@ -214,11 +219,15 @@ class Folding:
     def _failed(self, table: Table, failure: Exception | None) -> None:
         self.failures[table.name] = str(failure)
         self._not_before[table.id] = table.history.since_base() + self.policy.limit(table)
-        _logger.warning("%s could not be folded: %s", table.name, failure)
+        self.failed += 1
+        error = type(failure).__name__
+        tell(FOLD, WARNING, "%(table)s could not be folded: %(error)s", "fold_failed", table=table.name, error=error)
 
     def _succeeded(self, table: Table) -> None:
         self.failures.pop(table.name, None)
         self._not_before.pop(table.id, None)
+        self.number += 1
+        tell(FOLD, INFO, "folded %(table)s, %(rows)d rows", "fold", table=table.name, rows=table.base_size)
 
     def _forget(self) -> None:
         """Forget what is too old; a view that has failed and would still need it has to begin anew."""

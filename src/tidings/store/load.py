@@ -21,17 +21,22 @@ def load(
     readers: list[StoredView],
     check: Callable[[], None] | None = None,
     extra_write: Callable[[Connection], None] | None = None,
+    *,
+    committed: int,
+    is_first: bool = False,
 ) -> None:
     """Give an empty table the rows it begins with; stored views that read it begin anew.
 
-    ``check`` may refuse them; ``extra_write`` records more together with the load.
+    It counts as the commit of an instant, the first one of the database if it ``is_first``.  ``check`` may refuse the
+    rows; ``extra_write`` records more together with the load.
     """
     storage.require_writer()
     table.sorted_by = sorted_by
     snapshots = storage.snapshots.load(table, data)
     try:
         _check(storage, snapshots, check)
-        storage.journal.record_load([s.record for s in snapshots], [v.rows.id for v in readers], extra_write)
+        records, outdated = [s.record for s in snapshots], [v.rows.id for v in readers]
+        storage.journal.record_load(records, outdated, committed, extra_write, is_first=is_first)
         for snapshot in snapshots:
             storage.snapshots.attach(snapshot.table, snapshot.record)
     except BaseException:

@@ -83,6 +83,10 @@ class NamedSubscription:
     position: int | None
 
 
+BEGAN = "began"
+"""The key of the note that has the instant of the first commit or load."""
+
+
 @dataclass(slots=True)
 class Batch:
     """What is to be recorded in one transaction of the catalog: all of it or nothing."""
@@ -101,6 +105,8 @@ class Batch:
     """Groupings that are stored from now on."""
     extra_writes: list[Callable[[Connection], None]] = field(default_factory=list)
     """Writes to the tables of rules that belong to it: what rules did, and what they have to send."""
+    began: int | None = None
+    """The first instant there is, if it is recorded with this batch."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from threading import Condition, Event
 from tidings.analysis.influents import CLOCK
 from tidings.clock import Clock
 from tidings.ir.relation import Relation
+from tidings.store.records import BEGAN
 from tidings.store.storage import Storage
 
 
@@ -35,6 +36,8 @@ class Timeline:
     """Whether somebody has subscribed to changes, and may hold a position in them."""
     committed: Event = field(default_factory=Event)
     """Is set by every commit; whoever acts on it clears it."""
+    _began: int | None = field(init=False, default=None)
+    """The first instant there is, once it is known."""
 
     def begin(self) -> None:
         """Know the last commit, before anything is restored."""
@@ -46,12 +49,15 @@ class Timeline:
         self.answered_until = max([0, *ends, *self.storage.defined_since.values()])
 
     def reach(self, time: int) -> None:
-        """Let an instant be that of the last commit."""
-        self.before, self.time = self.time, time
+        """Let an instant be that of the last commit; the one before the first was just before it."""
+        self.before, self.time = self.time or time - 1, time
 
     @contextmanager
-    def reaching(self, time: int) -> Iterator[None]:
-        """Let an instant be that of the last commit, if what is done inside succeeds; those who wait wake up."""
+    def reaching(self, time: int, first: int | None = None) -> Iterator[None]:
+        """Let an instant be that of the last commit, if what is done inside succeeds; those who wait wake up.
+
+        ``first`` is that of the first of several transactions.
+        """
         before = self.before, self.time
         self.reach(time)
         try:
@@ -59,6 +65,8 @@ class Timeline:
         except BaseException:
             self.before, self.time = before
             raise
+        if before[1] == 0:
+            self._began = time if first is None else first
         self.committed.set()
         with self.news:
             self.news.notify_all()
@@ -70,6 +78,19 @@ class Timeline:
     def now(self) -> int:
         """The instant of a statement that changes rows; the transaction's own time is not before it."""
         return max(self.time, self.answered_until, self.clock.now())
+
+    def beginning(self, plan: Relation) -> int:
+        """An instant before the changes of a plan: for what reads the clock, that before the first commit or load."""
+        if not self.reads_clock(plan):
+            return 0
+        return self.now() if self.time == 0 else max(0, self.began - 1)
+
+    @property
+    def began(self) -> int:
+        """The instant of the first commit or load; 0 before there is one, and where none was noted."""
+        if self._began is None and self.time:
+            self._began = int(self.storage.journal.note(BEGAN) or 0)
+        return self._began or 0
 
     def present(self, plan: Relation) -> int:
         """The instant an answer is about: the last commit, or now for what reads the clock."""
@@ -92,12 +113,12 @@ class Timeline:
         return self.answered_until
 
     @contextmanager
-    def redefining(self, names: Iterable[str]) -> Iterator[None]:
+    def redefining(self, names: Iterable[str], at: int | None = None) -> Iterator[None]:
         """Let names come to mean something else by the definition or load that is made inside, if it is made.
 
-        Positions in their changes are of no use any more.
+        Positions in their changes before that are of no use any more.  A load is made at an instant of its own.
         """
-        with self.storage.redefining(names, self.reserve_instant()):
+        with self.storage.redefining(names, self.reserve_instant() if at is None else at):
             yield
 
     def reads_clock(self, plan: Relation) -> bool:

@@ -14,12 +14,15 @@ from tidings.engine.run import LIST_LIMIT, Runner
 from tidings.engine.source import Source, Sources
 from tidings.errors import EngineFailed
 from tidings.ir.relation import Version
+from tidings.logs import DEBUG, INFO, WAVE, tell
+from tidings.running_statements import checkpoint
 from tidings.store.relation.relations import Relations
+from tidings.watchdog import TimeLimit, Watchdog
 from tidings.waves.engines import IN_PROCESS, EngineChoice, Engines, ProgramRun, common_jobs
 from tidings.waves.experience import Experience, Way
-from tidings.waves.record import StoppedWave, WaveRecord
+from tidings.waves.record import StoppedWave, WaveRecord, WaveTotal
 from tidings.waves.strategy import Strategy
-from tidings.waves.time_limit import TimeLimit, Watchdog, longest
+from tidings.waves.time_limit import longest
 from tidings.waves.wave import PrecomputedDeltas, Wave
 
 RECORDS = 1000
@@ -35,6 +38,8 @@ class Executor:
     experience: Experience
     """Learns what waves take."""
     records: deque[WaveRecord] = field(init=False, default_factory=lambda: deque(maxlen=RECORDS))
+    totals: dict[tuple[str, str], WaveTotal] = field(init=False, default_factory=dict)
+    """What all waves took, by strategy and execution."""
     _watchdog: Watchdog = field(init=False, default_factory=Watchdog)
 
     @property
@@ -64,6 +69,7 @@ class Executor:
 
         A wave that turns out far more expensive than its estimate is stopped and run the other way, once.
         """
+        checkpoint()
         estimate, other = wave.choice.estimate, wave.choice.other_estimate
         if estimate is None:
             sources = self.sources(wave.since, wave.until, wave.precomputed)
@@ -151,6 +157,19 @@ class Executor:
             self._record(wave, self.choice(wave), wave.choice.rows, deltas, jobs.number, seconds, together=number)
         return results
 
+    def keep(self, record: WaveRecord) -> None:
+        """Remember what a wave did, count it, and tell of it."""
+        self.records.append(record)
+        key = record.strategy, record.execution
+        total = self.totals.get(key) or self.totals.setdefault(key, WaveTotal())
+        total.waves += 1
+        total.seconds += sum(record.seconds.values())
+        total.changes += record.changes
+        total.rows_read += record.rows_read
+        level = DEBUG if record.in_transaction else INFO
+        if WAVE.isEnabledFor(level):
+            tell(WAVE, level, "%(view)s: %(strategy)s, %(execution)s, %(rows)d changed rows", "wave", **record.facts())
+
     def _record(
         self,
         wave: Wave,
@@ -164,7 +183,7 @@ class Executor:
     ) -> None:
         shares = {stage: taken / len(wave.queries) for stage, taken in seconds.items()}
         for query in wave.queries:
-            self.records.append(
+            self.keep(
                 WaveRecord(
                     view=query,
                     since=wave.since,

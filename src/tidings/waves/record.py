@@ -20,6 +20,16 @@ class StoppedWave(NamedTuple):
         return f"{self.strategy} on {self.execution} stopped after {shown(self.seconds)}"
 
 
+@dataclass(slots=True)
+class WaveTotal:
+    """What all waves of one kind took since the database was opened."""
+
+    waves: int = 0
+    seconds: float = 0.0
+    changes: int = 0
+    rows_read: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class WaveRecord:
     """One wave for one query or stored view over ``(since, until]``."""
@@ -52,6 +62,13 @@ class WaveRecord:
     """The same for a recompute; None where there is none."""
     stopped: StoppedWave | None = None
     """What was tried first and stopped, because it took far longer than estimated."""
+    in_transaction: bool = False
+    """Whether it judged the condition of a rule, or a view below one, inside a transaction."""
+
+    def facts(self) -> dict[str, object]:
+        """What is told of it to logs: names and numbers."""
+        names = "view since until strategy execution changes rows_read rows jobs together in_transaction".split()
+        return {name: getattr(self, name) for name in names} | {"seconds": sum(self.seconds.values())}
 
     def __str__(self) -> str:
         stages = ", ".join(f"{name} {seconds * 1000:.0f} ms" for name, seconds in self.seconds.items())

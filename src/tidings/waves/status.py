@@ -21,7 +21,7 @@ class ViewStatus:
     position: int | None
     """The instant its rows are of; None if they have to be computed anew."""
     lag: int
-    """Microseconds from there to the last commit."""
+    """Microseconds from there, or from the first commit if that is later, to the last commit."""
     pending: int | None
     """Changed rows that it has not taken in yet; None if that is not known."""
     error: str | None
@@ -63,9 +63,10 @@ def status(
     tables: tuple[TableStatus, ...] = (),
     failing_rules: tuple[RuleFailure, ...] = (),
     runner: WorkerStatus | None = None,
+    began: int = 0,
 ) -> Status:
-    """The state of a database at the time of its last commit."""
-    views = tuple(_view_status(relations, view, time) for view in relations.stored())
+    """The state of a database at the time of its last commit; ``began`` is that of the first."""
+    views = tuple(_view_status(relations, view, time, began) for view in relations.stored())
     return Status(time, views, tables, failing_rules, runner or WorkerStatus())
 
 
@@ -74,12 +75,12 @@ def refresh_text(view: StoredView) -> str:
     return f"{view.refresh} strict" if view.strict else str(view.refresh)
 
 
-def _view_status(relations: Relations, view: StoredView, time: int) -> ViewStatus:
+def _view_status(relations: Relations, view: StoredView, time: int, began: int) -> ViewStatus:
     return ViewStatus(
         view.name,
         refresh_text(view),
         None if view.is_outdated else view.until,
-        max(0, time - view.until),
+        max(0, time - max(view.until, began)),
         None if view.is_outdated else _pending(relations, view, time),
         view.error,
     )

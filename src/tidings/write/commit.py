@@ -20,8 +20,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from time import perf_counter
 
 import pyarrow as pa
 
@@ -32,7 +33,10 @@ from tidings.engine.changes import without_version
 from tidings.errors import TidingsError
 from tidings.exclusive import Mutex, exclusive
 from tidings.ir.expression import TIME
+from tidings.logs import COMMIT, INFO, tell
+from tidings.running_statements import exempt
 from tidings.store.fold import Folding
+from tidings.store.relation.log import span
 from tidings.store.relation.table import Table
 from tidings.store.storage import Storage
 from tidings.store.timeline import Timeline
@@ -53,6 +57,12 @@ class Commits:
     timeline: Timeline
     folding: Folding
     _mutex: Mutex
+    number: int = field(init=False, default=0)
+    """How many commits there were since the database was opened, loads among them,"""
+    changes: int = field(init=False, default=0)
+    """how many rows they inserted or deleted, each update being both,"""
+    seconds: float = field(init=False, default=0.0)
+    """and how long they took to log, with all that goes with it."""
 
     @exclusive
     def commit(self, changes: Sequence[NetChange], hook: CommitHook | None = None) -> int:
@@ -89,19 +99,33 @@ class Commits:
     ) -> None:
         """Log entries that passed their checks, the last of them at ``until``, with all that goes with a commit."""
         self.storage.require_writer()
-        with self.timeline.reaching(until), self.storage.together(until):
+        begun, first = perf_counter(), None
+        if self.timeline.time == 0:
+            first = min((span(entry)[0] for _, entry in entries if entry.num_rows), default=until)
+        with self.timeline.reaching(until, first), self.storage.together(until) as pending:
+            pending.batch.began = first
             for table, entry in entries:
                 self.storage.log(table, entry)
             self.scheduler.advance_immediate(until)
             if hook is not None:
                 hook()
         self.storage.journal.settlement.end()
+        self.count(until, [(table.name, entry.num_rows) for table, entry in entries], perf_counter() - begun)
         self._fold()
+
+    def count(self, time: int, rows: Sequence[tuple[str, int]], seconds: float) -> None:
+        """Count a commit, and tell of it."""
+        changes = sum(number for _, number in rows)
+        self.number, self.changes, self.seconds = self.number + 1, self.changes + changes, self.seconds + seconds
+        if COMMIT.isEnabledFor(INFO):
+            text = "committed %(changes)d changed rows at %(time)d"
+            tell(COMMIT, INFO, text, "commit", time=time, changes=changes, tables=dict(rows), seconds=seconds)
 
     def _fold(self) -> None:
         """Let folding take a step; what is committed stays so, whatever becomes of that."""
         try:
-            self.folding.step()
+            with exempt():
+                self.folding.step()
         except (TidingsError, RuntimeError) as failure:
             _logger.warning("folding could not go on: %s", failure)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tidings.errors import UnsupportedStatement
 from tidings.lang.sql import statement as sql
 from tidings.result import Result
@@ -23,5 +25,14 @@ def run_inside(workspace: Workspace, statement: sql.Statement) -> Result | None:
             return workspace.result(workspace.parts.plans.bind(query, text, query_text=query_text, once=True))
         case _:
             hint = "define tables and views outside of transactions"
-            raise UnsupportedStatement(None, hint, statement=f"{type(statement).__name__} in a transaction")
+            raise UnsupportedStatement(None, hint, statement=f"{_words(statement)} in a transaction")
     return None
+
+
+def _words(statement: sql.Statement) -> str:
+    """What a statement is called.
+
+    >>> _words(sql.BeginTransaction())
+    'BEGIN TRANSACTION'
+    """
+    return re.sub(r"(?<!^)(?=[A-Z])", " ", type(statement).__name__).upper()

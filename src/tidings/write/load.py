@@ -1,6 +1,7 @@
 """Loads: many rows at once, from outside of transactions.
 
 The first rows of a table have no instant of their own: they count as having been there before the first transaction.
+The load counts as a commit all the same, so that whoever goes on from ``db.time`` goes on from there.
 The rows of a history have the instants that one of their columns tells, and are logged at these.  Further rows of a
 table that has some are inserted by a transaction, which somebody else begins.
 """
@@ -11,6 +12,7 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 import pyarrow as pa
@@ -117,7 +119,7 @@ class Loader:
         rows = self._rows(target, data, seen)
         definitions = storage.relations.definitions()
         readers = [v for v in storage.relations.stored() if target.name in influents(v.plan, definitions)]
-        has_readers = timeline.time or timeline.has_subscribers
+        is_first = timeline.time == 0
         if hook is not None:
             hook.before(target)
 
@@ -126,8 +128,12 @@ class Loader:
             if hook is not None:
                 hook.loaded(target)
 
-        with timeline.redefining([target.name]) if has_readers else nullcontext():
-            load(storage, target, rows, key, readers, check, None if hook is None else hook.record)
+        time, record, begun = timeline.next(), None if hook is None else hook.record, perf_counter()
+        has_readers = not is_first or timeline.has_subscribers
+        redefining = timeline.redefining([target.name], time) if has_readers else nullcontext()
+        with timeline.reaching(time), redefining:
+            load(storage, target, rows, key, readers, check, record, committed=time, is_first=is_first)
+        self.commits.count(time, [(target.name, target.base_size)], perf_counter() - begun)
         return target.base_size
 
     def _load_history(self, data: Mapping[str, Any], late: str, hook: LoadHook | None) -> int:

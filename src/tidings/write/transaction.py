@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from tidings.errors import EmptySignal
-from tidings.exclusive import Mutex, exclusive, running
+from tidings.exclusive import Mutex, limited, running
 from tidings.lang.sql import statement as sql
 from tidings.lang.sql.parameters import Params
 from tidings.result import AffectedRows, Result
@@ -48,7 +48,7 @@ class Transaction:
 
     # changes by rows
 
-    @exclusive
+    @running
     def insert(self, table: str, rows: Any) -> AffectedRows:
         """Add rows: dictionaries or tuples in a list or iterator, an Arrow table, a frame of pandas, polars or Spark,
         or the name of Parquet, CSV or JSON files, perhaps a pattern such as ``sales/*.csv``, or of a folder of them.
@@ -63,7 +63,7 @@ class Transaction:
         self._workspace.statement_done()
         return AffectedRows.of(inserted=inserted.num_rows)
 
-    @exclusive
+    @running
     def signal(self, event: str, rows: Any) -> None:
         """Let an event happen, with rows that are there until the end of the transaction."""
         if self._skips():
@@ -75,7 +75,7 @@ class Transaction:
         self._workspace.add(target, occurrences, 1)
         self._workspace.statement_done()
 
-    @exclusive
+    @running
     def delete(self, table: str, rows: Any) -> AffectedRows:
         """Remove rows, each named by its primary key or by all its values; one occurrence per row given."""
         if self._skips():
@@ -85,7 +85,7 @@ class Transaction:
         self._workspace.statement_done()
         return affected
 
-    @exclusive
+    @running
     def update(self, table: str, old: Any, new: Any = None) -> AffectedRows:
         """Replace rows by others; with one argument, give rows named by their primary key other values."""
         if self._skips():
@@ -101,7 +101,7 @@ class Transaction:
         self._workspace.statement_done()
         return affected
 
-    @exclusive
+    @running
     def upsert(self, table: str, rows: Any) -> AffectedRows:
         """Update the rows that have the primary keys of those given, and insert the others.
 
@@ -129,8 +129,9 @@ class Transaction:
 
     # changes and questions in SQL
 
+    @limited
     @running
-    def sql(self, text: str, params: Params | None = None) -> Result | None:
+    def sql(self, text: str, params: Params | None = None, *, timeout: float | None = None) -> Result | None:
         """Run statements that change rows, and queries, which see the changes; what the last one gives.
 
         That is the rows of a query, or how many rows a statement inserted, updated and deleted.
@@ -143,8 +144,9 @@ class Transaction:
             result = run_inside(self._workspace, statement)
         return result
 
+    @limited
     @running
-    def query(self, text: str, *, params: Params | None = None) -> Result:
+    def query(self, text: str, *, params: Params | None = None, timeout: float | None = None) -> Result:
         """The rows of a query, or of a table or view by its name, with what this transaction has done."""
         self._workspace.require_open()
         return self._workspace.result(self._workspace.parts.plans.asked_once(text, params))

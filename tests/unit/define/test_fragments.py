@@ -227,3 +227,20 @@ def test_explain_shows_fragments_and_sites(db: Database) -> None:
     both = db.explain_rule("CREATE RULE low WHEN SELECT id FROM emp WHERE pay < 1 DO NOTIFY 'x'")
     assert "inter-site" in both
     assert "Fragments" not in db.explain("SELECT * FROM bonus")
+
+
+def test_what_contradicts_the_condition_of_a_fragment_leaves_it_out(db: Database) -> None:
+    db.sql(UNION)
+    rule = "CREATE RULE low WHEN SELECT id FROM emp WHERE region = {} AND pay < 1 DO NOTIFY 'x'"
+    assert "intra-site: all of it at oslo" in db.explain_rule(rule.format("'n'"))
+    assert "intra-site: all of it at south" in db.explain_rule(rule.format("'s'"))
+    assert "inter-site" in db.explain_rule(rule.format("upper(region)"))
+    db.sql("INSERT INTO emp VALUES (1, 'n', 0), (2, 's', 0), (3, NULL, 0)")
+    db.sql(rule.format("'n'"))
+    since = db.time
+    db.sql("UPDATE emp SET region = 'n' WHERE id = 3; UPDATE emp SET region = 's' WHERE id = 1")
+    changes = db.changes("SELECT id FROM emp WHERE region = 'n'", since).rows()
+    assert sorted((row["id"], weight) for row, _, weight in changes) == [(1, -1), (3, 1)]
+    (fired,) = db.query("SELECT rule, instances FROM tidings.firings").rows()
+    assert fired == {"rule": "low", "instances": 1}
+    assert db.query("SELECT id FROM emp WHERE region = 'x'").rows() == []

@@ -126,6 +126,9 @@ CASES: list[tuple[type[TidingsError], Act, dict[str, object], tuple[int, int, st
     (errors.UnknownExecution, lambda db: opened(execution="fast"), {"name": "fast"}, None, True),
 ]
 ELSEWHERE = {
+    errors.StatementTimeout: "tests/unit/test_running_statements.py",
+    errors.StatementInterrupted: "tests/unit/test_running_statements.py",
+    errors.InvalidTimeout: "tests/unit/test_running_statements.py",
     errors.InvalidTransactionId: "tests/unit/store/rules/test_applied.py",
     errors.TransactionRepeated: "tests/unit/store/rules/test_applied.py",
     errors.InvalidName: "tests/unit/store/test_odd_names.py",
@@ -154,6 +157,7 @@ ELSEWHERE = {
     errors.DuplicateTid: "tests/unit/algebra/expressions/test_sources.py",
     errors.DuplicateTuple: "tests/unit/algebra/expressions/test_sources.py",
     errors.InvalidDeltaRelation: "tests/papers/test_hipac_algebra.py",
+    errors.WrongIncrementalForm: "tests/unit/front/test_incremental_forms.py",
     errors.InvalidOperator: "tests/unit/algebra/expressions/test_nodes.py",
     errors.NotComposable: "tests/papers/test_hipac_algebra.py",
     errors.TransformationRefused: "tests/laws/test_algebra.py",
@@ -166,6 +170,8 @@ ELSEWHERE = {
     errors.AmbiguousUpsert: "tests/unit/write/test_upsert.py",
     errors.MissingPackage: "tests/unit/engine/test_frames.py",
     errors.SessionNeeded: "tests/unit/engine/test_frames.py",
+    errors.SparkStopped: "tests/spark/test_stopped.py",
+    errors.SessionRelation: "tests/spark/test_session_relations.py",
     errors.JavaMissing: "tests/unit/engine/test_java.py",
     errors.RecomputeRefused: "tests/unit/waves/test_strategy.py",
     errors.HistoryGone: "tests/unit/store/test_storage.py",

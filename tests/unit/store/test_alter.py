@@ -27,7 +27,7 @@ def filled(storage: Storage) -> Table:
     """A table with one row in its base and one in its log."""
     table = Table("u", SHORT)
     define(storage, table)
-    load(storage, table, rows_of_u((1, 10)).select(["a", "c"]), "a", [])
+    load(storage, table, rows_of_u((1, 10)).select(["a", "c"]), "a", [], committed=1)
     with storage.together(5):
         storage.log(table, table.entry(5, rows_of_u((2, 20)).select(["a", "c"]), [1]))
     return table

@@ -24,7 +24,7 @@ def test_loaded_rows_are_the_base(tmp_path: Path) -> None:
     with folder(tmp_path) as storage:
         table = new_table()
         define(storage, table)
-        load(storage, table, rows_of_u((2, 20), (1, 30)), "c", [])
+        load(storage, table, rows_of_u((2, 20), (1, 30)), "c", [], committed=1)
     with folder(tmp_path) as storage:
         table = storage.relations.table("u")
         assert (table.base_size, table.sorted_by, table.entry_log.end) == (2, "c", (0, 0))
@@ -38,7 +38,7 @@ def test_refused_rows_leave_the_table_empty(tmp_path: Path, in_folder: bool) -> 
         table = new_table()
         define(storage, table)
         with pytest.raises(ZeroDivisionError):
-            load(storage, table, rows_of_u((1, 10)), "a", [], refuse)
+            load(storage, table, rows_of_u((1, 10)), "a", [], refuse, committed=1)
         assert (table.base, rows(storage, table)) == (None, [])
         assert storage.journal.contents.snapshots() == {}
         assert not list(tmp_path.rglob("*.parquet"))
@@ -49,7 +49,7 @@ def test_stored_views_that_read_it_begin_anew(tmp_path: Path) -> None:
         table, view = new_table(), new_stored_view("SELECT a FROM u")
         define(storage, table)
         define(storage, view)
-        load(storage, table, rows_of_u((1, 10)), "a", [view])
+        load(storage, table, rows_of_u((1, 10)), "a", [view], committed=1)
         assert view.is_outdated
     with folder(tmp_path) as storage:
         assert [v.is_outdated for v in storage.relations.stored()] == [True]
@@ -67,9 +67,9 @@ def test_more_is_recorded_together_with_the_load(tmp_path: Path) -> None:
         table = new_table()
         define(storage, table)
         with pytest.raises(ZeroDivisionError):
-            load(storage, table, rows_of_u((1, 10)), "a", [], None, track_and_fail)
+            load(storage, table, rows_of_u((1, 10)), "a", [], None, track_and_fail, committed=1)
         assert (rows(storage, table), storage.journal.contents.snapshots()) == ([], {})
-        load(storage, table, rows_of_u((1, 10)), "a", [], None, track)
+        load(storage, table, rows_of_u((1, 10)), "a", [], None, track, committed=1)
         with storage.rule_tables.reading() as connection:
             assert [instances.is_tracked(connection, rule) for rule in (3, 4)] == [True, False]
 
@@ -78,4 +78,4 @@ def test_a_reader_loads_nothing(tmp_path: Path) -> None:
     with folder(tmp_path) as storage:
         define(storage, new_table())
     with folder(tmp_path, read_only=True) as reader, pytest.raises(ReadOnly):
-        load(reader, reader.relations.table("u"), rows_of_u((1, 10)), "a", [])
+        load(reader, reader.relations.table("u"), rows_of_u((1, 10)), "a", [], committed=1)

@@ -48,7 +48,7 @@ def test_a_table_whose_snapshot_is_gone_says_so_when_it_is_read(tmp_path: Path) 
     with folder(tmp_path) as storage:
         table = new_table()
         define(storage, table)
-        load(storage, table, rows_of_u((1, 10), (2, 20)), "a", [])
+        load(storage, table, rows_of_u((1, 10), (2, 20)), "a", [], committed=1)
     for file in (tmp_path / "base").rglob("*.parquet"):
         file.unlink()
     with folder(tmp_path) as storage:

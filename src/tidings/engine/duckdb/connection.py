@@ -20,6 +20,7 @@ from tidings.engine.location import Location
 from tidings.engine.scalar_function import engine_failure
 from tidings.engine.sql.quoting import quoted, text_literal
 from tidings.errors import SparkNeeded, TidingsError
+from tidings.running_statements import checkpoint, stopped_by
 
 _OPTIMIZERS = "disabled_optimizers"
 
@@ -59,7 +60,7 @@ class DuckDBConnection:
 
     def fetch(self, text: str) -> pa.Table:
         """The rows of a query."""
-        with _failures():
+        with self._failures():
             return self._rows(text)
 
     def _rows(self, text: str) -> pa.Table:
@@ -101,7 +102,7 @@ class DuckDBConnection:
         Of a stream, unlike of a table, DuckDB reads all rows and columns; so nothing is decided by a filter of Arrow's.
         """
         assert name.isidentifier(), name
-        with _failures():
+        with self._failures():
             stream = self.inner.from_arrow(rows.__arrow_c_stream__())
             if anew:
                 self.inner.execute(f"DROP TABLE IF EXISTS {name}")
@@ -111,8 +112,24 @@ class DuckDBConnection:
 
     def execute(self, text: str) -> None:
         """Run a statement that may fail for what there is: too little memory, say."""
-        with _failures():
+        with self._failures():
             self.inner.execute(text)
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        """Raise what DuckDB raises as ours; an interrupt, which it tells as its own failure, leaves as it came."""
+        with stopped_by(self.interrupt):
+            try:
+                yield
+            except duckdb.Error as error:
+                checkpoint()
+                if type(error) is duckdb.Error and str(error).startswith(KeyboardInterrupt.__name__):  # it read Arrow
+                    raise KeyboardInterrupt from None
+                raise _failure(error) from None
+            except RuntimeError as error:
+                if isinstance(error.__cause__, KeyboardInterrupt):
+                    raise error.__cause__ from None
+                raise
 
     def interrupt(self) -> None:
         """Make what runs on this connection fail, from any thread."""
@@ -121,21 +138,6 @@ class DuckDBConnection:
 
     def view(self, name: str, rows: str) -> None:
         self.execute(f"CREATE OR REPLACE TEMP VIEW {quoted(name, 'duckdb')} AS {rows}")
-
-
-@contextmanager
-def _failures() -> Iterator[None]:
-    """Raise what DuckDB raises as ours; what interrupted it, which it tells as its own failure, leaves as it came."""
-    try:
-        yield
-    except duckdb.Error as error:
-        if type(error) is duckdb.Error and str(error).startswith(KeyboardInterrupt.__name__):  # while it read Arrow
-            raise KeyboardInterrupt from None
-        raise _failure(error) from None
-    except RuntimeError as error:
-        if isinstance(error.__cause__, KeyboardInterrupt):
-            raise error.__cause__ from None
-        raise
 
 
 _FLOATS = re.compile(r"\b[A-Z_]+ is out of range!")

@@ -16,6 +16,7 @@ from sqlglot import exp
 from tidings.analysis.functions import function_name
 from tidings.engine.agreed.analysis import analysed
 from tidings.engine.agreed.term import NotAgreed, is_call, without_errors
+from tidings.engine.analyses import Analyses
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Jobs
 from tidings.engine.base_lookup import BaseLookup, lookup_answers, lookup_query
@@ -52,6 +53,7 @@ class DuckDB:
     looks_up_first = False
     usual = DUCKDB
     dialect = Dialect("duckdb", casts_items=True, one_task=False, in_words=True)
+    analyses: Analyses | None = None
 
     def __init__(self, threads: int = 1, memory: int | None = None, folder: Location | None = None) -> None:
         self._folder = folder
@@ -257,6 +259,15 @@ class DuckDB:
 
     def operator(self, name: str) -> TableOperator | None:
         return self._operators.get(name.lower())
+
+    def session_columns(self, name: str) -> None:
+        """There is no session of the user's."""
+
+    def session_source(self, name: str, columns: tuple[Column, ...]) -> AbstractContextManager[Source]:
+        raise AssertionError("nothing is known of a session")
+
+    def session_rows(self, name: str, columns: tuple[Column, ...]) -> pa.Table:
+        raise AssertionError("nothing is known of a session")
 
     def sibling(self) -> DuckDB:
         return DuckDB(memory=self._memory, folder=self._folder)

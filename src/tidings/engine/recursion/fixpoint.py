@@ -29,6 +29,7 @@ from tidings.engine.source import Source, Sources
 from tidings.errors import FixpointTooLong
 from tidings.ir.relation import Aggregate, Column, Fixpoint, Item, Relation, Restrict, Scan, Version
 from tidings.ir.traverse import children, walk, with_children
+from tidings.running_statements import checkpoint
 
 MAX_ROUNDS = 10_000
 """A recursion that is not finished after so many rounds is refused; ``tidings.open(rounds=…)`` says another number."""
@@ -154,6 +155,7 @@ class RuleProgramRun:
                 self.predicates.rows[head] = pa.concat_tables([self.predicates.of(head), rows])
 
     def _rows(self, plan: Relation) -> pa.Table:
+        checkpoint()
         self.statements += 1
         return self.run(plan, self.predicates.over(self.sources))
 

@@ -23,6 +23,7 @@ from tidings.engine.recursion.rule_values import Binding, NotInMemory, holds, va
 from tidings.errors import FixpointTooLong
 from tidings.ir.expression import Expression
 from tidings.ir.rule import DatalogAtom, DatalogRule, Literal, flattened, is_any, names_in, variable_name
+from tidings.running_statements import checkpoint
 
 LIMIT = 100_000
 """So many rows are derived here at most."""
@@ -114,6 +115,7 @@ class _Layer:
     def _take(self, variants: list[tuple[DatalogRule, int | None]]) -> dict[str, set[Row]]:
         found: dict[str, set[Row]] = {head: set() for head in self.heads}
         for rule, place in variants:
+            checkpoint()
             found[rule.head.predicate] |= self._rows(rule, place)
         extremes = self.program.extremes
         new = {head: self.run_of.add(head, rows, extremes.get(head)) for head, rows in found.items()}

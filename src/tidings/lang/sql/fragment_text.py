@@ -3,7 +3,7 @@
 >>> north = FragmentTree("table", ("k", "a"), "k < 9", table="n")
 >>> south = FragmentTree("table", ("k", "a"), "k >= 9", table="s")
 >>> whole_query(FragmentTree("union", ("k", "a"), parts=(north, south)), ())
-'SELECT k, a FROM n UNION ALL SELECT k, a FROM s'
+'SELECT k, a FROM n WHERE k < 9 UNION ALL SELECT k, a FROM s WHERE k >= 9'
 >>> fragmented_text(FragmentScheme(FragmentTree("union", ("k", "a"), parts=(north, south))))
 'FRAGMENTED BY UNION (n WHERE k < 9, s WHERE k >= 9)'
 """
@@ -17,7 +17,10 @@ from tidings.ir.fragments import FragmentScheme, FragmentTree
 
 
 def whole_query(tree: FragmentTree, key: tuple[str, ...]) -> str:
-    """The query whose rows are those of the whole: UNION ALL of parts, or their join by the key."""
+    """The query whose rows are those of the whole: UNION ALL of parts, or their join by the key.
+
+    Every row of a part meets its condition; it is said so that queries which contradict it leave the part out.
+    """
     numbers = count(1)
 
     def query(part: FragmentTree) -> str:
@@ -26,7 +29,7 @@ def whole_query(tree: FragmentTree, key: tuple[str, ...]) -> str:
             case "table":
                 return f"SELECT {names} FROM {relation_text(part.table)}"
             case "union":
-                return " UNION ALL ".join(f"SELECT {names} FROM {_source(p)}" for p in part.parts)
+                return " UNION ALL ".join(f"SELECT {names} FROM {_source(p)}{_where(p)}" for p in part.parts)
             case "join":
                 return _join(part)
 
@@ -48,6 +51,10 @@ def whole_query(tree: FragmentTree, key: tuple[str, ...]) -> str:
         return text
 
     return query(tree)
+
+
+def _where(part: FragmentTree) -> str:
+    return "" if part.condition is None else f" WHERE {part.condition}"
 
 
 def relation_text(name: str) -> str:

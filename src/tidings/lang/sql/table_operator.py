@@ -7,6 +7,9 @@ An operator takes relations and gives one.  Behind it is a function of arrays of
     without one      all rows are gathered, and the operator is evaluated for all of them whenever one changes
     if it is linear  each row is given to the function alone: so the operator is evaluated for the changed rows
 
+With an incremental form the function has another name, and a change is found by the form, for the rows of touched keys
+(:mod:`tidings.delta.differentiate.own_operator`).
+
 Rows of several inputs are gathered together, each with NULL in the places of the others.
 """
 
@@ -21,11 +24,13 @@ from sqlglot import exp
 from tidings.errors import InvalidOperator
 from tidings.ir.dialect import DIALECT
 from tidings.ir.expression import Expression
+from tidings.ir.operator_calls import form_of, function_of, timed_answers_type, timed_rows_type
 from tidings.ir.relation import Column
 from tidings.ir.types import field_name
 from tidings.lang.sql.context import Context
 
-_PREFIX = "__operator_"
+_INPUT = "__input_"
+"""How the places of the inputs begin, in the text of the query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,8 @@ class TableOperator:
     output: tuple[Column, ...]
     key: tuple[str, ...] = ()
     linear: bool = False
+    incremental: bool = False
+    """Whether it has an incremental form."""
 
     def __post_init__(self) -> None:
         known = [{column.name for column in columns} for columns in (*self.inputs, self.output)]
@@ -49,8 +56,14 @@ class TableOperator:
             raise InvalidOperator(name=self.name, reason="it is linear, and takes several relations")
 
     @property
+    def record_name(self) -> str:
+        """The name under which it is declared, with an incremental form or without."""
+        return function_of(self.name, incremental=False)
+
+    @property
     def function_name(self) -> str:
-        return _PREFIX + self.name
+        """The name of the function behind it."""
+        return function_of(self.name, incremental=self.incremental)
 
     @property
     def takes(self) -> tuple[str, ...]:
@@ -60,6 +73,13 @@ class TableOperator:
     @property
     def returns(self) -> str:
         return f"array<{struct_type(self.output)}>"
+
+    @property
+    def form(self) -> tuple[str, tuple[str, ...], str] | None:
+        """The function that is its incremental form: its name, and the types of its arguments and of its value."""
+        name = form_of(self.function_name)
+        takes = tuple(timed_rows_type(struct_type(columns)) for columns in self.inputs)
+        return None if name is None else (name, takes, timed_answers_type(self.returns))
 
 
 def struct_type(columns: Sequence[Column]) -> str:
@@ -79,9 +99,9 @@ def operator_as_query(ctx: Context, source: Expression) -> Expression:
         reason = f"it takes {len(operator.inputs)} relations, as in {operator.name}(TABLE r), not {len(inputs)}"
         raise InvalidOperator(ctx.place(call), name=operator.name, reason=reason)
     query = sqlglot.parse_one(_text(operator), read=DIALECT)
-    tables = [t for t in query.find_all(exp.Table) if t.name.startswith(_PREFIX)]
+    tables = [t for t in query.find_all(exp.Table) if t.name.startswith(_INPUT)]
     for table in tables:
-        number = int(table.name.removeprefix(_PREFIX))
+        number = int(table.name.removeprefix(_INPUT))
         table.replace(exp.Subquery(this=inputs[number].copy(), alias=exp.TableAlias(this=exp.to_identifier("i"))))
     alias = source.args.get("alias") or exp.TableAlias(this=exp.to_identifier(operator.name, quoted=True))
     return exp.Subquery(this=query, alias=alias.copy())
@@ -113,16 +133,16 @@ def _gathered(operator: TableOperator) -> str:
     call, keys = operator.function_name, ", ".join(map(_quoted, operator.key))
     grouped = f" GROUP BY {keys}" if keys else ""
     if operator.linear:
-        return f"SELECT {call}(array({_row(operator.inputs[0])})) AS r FROM {_PREFIX}0"
+        return f"SELECT {call}(array({_row(operator.inputs[0])})) AS r FROM {_INPUT}0"
     if len(operator.inputs) == 1:
-        return f"SELECT {call}(collect_list({_row(operator.inputs[0])})) AS r FROM {_PREFIX}0{grouped}"
+        return f"SELECT {call}(collect_list({_row(operator.inputs[0])})) AS r FROM {_INPUT}0{grouped}"
     branches = []
     for place, columns in enumerate(operator.inputs):
         rows = [
             f"{_row(columns)} AS r{n}" if n == place else f"CAST(NULL AS {struct_type(others)}) AS r{n}"
             for n, others in enumerate(operator.inputs)
         ]
-        branches.append(f"SELECT {', '.join([*map(_quoted, operator.key), *rows])} FROM {_PREFIX}{place}")
+        branches.append(f"SELECT {', '.join([*map(_quoted, operator.key), *rows])} FROM {_INPUT}{place}")
     lists = ", ".join(f"collect_list(r{n})" for n, _ in enumerate(operator.inputs))
     return f"SELECT {call}({lists}) AS r FROM ({' UNION ALL '.join(branches)}) AS u{grouped}"
 

@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import URL, Connection, delete, insert, select, update
 
 from tidings.engine.location import Location
-from tidings.exclusive import Settlement
+from tidings.settlement import Settlement
 from tidings.store.catalog import schema, writes
 from tidings.store.catalog.contents import CatalogContents
 from tidings.store.catalog.identity import FolderIdentity
@@ -24,7 +24,7 @@ from tidings.store.catalog.log_entries import stored
 from tidings.store.catalog.session import Session
 from tidings.store.catalog.writer_lock import WriterLock
 from tidings.store.fault_points import point
-from tidings.store.records import Batch, Definition, NamedSubscription, Replacement, SnapshotRecord
+from tidings.store.records import BEGAN, Batch, Definition, NamedSubscription, Replacement, SnapshotRecord
 from tidings.store.relation.schema_evolution import LoadWritten
 
 # statements of every commit, built once
@@ -142,6 +142,8 @@ class CatalogJournal:
         with transaction() as connection:
             if batch.committed is not None:
                 connection.execute(_COMMITTED, {"time": batch.committed})
+            if batch.began is not None:
+                writes.note(connection, BEGAN, str(batch.began))
             for definition in batch.groupings:
                 writes.define(connection, definition)
             for view, snapshots in batch.refilled.items():
@@ -162,9 +164,15 @@ class CatalogJournal:
         self,
         snapshots: Sequence[SnapshotRecord],
         outdated: Iterable[int],
+        committed: int,
         extra_write: Callable[[Connection], None] | None = None,
+        *,
+        is_first: bool = False,
     ) -> None:
         with self._defining() as connection:
+            connection.execute(_COMMITTED, {"time": committed})
+            if is_first:
+                writes.note(connection, BEGAN, str(committed))
             for snapshot in snapshots:
                 writes.set_snapshot(connection, snapshot)
             writes.outdate(connection, outdated)
@@ -202,7 +210,7 @@ class CatalogJournal:
 
     def take_note(self, key: str, value: str) -> None:
         with self.session.writing() as connection:
-            connection.execute(insert(schema.meta).values(key=key, value=value))
+            writes.note(connection, key, value)
 
     def subscribe(self, name: str, subscription: NamedSubscription | None) -> None:
         with self.session.writing() as connection:

@@ -6,7 +6,7 @@ bound, and fails by name where it would call one whose code nobody has registere
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +35,11 @@ class FunctionRecord:
         """The name that users know it by."""
         return self.name if self.operator is None else self.operator.name
 
+    @property
+    def declaration(self) -> tuple[object, ...]:
+        """What is bound to it depends on: all but its text."""
+        return self.takes, self.returns, self.operator
+
     def definition(self, id: int) -> Definition:
         """The record as one of the journal's definitions."""
         facts: dict[str, Any] = {"takes": list(self.takes), "returns": self.returns, "text": self.text}
@@ -49,8 +54,15 @@ class FunctionRecord:
         operator = _operator(facts["operator"]) if "operator" in facts else None
         return FunctionRecord(name, tuple(facts["takes"]), facts["returns"], facts["text"], operator)
 
-    def function(self, code: Callable[..., Any] | None, *, each: bool = False) -> ScalarFunction:
-        return ScalarFunction(self.name, self.takes, self.returns, code, each, self.operator)
+    def functions(
+        self, code: Callable[..., Any] | None, form: Callable[..., Any] | None = None, *, each: bool = False
+    ) -> Iterator[ScalarFunction]:
+        """What engines know it by: the function itself, and the incremental form of an operator that has one."""
+        called = self.name if self.operator is None else self.operator.function_name
+        yield ScalarFunction(called, self.takes, self.returns, code, each, self.operator)
+        if self.operator is not None and self.operator.form is not None:
+            name, takes, returns = self.operator.form
+            yield ScalarFunction(name, takes, returns, form, True, self.operator)
 
 
 @dataclass(slots=True)
@@ -69,12 +81,16 @@ class DeclaredFunctions:
         record = FunctionRecord.of(definition)
         self.ids[record.name] = definition.id
         if self.records.get(record.name) != record and record.name not in self.registered:
-            self.backend.register(record.function(None))
+            for function in record.functions(None):
+                self.backend.register(function)
         self.records[record.name] = record
 
-    def register(self, record: FunctionRecord, code: Callable[..., Any], *, each: bool) -> None:
-        """Let queries call a function."""
-        self.backend.register(record.function(code, each=each))
+    def register(
+        self, record: FunctionRecord, code: Callable[..., Any], form: Callable[..., Any] | None = None, *, each: bool
+    ) -> None:
+        """Let queries call a function, and find its changes by its incremental form if it has one."""
+        for function in record.functions(code, form, each=each):
+            self.backend.register(function)
         self.records[record.name] = record
         self.registered.add(record.name)
 
@@ -86,10 +102,12 @@ def _operator_facts(operator: TableOperator) -> dict[str, Any]:
         "output": [[c.name, c.type] for c in operator.output],
         "key": list(operator.key),
         "linear": operator.linear,
+        "incremental": operator.incremental,
     }
 
 
 def _operator(facts: dict[str, Any]) -> TableOperator:
     inputs = tuple(tuple(Column(*column) for column in columns) for columns in facts["inputs"])
     output = tuple(Column(*column) for column in facts["output"])
-    return TableOperator(facts["name"], inputs, output, tuple(facts["key"]), facts["linear"])
+    forms = facts["linear"], facts.get("incremental", False)
+    return TableOperator(facts["name"], inputs, output, tuple(facts["key"]), *forms)

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from sqlalchemy import Connection
 
 from tidings.engine.location import Location
-from tidings.exclusive import Settlement
+from tidings.settlement import Settlement
 from tidings.store.catalog.contents import Contents
 from tidings.store.catalog.transactions import CatalogTransactions
 from tidings.store.records import Batch, Definition, NamedSubscription, Replacement, SnapshotRecord
@@ -95,9 +95,15 @@ class Journal(Protocol):
         self,
         snapshots: Sequence[SnapshotRecord],
         outdated: Iterable[int],
+        committed: int,
         extra_write: Callable[[Connection], None] | None = None,
+        *,
+        is_first: bool = False,
     ) -> None:
-        """Give relations the rows they begin with; the rows of ``outdated`` views do not count any more."""
+        """Give relations the rows they begin with; the rows of ``outdated`` views do not count any more.
+
+        It counts as the commit of an instant; the first one there is if it ``is_first``.
+        """
 
     def record_fold(self, snapshot: SnapshotRecord, merged: dict[str, Any] | None = None) -> None:
         """Replace a relation's snapshot; the log stays.
@@ -115,7 +121,7 @@ class Journal(Protocol):
         """What was noted under a key: something about the database that can be found out again."""
 
     def take_note(self, key: str, value: str) -> None:
-        """Note something under a key that has none."""
+        """Note something under a key, in the place of what was there."""
 
     def subscribe(self, name: str, subscription: NamedSubscription | None) -> None:
         """Make a named subscription, or move it, or with None remove it."""

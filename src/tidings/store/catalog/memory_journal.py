@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from tidings.exclusive import Settlement
+from tidings.settlement import Settlement
 from tidings.store.catalog.contents import MemoryContents
 from tidings.store.catalog.journal import NameChange
 from tidings.store.catalog.transactions import MemoryCatalog
@@ -76,7 +76,10 @@ class MemoryJournal:
         self,
         snapshots: Sequence[SnapshotRecord],
         outdated: Iterable[int],
+        committed: int,
         extra_write: Callable[[Connection], None] | None = None,
+        *,
+        is_first: bool = False,
     ) -> None:
         """Make the extra write."""
         self._write([] if extra_write is None else [extra_write])

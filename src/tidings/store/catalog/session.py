@@ -20,7 +20,7 @@ from sqlalchemy import URL, Connection, Engine, bindparam, event, select, update
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from tidings.errors import CatalogFailed, DatabaseClosed, DatabaseForked, ReadOnly, StaleWriter
-from tidings.exclusive import Settlement
+from tidings.settlement import Settlement
 from tidings.store.catalog import facts, schema
 from tidings.store.catalog.advisory_lock import CatalogLock, alone, taken
 from tidings.store.catalog.connect import catalog_engine

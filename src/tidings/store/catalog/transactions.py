@@ -11,7 +11,7 @@ from typing import Protocol
 from sqlalchemy import Connection, Engine, StaticPool, create_engine
 
 from tidings.errors import DatabaseClosed
-from tidings.exclusive import Settlement
+from tidings.settlement import Settlement
 from tidings.store.catalog import schema
 
 

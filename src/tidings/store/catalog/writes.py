@@ -143,7 +143,13 @@ def refill(connection: Connection, view: int, snapshots: list[SnapshotRecord]) -
     point("refill.written")
 
 
-# subscriptions
+# notes and subscriptions
+
+
+def note(connection: Connection, key: str, value: str) -> None:
+    """Note something under a key, in the place of what was there."""
+    connection.execute(delete(schema.meta).where(schema.meta.c.key == key))
+    connection.execute(insert(schema.meta).values(key=key, value=value))
 
 
 def subscribe(connection: Connection, name: str, subscription: NamedSubscription | None) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tidings.analysis.influents import reads
-from tidings.errors import DependentObjects, DuplicateRelation, UnknownRelation, closest
+from tidings.errors import DependentObjects, DuplicateRelation, NotATable, UnknownRelation, closest
 from tidings.ir.fragments import FragmentScheme
 from tidings.ir.relation import Column, Relation
 from tidings.store.relation.constraints import NONE, Constraints
@@ -38,6 +38,8 @@ class Relations:
     def table(self, name: str) -> Table:
         """The table of this name, or a refusal."""
         table = self._tables.get(name.lower())
+        if table is None and (view := self._views.get(name.lower())) is not None:
+            raise NotATable(name=view.name)
         if table is None:
             raise UnknownRelation(None, closest(name, [t.name for t in self._tables.values()]), name=name)
         return table

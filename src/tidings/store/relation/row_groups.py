@@ -63,6 +63,9 @@ class DecodedCache:
 
     limit: int = MemoryBudget().decoded
     bytes: int = 0
+    hits: int = field(init=False, default=0)
+    misses: int = field(init=False, default=0)
+    """How often a column was found here, and how often it was not."""
     verified: set[str] = field(default_factory=set)
     """The files whose bytes are known to be those that were written."""
     _columns_by_use: OrderedDict[tuple[Location, int, str], _Column] = field(default_factory=OrderedDict)
@@ -72,7 +75,10 @@ class DecodedCache:
     def find(self, path: Location, group: int, name: str) -> _Column | None:
         with self._lock:
             column = self._columns_by_use.get((path, group, name))
-            if column is not None:
+            if column is None:
+                self.misses += 1
+            else:
+                self.hits += 1
                 self._columns_by_use.move_to_end((path, group, name))
             return column
 

@@ -53,6 +53,11 @@ class SnapshotCache:
     _cached: dict[int, CachedColumns] = field(init=False, default_factory=dict)
     """What it has in memory of them, by table."""
 
+    @property
+    def bytes(self) -> int:
+        """How many bytes are in memory, about."""
+        return sum(cached.bytes for cached in self._cached.values())
+
     def forget(self) -> None:
         """Unload everything."""
         for name in (*self._files.values(), *(cached.name for cached in self._cached.values())):

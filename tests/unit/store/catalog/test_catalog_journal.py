@@ -93,7 +93,7 @@ def test_names_change_with_the_definition(journal: CatalogJournal) -> None:
 def test_a_snapshot_takes_the_place_of_another(journal: CatalogJournal) -> None:
     first = SnapshotRecord(1, 3, 1, "base/1/a", (SnapshotFile("base/1/a/0.parquet", 1, 10, None, None),))
     second = SnapshotRecord(1, 4, 1, "base/1/b", (SnapshotFile("base/1/b/0.parquet", 1, 10, None, None),))
-    journal.record_load([first], [])
+    journal.record_load([first], [], 1)
     journal.record_fold(second)
     assert journal.contents.snapshots() == {1: second}
     assert set(journal.contents.unreferenced_files()) == {"base/1/a/0.parquet"}

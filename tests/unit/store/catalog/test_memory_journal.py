@@ -27,7 +27,7 @@ def targets(journal: MemoryJournal) -> list[str]:
 def test_tables_of_rules_are_made_when_they_are_needed() -> None:
     journal = MemoryJournal()
     journal.record(Batch(7))
-    journal.record_load([], [])
+    journal.record_load([], [], 1)
     assert not journal.has_rule_tables
     journal.record(Batch(8, extra_writes=[disable]))
     assert journal.has_rule_tables

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.schema import bound
-from tidings.errors import DependentObjects, DuplicateRelation, UnknownRelation
+from tidings.errors import DependentObjects, DuplicateRelation, NotATable, UnknownRelation
 from tidings.ir.relation import Column
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
@@ -43,7 +43,7 @@ def test_duplicate(catalog: Relations, name: str) -> None:
 
 
 def test_a_view_is_no_table(catalog: Relations) -> None:
-    with pytest.raises(UnknownRelation):
+    with pytest.raises(NotATable):
         catalog.table("v")
 
 

@@ -55,13 +55,19 @@ def _pairs_in_order(call: Expression, inner: Expression) -> Expression:
 
 
 def window_in_fixed_order(window: Expression, type: str) -> Expression:
-    """A window function of a type that adds the numbers of a whole partition in their order."""
+    """A window function of a type that takes the numbers, or pairs, of a whole partition in their order."""
     call = window.this.this if isinstance(window.this, exp.Filter) else window.this
     ordered = window.args.get("order") is not None or window.args.get("spec") is not None
-    if ordered or type != "double" or not isinstance(call, _FLOATING):
+    if (
+        ordered
+        or type != "double"
+        or not isinstance(call, _FLOATING | _OF_PAIRS)
+        or isinstance(call.this, exp.Distinct)
+    ):
         return window
+    values = [call.this, call.expression] if isinstance(call, _OF_PAIRS) else [call.this]
     tree = window.copy()
-    tree.set("order", exp.Order(expressions=[exp.Ordered(this=call.this.copy(), nulls_first=True)]))
+    tree.set("order", exp.Order(expressions=[exp.Ordered(this=v.copy(), nulls_first=True) for v in values]))
     ends = {"start": "UNBOUNDED", "start_side": "PRECEDING", "end": "UNBOUNDED", "end_side": "FOLLOWING"}
     tree.set("spec", exp.WindowSpec(kind="ROWS", **ends))
     return tree

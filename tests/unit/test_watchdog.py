@@ -6,8 +6,8 @@ from threading import Event, active_count
 
 import pytest
 
-from tidings.waves import time_limit
-from tidings.waves.time_limit import AGAIN, Watchdog
+from tidings import watchdog as module
+from tidings.watchdog import AGAIN, Watchdog
 
 
 def test_what_is_in_time_is_not_stopped() -> None:
@@ -44,7 +44,7 @@ def test_a_shorter_limit_comes_in_between() -> None:
 
 
 def test_one_thread_watches_and_ends_when_idle(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(time_limit, "IDLE", 0.01)
+    monkeypatch.setattr(module, "IDLE", 0.01)
     watchdog, before = Watchdog(), active_count()
     with watchdog.limited(60.0, []), watchdog.limited(60.0, []):
         assert active_count() == before + 1

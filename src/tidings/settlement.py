@@ -1,0 +1,31 @@
+"""Which thread has recorded something on disk that memory may not have yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from threading import get_ident
+
+
+@dataclass(slots=True)
+class Settlement:
+    """Which thread has recorded something on disk that memory may not have yet."""
+
+    _thread: int | None = None
+
+    def begin(self) -> None:
+        """Note that this thread is about to record something."""
+        self._thread = get_ident()
+
+    def end(self) -> None:
+        """Note that memory has what this thread has recorded, or that nothing was recorded."""
+        if self._thread == get_ident():
+            self._thread = None
+
+    @property
+    def is_due(self) -> bool:
+        """Whether this thread has recorded something that memory may not have."""
+        return self._thread == get_ident()
+
+    def is_due_in(self, thread: int) -> bool:
+        """The same of another thread."""
+        return self._thread == thread
