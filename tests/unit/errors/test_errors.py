@@ -158,6 +158,8 @@ ELSEWHERE = {
     errors.DuplicateTuple: "tests/unit/algebra/expressions/test_sources.py",
     errors.InvalidDeltaRelation: "tests/papers/test_hipac_algebra.py",
     errors.WrongIncrementalForm: "tests/unit/front/test_incremental_forms.py",
+    errors.SeveralSites: "tests/unit/algebra/fragments/test_federation.py",
+    errors.PartlyApplied: "tests/unit/algebra/fragments/test_federation.py",
     errors.InvalidOperator: "tests/unit/algebra/expressions/test_nodes.py",
     errors.NotComposable: "tests/papers/test_hipac_algebra.py",
     errors.TransformationRefused: "tests/laws/test_algebra.py",

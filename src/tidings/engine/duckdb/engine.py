@@ -179,6 +179,7 @@ class DuckDB:
     def versioned(self, name: str, source: Source) -> None:
         if self._registered.get(name) is source:
             return
+        self._registered.pop(name, None)  # what fails half-way has replaced the rows below the view that is there
         if isinstance(source.changes, Location):
             changes = pq.read_table(source.changes.path, filesystem=source.changes.filesystem)
             self._connection.copy(f"{name}__changes", changes)
@@ -194,6 +195,7 @@ class DuckDB:
     def plain(self, name: str, source: Source) -> None:
         if self._registered.get(name) is source:
             return
+        self._registered.pop(name, None)  # what fails half-way has replaced the rows below the view that is there
         came, went = plain_rows(source.changes, has_base=source.base is not None)
         self._connection.copy(f"{name}__came", came)
         columns = _names(source.columns).removesuffix(", ") or "1"

@@ -237,10 +237,10 @@ class Table:
         """What the log after the base adds, as rows with signed counts."""
         self._require_sound()
         if self._net is None:
-            self._net = Net(self.columns, self.constraints.key)
-            log = self.entry_log
+            net, log = Net(self.columns, self.constraints.key), self.entry_log
             for entry in LogRange(log, log.place(self.base_time), log.end).rows():
-                self._count(self._net, entry)
+                self._count(net, entry)
+            self._net = net  # once it is whole: entries may not be readable
         return self._net
 
     def _count(self, net: Net, entry: pa.Table) -> None:
