@@ -141,16 +141,26 @@ ARROW = (
 )  # fmt: skip
 
 
+def _is_number(kind: pa.DataType) -> bool:
+    """Whether any bits are a value of a type."""
+    is_any_of = (pa.types.is_integer, pa.types.is_floating, pa.types.is_temporal, pa.types.is_decimal)
+    return any(test(kind) for test in is_any_of) and kind.bit_width >= 8
+
+
 def odd_array(rng: Random) -> pa.Array:
     """An Arrow array of one value, of any type: mostly one from Arrow's own, made of bits."""
     for _ in range(20):
         kind = rng.choice(ARROW)
         try:
-            if pa.types.is_primitive(kind) and kind.bit_width >= 8 and rng.random() < 0.6:
+            if _is_number(kind) and rng.random() < 0.6:
                 size = kind.bit_width // 8
                 bits = rng.choice([b"\xff" * size, b"\xff" * (size - 1) + b"\x7f", b"\0" * (size - 1) + b"\x80", None])
                 buffers = [None, pa.py_buffer(rng.randbytes(size) if bits is None else bits)]
                 return pa.Array.from_buffers(kind, 1, buffers)
+            if pa.types.is_map(kind):  # Arrow ends the process on some that are none
+                return pa.array(
+                    [rng.choice([None, [], [("a", 1)], [("a", 1), ("a", None)], [("\0", 2**63 - 1)]])], kind
+                )
             return pa.array([odd(rng)], kind)
         except Exception:  # whatever Arrow does not take
             continue
