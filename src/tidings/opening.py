@@ -17,11 +17,23 @@ from tidings.errors import UnknownExecution, UnknownStrategy
 from tidings.front.assembly import Settings, assemble, open_storage
 from tidings.front.choices import Engine, Execution, StrategyChoice
 from tidings.running_statements import timeout_of
+from tidings.store.catalog.backup import BackedUp, folder_of
+from tidings.store.catalog.backup import restore as restored
 from tidings.store.filesystem import SCRATCH, locate
 from tidings.store.storage import Storage
 from tidings.waves.strategy import Strategy
 
 _STRATEGIES = {"auto": None, "differential": Strategy.DIFFERENTIAL, "recompute": Strategy.RECOMPUTE}
+
+
+def restore(backup: str | Path, path: str | Path, *, catalog: str | None = None) -> BackedUp:
+    """Make a database of what ``db.backup`` has copied, in a folder that is empty or not there.
+
+    :param backup: The folder of the backup; nothing in it is changed.
+    :param path: The folder of the database to be made, on this machine.
+    :param catalog: The URL of an empty PostgreSQL database for the catalog; by default it is in the folder.
+    """
+    return restored(folder_of(backup), folder_of(path), catalog)
 
 
 def open(
@@ -45,6 +57,13 @@ def open(
     """Open a database in a folder, made if it is not there; without a path, a new one in memory.
 
     A folder has one writer at a time and any number of readers.
+
+    >>> db = open(engine="duckdb")
+    >>> db.sql("CREATE TABLE stock (item INT PRIMARY KEY, qty INT); INSERT INTO stock VALUES (1, 90), (2, 40)")
+    AffectedRows(inserted=2, updated=0, deleted=0)
+    >>> db.query("SELECT item FROM stock WHERE qty < 50").rows()
+    [{'item': 2}]
+    >>> db.close()
 
     :param path: The folder of the database: a path of this machine, or a URL such as ``s3a://bucket/shop.tidings``.
         None for a database in memory, which ends with the process.
