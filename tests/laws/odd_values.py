@@ -141,7 +141,7 @@ ARROW = (
 )  # fmt: skip
 
 
-_LISTS = ([], [1], [1, None], [2**31, -(2**31)])
+_LISTS: tuple[Any, ...] = ([], [1], [1, None], [2**31, -(2**31)])
 _FITTING: dict[str, tuple[Any, ...]] = {
     "bool": (True, False),
     "null": (),
