@@ -298,11 +298,11 @@ def test_loaded_rows_were_always_there(db: Database) -> None:
     db.load("quantity", pa.table({"item": pa.array([1, 2], pa.int64()), "qty": pa.array([1, 2], pa.int32())}))
     db.sql("INSERT INTO threshold VALUES (1, 5)")
     assert values(db.query("quantity", as_of=0)) == [(1, 1), (2, 2)]
-    assert weighted(db.changes("low")) == [(1, 1, 1000, 1)]
+    assert weighted(db.changes("low")) == [(1, 1, 1001, 1)]
     with db.transaction() as tx:
         tx.delete("quantity", [(1, 1)])
     assert values(db.query("quantity")) == [(2, 2)]
-    assert weighted(db.changes("low", since=1000)) == [(1, 1, 1001, -1)]
+    assert weighted(db.changes("low", since=1001)) == [(1, 1, 1002, -1)]
 
 
 def test_loaded_rows_are_counted_for_deletes(db: Database) -> None:

@@ -87,8 +87,9 @@ def test_a_check_compares_views_with_their_queries(folder: Path) -> None:
     with opened(folder) as db:
         view = db._parts.relations.find("v")
         assert view is not None
-        view.rows.append(1, pa.table({"g": pa.array([99], pa.int64()), "n": pa.array([1], pa.int64())}), [1])  # type: ignore[union-attr]
-        object.__setattr__(view, "cursor", view.cursor.__class__(view.since, 1, None))  # type: ignore[union-attr]
+        at = view.until + 1  # type: ignore[union-attr]
+        view.rows.append(at, pa.table({"g": pa.array([99], pa.int64()), "n": pa.array([1], pa.int64())}), [1])  # type: ignore[union-attr]
+        object.__setattr__(view, "cursor", view.cursor.__class__(view.since, at, None))  # type: ignore[union-attr]
         assert [(f.what, f.name) for f in db.check()] == [("view", "v")]
 
 
