@@ -14,6 +14,18 @@ class InvalidSyntax(TidingsError):
     """The statement cannot be read: {reason}"""
 
 
+class StatementTooDeep(TidingsError):
+    """What is asked for is nested too deeply, {depth} levels or more: the limit is {limit}"""
+
+    hint_template = "make views of parts of it, or WITH, and write long lists as IN (…) or VALUES"
+
+
+class StatementTooLarge(TidingsError):
+    """The text has {characters} characters, and the limit is {limit}"""
+
+    hint_template = "give rows by tx.insert(table, rows) or db.load(table, rows)"
+
+
 class UnknownRelation(TidingsError):
     """There is no table or view named {name}"""
 
