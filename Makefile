@@ -8,10 +8,11 @@ STAMP := $(VENV)/.installed
 PATHWAY := .venv-pathway
 
 # Modules of benchmarks/ that have a main; page writes docs/performance.md. One of them: make bench BENCHMARKS=kernel
-BENCHMARKS ?= kernel compile operators recursion store states large inventory tapestry continuous tpch views rules latency commits page
+BENCHMARKS ?= kernel compile operators recursion store states large inventory tapestry continuous tpch views rules latency commits first_hour page
 
-# How long `make soak` takes, and which random life it is.
+# How long `make soak` takes, how often `make kills` kills, and which random lives these are.
 HOURS ?= 1
+COUNT ?= 1000
 SEED ?= 1
 
 # python3 is tried too, unless PYTHON was given by the caller.
@@ -22,7 +23,7 @@ export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv java demo test laws soak quick check bench peers coverage lines goldens clean
+.PHONY: help venv java demo test laws soak kills quick check bench peers coverage lines goldens clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -66,6 +67,9 @@ laws: venv java ## run the exhaustive tests: the laws over many more cases, cras
 
 soak: venv ## let databases live for an hour (HOURS=…) with faults and kills, beside a plain model
 	@$(BIN)/python -m tests.soak --hours $(HOURS) --seed $(SEED)
+
+kills: venv ## kill databases a thousand times (COUNT=…) at random moments and look what is there
+	@$(BIN)/python -m tests.soak.kills --count $(COUNT) --seed $(SEED)
 
 quick: venv ## run the tests of single modules, without a JVM
 	@$(BIN)/pytest -q -n 2 -m "not slow and not spark" tests/unit tests/architecture tests/golden src

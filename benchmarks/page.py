@@ -178,6 +178,13 @@ for.
 """Where the time goes, by workload: written by hand after looking."""
 
 TEXTS = {
+    "first_hour": (
+        "The first hour",
+        """\
+What a new user waits for on Spark in local mode, in processes that start Spark if they have to: three small tables, two
+stored views, a few statements. *Before* is the version before small reads, loads and folds came to run in process.
+""",
+    ),
     "kernel": ("Kernel", "Compile times, and one small wave.\n"),
     "operators": ("Operators", "A delta of 100 rows through every operator, over a small and a large table.\n"),
     "store": ("Store", "Commits, loading, reopening and space.\n"),

@@ -33,7 +33,10 @@ CELL = 32
 """How many characters of a value are shown where a table would be wider than the terminal."""
 
 HTML_ROWS = 20
-"""How many rows a notebook shows."""
+"""How many rows a notebook shows,"""
+
+HTML_CELL = 200
+"""and how many characters of a value."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -304,6 +307,7 @@ def _preview(kind: str, noun: str, count: int, columns: Sequence[str], lines: li
 def _html(header: Sequence[str], lines: list[list[Any]], count: int) -> str:
     """A table in HTML, with a note of how many rows are not shown."""
     head = "".join(f"<th>{escape(name)}</th>" for name in header)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(_text(value))}</td>' for value in line)}</tr>" for line in lines)
+    texts = ([escape(_cropped(_text(value), HTML_CELL)) for value in line] for line in lines)
+    body = "".join(f"<tr>{''.join(f'<td>{text}</td>' for text in line)}</tr>" for line in texts)
     more = f"<p>… {count - len(lines)} more</p>" if count > len(lines) else ""
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"

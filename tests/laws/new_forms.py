@@ -321,7 +321,8 @@ class NewForms(NewValues):
         if plain and self.rng.random() < 0.6:
             more.append((settled(f"GROUPING({self.rng.choice(plain)})", "int"), "int"))
         listed = ", ".join(keys)
-        sets = [f"({', '.join(self.rng.sample(keys, k=self.rng.randint(1, len(keys))))})" for _ in range(2)]
+        chosen = [self.rng.sample(keys, k=self.rng.randint(1, len(keys))) for _ in range(2)]
+        sets = [f"({', '.join(some)})" for some in chosen]
         sets += self.rng.sample(["()", f"({listed})", sets[0]], k=self.rng.randint(0, 2))
         clauses = [
             f"ROLLUP ({listed})",
@@ -336,7 +337,8 @@ class NewForms(NewValues):
             clauses.append(f"{keys[0]}, ROLLUP ({', '.join(keys[1:])})")
         clause = self.rng.choice(clauses)
         if "SETS" in clause:  # a key must be in some set
-            clause = clause[:-1] + (f", ({listed}))" if not all(any(k in s for s in sets) for k in keys) else ")")
+            covered = f"({listed})" in sets or all(any(k in some for some in chosen) for k in keys)
+            clause = clause if covered else f"{clause[:-1]}, ({listed}))"
         return f" GROUP BY {clause}", more, "COUNT(*) > 0"
 
 

@@ -180,6 +180,12 @@ def shown(change: Any) -> str:
     return f"{values} at {change.time}: {change.weight}"
 
 
+def shown_rows(db: tidings.Database, query: str, at: int) -> list[str]:
+    """The rows of a query at an instant as texts."""
+    rows = db.query(query, as_of=at).rows()
+    return sorted(str([0.0 if isinstance(v, float) and v == 0 else v for v in row.values()]) for row in rows)
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize("query", AGREED)
 def test_what_is_agreed_is_the_same(query: str, twins: tuple[tidings.Database, tidings.Database]) -> None:
@@ -187,3 +193,5 @@ def test_what_is_agreed_is_the_same(query: str, twins: tuple[tidings.Database, t
     assert in_process == on_spark
     assert [w.execution for w in (twins[0].waves()[-1], twins[1].waves()[-1])] == ["spark", "in-process"]
     assert on_spark
+    for at in {twins[0].time, twins[0].time - 1} if "now()" not in query else {twins[0].time}:
+        assert shown_rows(twins[1], query, at) == shown_rows(twins[0], query, at)

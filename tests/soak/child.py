@@ -6,7 +6,9 @@ must be so; :mod:`tests.soak.life` does.
 
 from __future__ import annotations
 
+import importlib
 import os
+import pkgutil
 import resource
 import tempfile
 import time
@@ -23,6 +25,12 @@ import tidings
 from tidings.deliver.deliveries import DeliverySettings
 from tidings.errors import InternalError, MustRefetch, TidingsError
 from tidings.retry_policy import RetryPolicy
+
+for _module in pkgutil.walk_packages(tidings.__path__, "tidings."):
+    if not _module.name.startswith(("tidings.engine.spark", "tidings.demo", "tidings.amosql")):
+        importlib.import_module(_module.name)  # once, in the process that the others are forked from
+for _name in ("sqlalchemy.dialects.sqlite", "sqlalchemy.dialects.postgresql", "pyarrow.parquet", "duckdb"):
+    importlib.import_module(_name)
 
 RETENTION = timedelta(minutes=5)
 NOBODY = 65534

@@ -23,6 +23,15 @@ def full_disk(life: Life) -> Iterator[None]:
 @contextmanager
 def read_only(life: Life) -> Iterator[None]:
     """No file can be made in the folder."""
+    life.place.folder.parent.chmod(0o755)
+    with _refusing(life, ("forbid", True), ("forbid", False)):
+        yield
+
+
+@contextmanager
+def unreachable(life: Life) -> Iterator[None]:
+    """No file of the folder can be opened any more."""
+    life.place.folder.parent.chmod(0o700)
     with _refusing(life, ("forbid", True), ("forbid", False)):
         yield
 
@@ -85,7 +94,7 @@ def _try(life: Life, *command: object) -> None:
 Fault = Callable[[Life], AbstractContextManager[None]]
 
 FAULTS: dict[str, tuple[Fault, ...]] = {
-    "steady": (full_disk, slow_disk, read_only, paused),
+    "steady": (full_disk, slow_disk, read_only, unreachable, paused),
     "restless": (full_disk, slow_disk, paused),
     "remote": (killed_server, full_disk, slow_disk),
 }

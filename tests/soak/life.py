@@ -66,6 +66,8 @@ class Life:
     """Orders up to this one are booked."""
     _pending: tuple[int, list[str]] | Callable[[dict[str, list[str]]], None] | None = None
     """What was begun and not acknowledged: a transaction, or what makes the model follow a definition."""
+    _usual: float = 0.02
+    """How many seconds a transaction takes, about."""
     in_doubt: bool = False
     """Whether the database has to be opened again before it goes on."""
 
@@ -109,8 +111,8 @@ class Life:
         return found.value
 
     def kill_soon(self) -> None:
-        """Kill the child in a moment."""
-        Timer(self.rng.choice([0.001, 0.005, 0.02, 0.05]) * self.rng.random(), self.process.kill).start()
+        """Kill the child in a moment, while it does what it does next or a little later."""
+        Timer(1.3 * self._usual * self.rng.random(), self.process.kill).start()
 
     def end(self) -> None:
         """End the child in peace."""
@@ -139,12 +141,22 @@ class Life:
             attempt = self.rng.choice([self._fold, self._vacuum, self._jump, self._reopen, self._verify])
         self.attempt(attempt)
 
+    def killed_step(self) -> None:
+        """Do things of all kinds until the child has died of it."""
+        kills = self.counts["kills"]
+        self.kill_soon()
+        often, seldom = [self._transaction] * 5, [self._fold, self._vacuum, self._reopen]
+        kinds = [*often, *seldom, self._definition, self._definition, self._advance, self._news, self._prune]
+        while self.counts["kills"] == kills:
+            self.attempt(self.rng.choice(kinds))
+
     def attempt(self, attempt: Callable[[], None]) -> None:
         """Try something; whoever is killed meanwhile is raised again, and everything is looked at."""
         try:
             attempt()
         except Killed:
             self.counts["kills"] += 1
+            self.counts[f"killed: {attempt.__name__.strip('_')}"] += 1
             self.process.join(20)
             self.spawn()
             self.attempt(self._after)
@@ -163,6 +175,8 @@ class Life:
             pending(self.must("names"))
             return
         ((number,),) = self.must("ask", ["done"])["done"]
+        if pending is not None:
+            self.counts["killed and done" if number == pending[0] else "killed and not done"] += 1
         if pending is not None and number == pending[0]:
             self._apply(*pending)
         if number != self.model.number:
@@ -183,6 +197,7 @@ class Life:
             self._pending = None
             self._apply(number, statements)
             self.latencies.append((found.seconds, found.cpu))
+            self._usual += (found.seconds - self._usual) / 10
         elif found.error == "DuplicateKey":
             self._pending = None
             try:
@@ -259,8 +274,8 @@ class Life:
         self._pending = change
         found = self.tell("define", self.tick(), text)
         if found.error is None:
-            self._pending = None
             change(self.must("names"))
+            self._pending = None
             self.counts["definitions"] += 1
         else:
             self._refused(found)

@@ -60,6 +60,7 @@ from tidings.algebra.expressions.operators import UserOperator
 from tidings.algebra.expressions.plan import to_plan
 from tidings.algebra.expressions.sources import instance_of, relation
 from tidings.algebra.expressions.sql import to_sql
+from tidings.algebra.fragments.federation import FederatedDelta, Federation
 from tidings.algebra.fragments.fragmentation import (
     Fragment,
     Fragmentation,
@@ -87,6 +88,8 @@ __all__ = [
     "DeltaPair",
     "DeltaRelation",
     "DeltaRow",
+    "FederatedDelta",
+    "Federation",
     "Fragment",
     "Fragmentation",
     "GraphNode",

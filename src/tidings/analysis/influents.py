@@ -18,7 +18,7 @@ def reads(plan: Relation) -> frozenset[str]:
     return _reads(Identity(plan))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=2048)
 def _reads(of: Identity[Relation]) -> frozenset[str]:
     """The same, found out once per plan: every wave asks."""
     plan = of.of

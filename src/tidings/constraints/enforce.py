@@ -22,6 +22,7 @@ from tidings.lang.sql.constraint_queries import columns_in, repeated_keys, rows_
 from tidings.store.key_lookup import KeyLookup
 from tidings.store.relation.constraints import NONE
 from tidings.store.relation.net import Key, table_of
+from tidings.store.relation.small_states import base_at_hand
 from tidings.store.relation.table import Table
 
 _MANY = 10_000
@@ -78,8 +79,15 @@ class Enforcer:
             self.check(NetChange(table, without_version(entry), entry.column(WEIGHT).to_pylist()))
 
     def check_base(self, table: Table) -> None:
-        """Refuse a base that breaks a constraint; the engine searches for rows that do."""
+        """Refuse a base that breaks a constraint; the engine searches for rows that do, if there are many."""
         constraints = table.constraints
+        if constraints == NONE:
+            return
+        storage = self.finder.storage
+        rows = base_at_hand(table, storage.snapshots.files.get(table.id)) if storage.backend.looks_up_first else None
+        if rows is not None:
+            self._check_rows(table, self._breaking(table, rows))
+            return
         query = rows_that_break(table.name, constraints.required, constraints.checks)
         if query is not None:
             self._check_rows(table, self.evaluator.in_base(table, query))
@@ -88,6 +96,23 @@ class Enforcer:
             keys = row_keys(self.evaluator.in_base(table, repeated_keys(table.name, constraints.key)))
             if keys:
                 self._check_rows(table, table_of(table.columns, self.finder.by_key(table, keys)[keys[0]]))
+
+    def _breaking(self, table: Table, rows: pa.Table) -> pa.Table:
+        """A few of some rows, the whole of a table, that break its constraints."""
+        constraints = table.constraints
+        breaks = pa.chunked_array([pa.repeat(pa.scalar(False), rows.num_rows)])
+        for name in constraints.required:
+            breaks = pc.or_(breaks, pc.is_null(rows.column(name)))
+        for condition in constraints.checks:
+            verdicts = self.evaluator.holds(table.name, table.columns, condition, rows)
+            breaks = pc.or_(breaks, pc.equal(pa.array([verdict is False for verdict in verdicts], pa.bool_()), True))
+        if constraints.key and not pc.any(breaks).as_py():
+            keys = rows.select(list(constraints.key))
+            places, totals = added_up(keys, 1)
+            first = keys.take(places.filter(pc.greater(totals, 1))).slice(0, 1)
+            if first.num_rows:
+                return rows.filter(pa.array([key == row_keys(first)[0] for key in row_keys(keys)], pa.bool_()))
+        return rows.filter(breaks).slice(0, 10)
 
     def _check_rows(self, table: Table, rows: pa.Table) -> None:
         """Refuse rows that are loaded already, by the first constraint they break."""

@@ -1,17 +1,21 @@
 """One key, one row in a whole table: a key that one fragment has may not come to another.
 
-The keys that come to one part of a union are looked up in the others.
+The keys that come to one part of a union are looked up in the others.  Where many rows come at once, by a load or with
+tables that are there already, the engine searches all parts for keys that they have in common.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import pyarrow as pa
 
 from tidings.constraints.enforce import NetChange
 from tidings.engine.row_values import row_keys
 from tidings.errors import DuplicateKey
-from tidings.ir.fragments import FragmentTree
+from tidings.ir.fragments import FragmentScheme, FragmentTree
+from tidings.lang.sql.fragment_text import keys_of_several
 from tidings.store.key_lookup import KeyLookup
 from tidings.store.relation.net import Key
 from tidings.store.relation.relations import Relations
@@ -29,6 +33,24 @@ def check_fragment_keys(finder: KeyLookup, relations: Relations, changes: Sequen
             _check(finder, relations, whole, scheme.key, union, by_table)
 
 
+def check_all_keys(whole: str, scheme: FragmentScheme, rows: Callable[[str], pa.Table]) -> None:
+    """Refuse fragments of which two in a union have one key; ``rows`` gives those of a query."""
+    for union in _unions(scheme.tree) if scheme.key else ():
+        repeated = rows(keys_of_several(_first_leaves(union), scheme.key)).slice(0, 1)
+        for k in row_keys(repeated):
+            raise _duplicate(whole, scheme.key, k)
+
+
+def _first_leaves(union: FragmentTree) -> list[str]:
+    """A fragment for each part of a union: the parts of a join have the same keys."""
+    return [next(part.leaves()).table for part in union.parts]
+
+
+def _duplicate(whole: str, names: Sequence[str], key: Key) -> DuplicateKey:
+    shown = ", ".join(f"{name} = {value!r}" for name, value in zip(names, key, strict=True))
+    return DuplicateKey(row=1, table=whole, key=shown, values=dict(zip(names, key, strict=True)))
+
+
 def _check(
     finder: KeyLookup,
     relations: Relations,
@@ -37,7 +59,7 @@ def _check(
     union: FragmentTree,
     changes: Mapping[str, NetChange],
 ) -> None:
-    fragments = [next(part.leaves()).table for part in union.parts]
+    fragments = _first_leaves(union)
     balances = [_balance(changes.get(name), key) for name in fragments]
     came = {k for balance in balances for k, count in balance.items() if count > 0}
     counts: Counter[Key] = Counter()
@@ -50,8 +72,7 @@ def _check(
             counts[k] += len(present[lookups[k]]) + balance[k]
     for k, count in counts.items():
         if count > 1:
-            shown = ", ".join(f"{name} = {value!r}" for name, value in zip(key, k, strict=True))
-            raise DuplicateKey(row=1, table=whole, key=shown, values=dict(zip(key, k, strict=True)))
+            raise _duplicate(whole, key, k)
 
 
 def _balance(change: NetChange | None, key: tuple[str, ...]) -> Counter[Key]:

@@ -6,11 +6,13 @@ each has, and the condition of a fragment as a CHECK, so that rows which are wri
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from tidings.constraints.evaluate import Evaluator
+from tidings.constraints.fragment_keys import check_all_keys
 from tidings.define.binder import ViewBinder
 from tidings.define.fragment_tree import TreeBuilder, table_columns, written_tables
 from tidings.errors import FragmentHasOtherRows, InvalidFragmentation
@@ -20,7 +22,6 @@ from tidings.lang.sql.fragment_text import relation_text, whole_query
 from tidings.lang.sql.instant import at_instant
 from tidings.lang.sql.stored_text import columns_mentioned, condition_text, expression_text
 from tidings.rewrite.pipeline import normalise
-from tidings.store.alter import alter
 from tidings.store.define import define_together
 from tidings.store.relation.constraints import Constraints
 from tidings.store.relation.relations import Relations
@@ -109,9 +110,10 @@ class FragmentedTables:
         for name, conditions in demanded.items():
             for condition in conditions:
                 self._check_rows(tables[name], condition)
-        for name, conditions in demanded.items():
-            self._demand(tables[name], conditions)
-        self._define(create.name, FragmentScheme(tree, builder.key), [])
+        constrained = [(tables[name], _demanding(tables[name], conditions)) for name, conditions in demanded.items()]
+        scheme = FragmentScheme(tree, builder.key)
+        check_all_keys(create.name, scheme, self._rows)
+        self._define(create.name, scheme, [], constrained)
 
     def _existing(self, name: str, create: statement.CreateFragmented) -> Table:
         table = self.relations.table(name)
@@ -125,28 +127,35 @@ class FragmentedTables:
 
     def _check_rows(self, table: Table, condition: str) -> None:
         """Refuse a table with rows for which the condition of the fragment is not true."""
-        query = f"SELECT * FROM {relation_text(table.name)} WHERE NOT ({condition})"
-        view = self.binder.view(f"rows of {table.name}", query, ())
-        at, executor = self.timeline.time, self.scheduler.executor
-        rows: pa.Table = executor.runner.query(normalise(view.plan, {}), executor.sources(0, at), at)
+        rows = self._rows(f"SELECT * FROM {relation_text(table.name)} WHERE NOT ({condition})")
         if rows.num_rows:
             raise FragmentHasOtherRows(table=table.name, condition=condition, row=rows.slice(0, 1).to_pylist()[0])
 
-    def _demand(self, table: Table, conditions: tuple[str, ...]) -> None:
-        """Let a table have only rows that meet conditions."""
-        old = table.constraints
-        new = tuple(c for c in conditions if c not in old.checks)
-        if new:
-            constraints = replace(old, checks=(*old.checks, *new))
-            altered = Table(table.name, table.columns, constraints=constraints, id=table.id, role=table.role)
-            alter(self.scheduler.storage, table, altered)
+    def _rows(self, query: str) -> pa.Table:
+        """The rows of a query over tables that are there."""
+        view = self.binder.view("rows of fragments", query, ())
+        at, executor = self.timeline.time, self.scheduler.executor
+        rows: pa.Table = executor.engines.query(normalise(view.plan, {}), executor.sources(0, at), at)
+        return rows
 
-    def _define(self, name: str, scheme: FragmentScheme, tables: list[Table]) -> None:
+    def _define(
+        self,
+        name: str,
+        scheme: FragmentScheme,
+        tables: list[Table],
+        constrained: Sequence[tuple[Table, Constraints]] = (),
+    ) -> None:
         among = self.relations.copy()
         for table in tables:
             among.add(table)
         view = self.binder.view(name, whole_query(scheme.tree, scheme.key), (), among)
-        define_together(self.scheduler.storage, tables, replace(view, fragments=scheme))
+        define_together(self.scheduler.storage, tables, replace(view, fragments=scheme), constrained)
+
+
+def _demanding(table: Table, conditions: tuple[str, ...]) -> Constraints:
+    """The constraints of a table that is to have only rows that meet conditions."""
+    old = table.constraints
+    return replace(old, checks=(*old.checks, *(c for c in conditions if c not in old.checks)))
 
 
 def _covers(tree: FragmentTree, columns: frozenset[str]) -> bool:

@@ -117,12 +117,12 @@ class Tables:
 
     def alter(self, alteration: Alteration) -> None:
         """Give a table another name, other names or types of columns, more columns or fewer."""
+        if self.relations.fragments(alteration.table) is not None:
+            statement_name = f"ALTER TABLE of {alteration.table}, which is fragmented"
+            raise UnsupportedStatement(alteration.place, _FRAGMENTED, statement=statement_name)
         try:
             table = self.relations.table(alteration.table)
         except UnknownRelation as unknown:
-            if self.relations.fragments(alteration.table) is not None:
-                statement_name = f"ALTER TABLE of {alteration.table}, which is fragmented"
-                raise UnsupportedStatement(alteration.place, _FRAGMENTED, statement=statement_name) from None
             raise UnknownRelation(alteration.place, unknown.hint, name=alteration.table) from None
         whole = self.relations.fragment_of(table.name)
         if whole is not None:

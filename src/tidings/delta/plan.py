@@ -76,7 +76,7 @@ class Step:
         return _scans(Identity(self.plan))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=2048)
 def _scans(plan: Identity[Relation]) -> tuple[Scan, ...]:
     scans = {(n.relation, n.version): n for n in walk(plan.of) if isinstance(n, Scan)}
     return tuple(scans.values())

@@ -14,6 +14,7 @@ from typing import Protocol
 import pyarrow as pa
 from sqlglot import exp
 
+from tidings.engine.analyses import Analyses
 from tidings.engine.base_lookup import BaseLookup
 from tidings.engine.location import Location
 from tidings.engine.scalar_function import ScalarFunction
@@ -41,8 +42,12 @@ class Backend(Protocol):
     """Whether a differential is faster over rows that were looked up than over the states themselves."""
     usual: UsualSpeeds
     """How fast it usually is."""
-    scratch: Scratch | None
-    """Where rows may be between two steps; None if it sees no folder that this process can write."""
+    analyses: Analyses | None
+    """What it knows of queries that were analysed before; None if to analyse them again takes no time."""
+
+    @property
+    def scratch(self) -> Scratch | None:
+        """Where rows may be between two steps; None if it sees no folder that this process can write."""
 
     def analyze(self, query: exp.Query) -> tuple[Column, ...]:
         """Names and types of a query; see :class:`tidings.lang.sql.bind.Analyzer`."""
@@ -110,6 +115,15 @@ class Backend(Protocol):
 
     def operator(self, name: str) -> TableOperator | None:
         """The operator of a user by this name; see :class:`tidings.lang.sql.bind.Analyzer`."""
+
+    def session_columns(self, name: str) -> tuple[Column, ...] | None:
+        """The columns of a view or table of the user's session; see :class:`tidings.lang.sql.bind.Analyzer`."""
+
+    def session_source(self, name: str, columns: tuple[Column, ...]) -> AbstractContextManager[Source]:
+        """The rows of one, to be read inside; raises like :meth:`fetch`."""
+
+    def session_rows(self, name: str, columns: tuple[Column, ...]) -> pa.Table:
+        """The rows of one, in this process; raises like :meth:`fetch`."""
 
     def sibling(self) -> Backend:
         """Another engine of the same kind, for another thread; it keeps nothing in memory."""

@@ -45,6 +45,18 @@ class NoFragment(TidingsError):
     hint_template = "the conditions of horizontal fragments must be true for one of them, whatever the tuple"
 
 
+class SeveralSites(TidingsError):
+    """The change reaches several sites, {sites}, which have no transaction in common"""
+
+    hint_template = "give it an id: then each site counts its share once, and the same call completes what was stopped"
+
+
+class PartlyApplied(TidingsError):
+    """The site {site} refuses its share of a change that {done} made already: {reason}"""
+
+    hint_template = "put right what it refuses, and apply the same change with the same id: the others count it once"
+
+
 class TransformationRefused(TidingsError):
     """Transformation {number} does not apply to {expression}: {reason}"""
 

@@ -18,6 +18,12 @@ class EngineFailed(TidingsError):
     """The {engine} engine could not evaluate the plan: {reason}"""
 
 
+class SparkStopped(TidingsError):
+    """The Spark session that the database works in was stopped"""
+
+    hint_template = "what was committed is there: open the database again, with a session that runs"
+
+
 class StatementTimeout(TidingsError):
     """The statement was ended after {seconds} seconds, its time limit"""
 

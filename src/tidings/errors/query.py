@@ -14,6 +14,12 @@ class InvalidSyntax(TidingsError):
     """The statement cannot be read: {reason}"""
 
 
+class SessionRelation(TidingsError):
+    """{name} is a view or table of the Spark session, and what is kept cannot read it: nobody tells when it changes"""
+
+    hint_template = "load its rows into a table of the database, or read it in a query that is asked once"
+
+
 class StatementTooDeep(TidingsError):
     """What is asked for is nested too deeply, {depth} levels or more: the limit is {limit}"""
 

@@ -16,7 +16,7 @@ def create_table_as(
     """Create a table with the rows of a query; how many those were."""
     if create.if_absent and plans.relations.find(create.name) is not None:
         return AffectedRows.of()
-    plan = plans.bind(create.query, create.text, query_text=create.query_text)
+    plan = plans.bind(create.query, create.text, query_text=create.query_text, reads_session=True)
     definitions.run(create.table(plan))
     try:
         with transactions.begin() as workspace:

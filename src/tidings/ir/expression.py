@@ -33,7 +33,7 @@ SINCE = exp.Anonymous(this="__SINCE")
 UNTIL = exp.Anonymous(this="__UNTIL")
 """The ends of the batch, in microseconds; the engine fills them in.  A query's present is the end of its batch."""
 
-_CACHE_SIZE = 20_000
+_CACHE_SIZE = 4_000
 """About how many trees facts are kept."""
 
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*", re.IGNORECASE)

@@ -66,9 +66,11 @@ def with_children(node: Relation, new: tuple[Relation, ...]) -> Relation:
 
 def walk(node: Relation) -> Iterator[Relation]:
     """The node and everything below it, parents first."""
-    yield node
-    for child in children(node):
-        yield from walk(child)
+    waiting = [node]
+    while waiting:
+        current = waiting.pop()
+        yield current
+        waiting.extend(reversed(children(current)))
 
 
 def rebuild(node: Relation, rule: Callable[[Relation], Relation]) -> Relation:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from tidings.analysis.influents import reads
 from tidings.compiled import CompiledPlans
 from tidings.errors import InvalidExpression, Place, UnknownRelation, UnsupportedStatement, closest
 from tidings.exclusive import Mutex, exclusive
@@ -13,6 +14,7 @@ from tidings.ir.relation import Relation, Scan
 from tidings.lang.sql import statement
 from tidings.lang.sql.bind import bind
 from tidings.lang.sql.context import Analyzer
+from tidings.lang.sql.names import session_name
 from tidings.lang.sql.parameters import Params
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
@@ -58,9 +60,12 @@ class BoundPlans:
             return self.parse(text, params, once=True)
         if self.relations.find(text) is not None:
             return self.plan(text)
-        if text not in self._asked_once:
-            self._asked_once[text] = self.parse(text, once=True)
-        return self._asked_once[text]
+        if text in self._asked_once:
+            return self._asked_once[text]
+        plan = self.parse(text, once=True)
+        if not any(map(session_name, reads(plan))):  # what the session has by a name may soon be something else
+            self._asked_once[text] = plan
+        return plan
 
     def parse(self, text: str, params: Params | None = None, *, once: bool = False) -> Relation:
         """The bound plan of a query's text, which is not remembered."""
@@ -97,12 +102,14 @@ class BoundPlans:
         query_text: str | None = None,
         *,
         once: bool = False,
+        reads_session: bool = False,
     ) -> Relation:
         """The bound plan of a query; places in it refer to the text, ``query_text`` is the query's part of it.
 
         Columns of the same name are told apart by numbers: only what is kept needs a name for each.
         """
-        return bind(query, text, self.relations, self.analyzer, name, query_text, numbered=True, once=once)
+        among = self.relations, self.analyzer
+        return bind(query, text, *among, name, query_text, numbered=True, once=once, reads_session=reads_session)
 
     def relation_name(self, text: str) -> str:
         """The name of the relation that a text asks for; ``result`` for a query."""

@@ -8,15 +8,18 @@ What a slice of the transaction changes in answers is computed in :mod:`tidings.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidings.analysis.influents import reads
 from tidings.engine.source import Source
 from tidings.ir.relation import Column, Relation, Scan, Version
 from tidings.ir.traverse import walk
+from tidings.lang.sql.names import session_name
 from tidings.lang.sql.query.select.asked_once import PLACE
 from tidings.read.slice_deltas import NO_ENTRIES, SliceDeltas
 from tidings.rewrite.pipeline import normalise
@@ -41,13 +44,29 @@ def answer(
     def source(relation: str, version: Version) -> Source:
         if relation in replaced:
             return Source(_columns(plan, relation), None, replaced[relation])
+        if relation in of_session:
+            return of_session[relation]
         committed = sources(relation, version)
         if relation not in changes:
             return committed
         together = pa.concat_tables([committed.changes, changes[relation]])
         return replace(committed, changes=together)
 
-    return _in_order(scheduler.executor.runner.query(normalise(plan, definitions), source, at))
+    with _session_sources(scheduler, plan, replaced) as of_session:
+        rows = scheduler.engines.query(normalise(plan, definitions), source, at)
+    return _in_order(rows)
+
+
+@contextmanager
+def _session_sources(scheduler: Scheduler, plan: Relation, replaced: Collection[str]) -> Iterator[dict[str, Source]]:
+    """Where the rows are that a plan reads of the user's session."""
+    backend = scheduler.storage.backend
+    with ExitStack() as offered:
+        named = {r: name for r in reads(plan).difference(replaced) if (name := session_name(r)) is not None}
+        yield {
+            relation: offered.enter_context(backend.session_source(name, _columns(plan, relation)))
+            for relation, name in named.items()
+        }
 
 
 def _in_order(rows: pa.Table) -> pa.Table:

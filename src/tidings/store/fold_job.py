@@ -22,8 +22,9 @@ from tidings.engine.sql.row_queries import rows_query
 from tidings.errors import TidingsError
 from tidings.store.catalog.log_entries import merged
 from tidings.store.records import SnapshotRecord
+from tidings.store.relation.small_states import SMALL_ROWS, is_small, small_state
 from tidings.store.relation.snapshot import Snapshot
-from tidings.store.relation.snapshot_writer import SnapshotTarget, write_snapshot
+from tidings.store.relation.snapshot_writer import SnapshotTarget, is_writable_here, write_rows, write_snapshot
 from tidings.store.relation.table import Table
 
 _logger = logging.getLogger("tidings.store")
@@ -122,8 +123,22 @@ class FoldThread:
             self._outcomes.put(FoldOutcome(job, snapshot if failure is None else None, entry, failure))
 
 
+def _small_rows(job: FoldJob) -> pa.Table | None:
+    """The rows that a job's snapshot is to have, made in this process; None if there are many."""
+    base = None if job.base is None else job.snapshot(job.base)
+    if base is not None and not is_small(base.record):
+        return None
+    if not is_writable_here(job.target) or (log := job.log()).num_rows > SMALL_ROWS:
+        return None
+    rows = arrow_schema(job.target.columns).empty_table() if base is None else base.rows()
+    return small_state(job.target.columns, rows, [log])
+
+
 def run(backend: Backend, job: FoldJob) -> SnapshotRecord:
     """Write the snapshot a job asks for."""
+    rows = _small_rows(job) if backend.looks_up_first else None
+    if rows is not None:
+        return write_rows(job.target, rows, job.at)
     name = f"{job.target.name}@base"
     base = None if job.base is None else name
     try:

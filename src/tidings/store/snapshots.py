@@ -12,6 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+import pyarrow as pa
+
+from tidings.engine.arrow import conform
 from tidings.engine.backend import Backend
 from tidings.engine.changes import no_changes
 from tidings.engine.location import Location
@@ -24,8 +27,9 @@ from tidings.store.filesystem import discard
 from tidings.store.fold_job import FoldJob
 from tidings.store.records import SnapshotRecord
 from tidings.store.relation.row_groups import DecodedCache
+from tidings.store.relation.small_states import SMALL_ROWS, base_at_hand, hold, small_state
 from tidings.store.relation.snapshot import Snapshot
-from tidings.store.relation.snapshot_writer import SnapshotTarget, write_snapshot
+from tidings.store.relation.snapshot_writer import SnapshotTarget, is_writable_here, write_rows, write_snapshot
 from tidings.store.relation.table import Table
 
 
@@ -79,6 +83,8 @@ class EngineSnapshots:
 
     def load(self, table: Table, data: Any) -> list[WrittenSnapshot]:
         table.set_base(table.name, self.backend.load(table.name, table.columns, data, table.sort_column))
+        if isinstance(data, pa.Table):
+            hold(table, data)
         return []
 
     def write(self, tables: Sequence[Table], at: int) -> list[WrittenSnapshot]:
@@ -99,6 +105,7 @@ class EngineSnapshots:
         if table.base not in (None, name):
             self.backend.unload(str(table.base))
         table.set_base(name, size, at)
+        hold(table, rows)
 
     def fold_job(self, table: Table, *, merge: bool) -> None:
         """The engine of another thread cannot read the rows."""
@@ -122,18 +129,29 @@ class FileSnapshots:
 
     def load(self, table: Table, data: Any) -> list[WrittenSnapshot]:
         """Write rows to files as they come, and let the table have those of the files: rows are sorted once."""
-        given, name = Source(table.columns, table.name, no_changes(table.columns)), table.name
-        self.backend.offer(name, table.columns, data)
-        try:
-            query = rows_query(self.backend, name, given)
-            record = write_snapshot(self.backend, SnapshotTarget.of(table, self.root), query, 0)
-        finally:
-            self.backend.unload(name)
+        name = table.name
+        record = self._written_as_given(table, data)
         self.verified.update(file.path for file in record.files)
         snapshot = self.files[table.id] = self._snapshot(table, record)
         snapshot.load_into(self.backend, name, cached=False)
         table.set_base(name, record.rows)
         return [WrittenSnapshot(table, record)]
+
+    def _written_as_given(self, table: Table, data: Any) -> SnapshotRecord:
+        """The snapshot of rows: few are written by this process, others by the engine."""
+        target, name = SnapshotTarget.of(table, self.root), table.name
+        if isinstance(data, pa.Table) and self._is_small(target, data):
+            return write_rows(target, conform(data, table.schema), 0)
+        self.backend.offer(name, table.columns, data)
+        try:
+            query = rows_query(self.backend, name, Source(table.columns, name, no_changes(table.columns)))
+            return write_snapshot(self.backend, target, query, 0)
+        finally:
+            self.backend.unload(name)
+
+    def _is_small(self, target: SnapshotTarget, rows: pa.Table) -> bool:
+        """Whether it takes less to write rows in this process: to plan that takes Spark longer."""
+        return self.backend.looks_up_first and rows.num_rows <= SMALL_ROWS and is_writable_here(target)
 
     def write(self, tables: Sequence[Table], at: int) -> list[WrittenSnapshot]:
         """Write the rows of tables to files; a reader writes none, and keeps what it computes in memory."""
@@ -142,10 +160,24 @@ class FileSnapshots:
         return [WrittenSnapshot(table, self._written(table, at)) for table in tables]
 
     def _written(self, table: Table, at: int) -> SnapshotRecord:
-        query = rows_query(self.backend, table.name, table.source(Version.CURRENT, 0, at))
-        record = write_snapshot(self.backend, SnapshotTarget.of(table, self.root), query, at)
+        target, rows = SnapshotTarget.of(table, self.root), self._small_rows(table, at)
+        if rows is not None and self._is_small(target, rows):
+            record = write_rows(target, rows, at)
+        else:
+            record = self._written_by_engine(table, at)
         self.verified.update(file.path for file in record.files)
         return record
+
+    def _small_rows(self, table: Table, at: int) -> pa.Table | None:
+        """The rows of a table at its last instant, if they are few; None too where only the engine has them."""
+        if not self.backend.looks_up_first or table.last > at or table.history.since_base() > SMALL_ROWS:
+            return None
+        base = base_at_hand(table, self.files.get(table.id))
+        return None if base is None else small_state(table.columns, base, table.history.unfolded()())
+
+    def _written_by_engine(self, table: Table, at: int) -> SnapshotRecord:
+        query = rows_query(self.backend, table.name, table.source(Version.CURRENT, 0, at))
+        return write_snapshot(self.backend, SnapshotTarget.of(table, self.root), query, at)
 
     def discard(self, snapshots: Sequence[WrittenSnapshot]) -> None:
         for snapshot in snapshots:

@@ -11,7 +11,7 @@ in :mod:`tidings.store.restore`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -59,6 +59,9 @@ class Storage:
 
     def __post_init__(self) -> None:
         self.functions = DeclaredFunctions(self.backend)
+        analyses = self.backend.analyses
+        if analyses is not None and analyses.key is not None:
+            analyses.recall(self.journal.note(analyses.key))
 
     @property
     def is_reader(self) -> bool:
@@ -104,7 +107,11 @@ class Storage:
             return None
 
     def close(self) -> None:
-        """Let another writer come."""
+        """Let another writer come, and know what was found out of queries."""
+        analyses = self.backend.analyses
+        if analyses is not None and analyses.key is not None and analyses.is_changed and not self.is_reader:
+            with suppress(TidingsError):  # it can be found out again
+                self.journal.take_note(analyses.key, analyses.note())
         self.journal.close()
 
     # what is recorded together

@@ -11,8 +11,10 @@ from functools import partial
 
 import pyarrow as pa
 
+from tidings.engine.arrow import conform
 from tidings.store.catalog.definitions import grouping_definition
 from tidings.store.records import Cursor
+from tidings.store.relation.small_states import HELD_ROWS
 from tidings.store.relation.table import Table
 from tidings.store.relation.view import StoredView
 from tidings.store.storage import Storage
@@ -76,4 +78,6 @@ def loaded(storage: Storage, old: Table, rows: pa.Table, at: int) -> Table:
         size = storage.backend.load(base, old.columns, rows, old.key_column)
         table = Table(old.name, old.columns, id=old.id)
         table.set_base(base, size, at)
+        if storage.journal.folder is not None or size <= HELD_ROWS:
+            table.base_rows = conform(rows, table.schema)
         return table

@@ -19,7 +19,7 @@ from tidings.engine.recursion.fixpoint import has_fixpoint
 from tidings.engine.run import Runner
 from tidings.engine.source import Source, Sources
 from tidings.errors import EngineFailed
-from tidings.ir.relation import Version
+from tidings.ir.relation import Relation, Version
 from tidings.waves.in_process.runner import InProcessRunner
 from tidings.waves.net_states import has_gone_rows, net_states
 from tidings.waves.on_engine.runner import EngineRunner
@@ -109,6 +109,20 @@ class Engines:
         if self.in_process is None:
             return f"execution is {self.runner.backend.name}"
         return self.in_process.recompute_obstacle(program) if recompute else self.in_process.obstacle(program, changes)
+
+    def query(self, plan: Relation, sources: Sources, at: int) -> pa.Table:
+        """The rows of a plan at an instant, in this process where that is possible.
+
+        What fails here is asked of the database's engine, which may succeed or says why it does not.
+        """
+        if self.in_process is not None and self.runner.backend.looks_up_first:
+            try:
+                rows = self.in_process.query(plan, sources, at)
+            except EngineFailed:
+                rows = None
+            if rows is not None:
+                return rows
+        return self.runner.query(plan, sources, at)
 
     def choice(self, program: Program, changes: int, *, recompute: bool = False) -> EngineChoice:
         """Where a program is to run, and why there."""

@@ -97,7 +97,7 @@ class Upkeep:
         ``filled`` are groupings that have their rows already.
         """
         self.catch_up(view.plan, at)
-        fill(self.storage, self.executor.runner, view, at, filled or {})
+        fill(self.storage, self.executor.engines, view, at, filled or {})
 
     def is_pending(self, view: StoredView, until: int) -> bool:
         """Whether something that a view reads has changed since it was brought up to date."""

@@ -18,8 +18,12 @@ from typing import Any
 import pyarrow as pa
 
 from tidings.analysis.influents import influents
+from tidings.constraints.fragment_keys import check_all_keys
 from tidings.engine.arrow import conform
 from tidings.errors import InvalidRow, UnknownColumn, UnsupportedStatement, closest
+from tidings.lang.sql.bind import bind
+from tidings.lang.sql.parse import statements
+from tidings.rewrite.pipeline import normalise
 from tidings.store.load import load
 from tidings.store.relation.history import entries
 from tidings.store.relation.log import span
@@ -125,6 +129,7 @@ class Loader:
 
         def check() -> None:
             enforcer.check_base(target)
+            self._check_fragments(target)
             if hook is not None:
                 hook.loaded(target)
 
@@ -135,6 +140,22 @@ class Loader:
             load(storage, target, rows, key, readers, check, record, committed=time, is_first=is_first)
         self.commits.count(time, [(target.name, target.base_size)], perf_counter() - begun)
         return target.base_size
+
+    def _check_fragments(self, target: Table) -> None:
+        """Refuse rows of a fragment with keys that other fragments have."""
+        relations, scheduler = self.commits.storage.relations, self.commits.scheduler
+        name = relations.fragment_of(target.name)
+        scheme = None if name is None else relations.fragments(name)
+        if name is None or scheme is None:
+            return
+
+        def rows(query: str) -> pa.Table:
+            (tree,) = statements(query)
+            plan = normalise(bind(tree, query, relations, self.commits.storage.backend), {})
+            at, executor = self.commits.timeline.time, scheduler.executor
+            return executor.engines.query(plan, executor.sources(0, at), at)
+
+        check_all_keys(name, scheme, rows)
 
     def _load_history(self, data: Mapping[str, Any], late: str, hook: LoadHook | None) -> int:
         """Log rows at the instants they tell, as the transactions they were."""

@@ -109,7 +109,7 @@ def _known_rows(context: StatementContext, statement: Merge) -> pa.Table | None:
     query = source_keys_query(context.target, statement, columns)
     if query is None or any(clause.when == "unmatched by source" for clause in statement.clauses):
         return None
-    plan = workspace.parts.plans.bind(query, statement.text)
+    plan = context.bind(query)
     source_columns = [Column(c.name, f.type) for c, f in zip(columns, plan.fields, strict=True)]
     alike = all(types.comparable_as_keys(g.type, c.type) for g, c in zip(source_columns, columns, strict=True))
     if not alike or table.name in influents(plan, workspace.parts.relations.definitions()):

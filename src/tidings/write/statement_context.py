@@ -38,7 +38,8 @@ class StatementContext:
 
     def bind(self, query: Expression) -> Relation:
         """The bound plan of a query."""
-        return self.workspace.parts.plans.bind(query, self.target.statement.text)
+        text, may_read = self.target.statement.text, self.workspace.reads_session
+        return self.workspace.parts.plans.bind(query, text, reads_session=may_read)
 
     def answer_plan(self, plan: Relation, columns: list[Column], known_rows: pa.Table | None = None) -> pa.Table:
         """The same of a plan."""

@@ -17,7 +17,9 @@ from tidings.constraints.enforce import Enforcer, NetChange
 from tidings.engine.changes import as_changes
 from tidings.errors import NotATable, UnknownEvent, UnknownTransactionState, UnsupportedStatement
 from tidings.exclusive import Mutex
-from tidings.ir.relation import Relation
+from tidings.ir.relation import Relation, Scan
+from tidings.ir.traverse import walk
+from tidings.lang.sql.names import session_name
 from tidings.read import in_transaction
 from tidings.read.bound_plans import BoundPlans
 from tidings.result import Result
@@ -73,6 +75,8 @@ class Workspace:
     _is_for_action: bool = field(init=False, default=False)
     _changes: dict[int, TableChanges] = field(init=False, default_factory=dict)
     """By the number of the table."""
+    _of_session: dict[str, pa.Table] = field(init=False, default_factory=dict)
+    """What the present statement has read of the user's session."""
     _hook: TransactionHook | None = field(init=False, default=None)
     _has_hook: bool = field(init=False, default=False)
 
@@ -98,6 +102,11 @@ class Workspace:
     def now(self) -> int:
         """The present instant; the commit time is not before it."""
         return self.parts.timeline.now()
+
+    @property
+    def reads_session(self) -> bool:
+        """Whether its statements may read what the user's session has; those of rules may not."""
+        return not self._is_for_action
 
     # changes
 
@@ -176,7 +185,19 @@ class Workspace:
         if timeline.reads_clock(plan):
             timeline.settle_until(now)
             at = now
-        return in_transaction.answer(self.parts.scheduler, plan, at, changes, {**entries, **self.local_relations})
+        replaced = {**entries, **self._session_rows(plan), **self.local_relations}
+        return in_transaction.answer(self.parts.scheduler, plan, at, changes, replaced)
+
+    def _session_rows(self, plan: Relation) -> Mapping[str, pa.Table]:
+        """The rows of what a plan reads of the user's session: they are the same for all questions of a statement."""
+        backend = self.parts.scheduler.storage.backend
+        for scan in walk(plan):
+            if isinstance(scan, Scan) and scan.relation not in self._of_session:
+                name = session_name(scan.relation)
+                if name is not None:
+                    rows = backend.session_rows(name, scan.columns)
+                    self._of_session[scan.relation] = as_changes(scan.columns, rows)
+        return self._of_session
 
     def result(self, plan: Relation) -> Result:
         """The rows of a query in this transaction, for a user."""
@@ -184,6 +205,7 @@ class Workspace:
 
     def statement_done(self) -> None:
         """Call the hook after a statement."""
+        self._of_session.clear()
         if self.hook is not None:
             with self._ending_on_error("a rule refused it"):
                 self.hook.after_statement()

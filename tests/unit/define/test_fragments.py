@@ -16,8 +16,10 @@ from tidings.errors import (
     DuplicateKey,
     DuplicateRelation,
     FragmentHasOtherRows,
+    InternalError,
     InvalidFragmentation,
     InvalidSyntax,
+    NoFragment,
     TidingsError,
     UnknownColumn,
     UnsupportedStatement,
@@ -244,3 +246,66 @@ def test_what_contradicts_the_condition_of_a_fragment_leaves_it_out(db: Database
     (fired,) = db.query("SELECT rule, instances FROM tidings.firings").rows()
     assert fired == {"rule": "low", "instances": 1}
     assert db.query("SELECT id FROM emp WHERE region = 'x'").rows() == []
+
+
+def test_tables_that_have_a_key_in_common_are_no_fragments(db: Database) -> None:
+    db.sql("CREATE TABLE a (x INT PRIMARY KEY, y INT); CREATE TABLE b (x INT PRIMARY KEY, y INT)")
+    db.sql("INSERT INTO a VALUES (1, 1), (2, 1); INSERT INTO b VALUES (2, 7)")
+    with pytest.raises(DuplicateKey) as refused:
+        db.sql("CREATE TABLE r FRAGMENTED BY UNION (a WHERE y < 5, b WHERE y >= 5)")
+    assert refused.value.parameters["values"] == {"x": 2}
+    db.sql("INSERT INTO a VALUES (3, 9)")  # no condition has come to it
+
+
+def test_a_load_of_a_fragment_looks_at_the_keys_of_the_others(db: Database) -> None:
+    db.sql(UNION)
+    db.load("north", [{"id": n, "region": "n", "pay": 1} for n in range(4)])
+    with pytest.raises(DuplicateKey) as refused:
+        db.load("south", [{"id": n, "region": "s", "pay": 1} for n in range(3, 6)])
+    assert refused.value.parameters["table"] == "emp"
+    assert refused.value.parameters["values"] == {"id": 3}
+    db.load("south", [{"id": n, "region": "s", "pay": 1} for n in range(4, 6)])
+    assert len(db.query("emp")) == 6
+    with pytest.raises(DuplicateKey):
+        db.load("south", [(0, "s", 1)])
+
+
+def test_conditions_and_definition_come_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stops the definition stops the conditions with it."""
+
+    def stop(name: str) -> None:
+        if name == "replace.written":
+            raise InterruptedError(name)
+
+    with tidings.open(tmp_path / "db", engine="duckdb") as db:
+        db.sql("CREATE TABLE a (x INT); CREATE TABLE b (x INT)")
+        with monkeypatch.context() as patched:
+            patched.setattr("tidings.store.catalog.catalog_journal.point", stop)
+            with pytest.raises(InternalError, match=r"replace\.written"):
+                db.sql("CREATE TABLE r FRAGMENTED BY UNION (a WHERE x < 5, b WHERE x >= 5)")
+    with tidings.open(tmp_path / "db", engine="duckdb") as db:
+        db.sql("INSERT INTO a VALUES (9)")
+        db.sql("CREATE TABLE r FRAGMENTED BY UNION (a WHERE x > 5, b WHERE x <= 5)")
+    with tidings.open(tmp_path / "db", engine="duckdb") as db:
+        db.sql("INSERT INTO r VALUES (1)")
+        assert db.query("b").rows() == [{"x": 1}]
+        with pytest.raises(CheckViolated):
+            db.sql("INSERT INTO b VALUES (9)")
+
+
+def test_datalog_reads_it_and_copy_fills_it(db: Database, tmp_path: Path) -> None:
+    db.sql(UNION)
+    (tmp_path / "people.csv").write_text("id,region,pay\n1,n,5\n2,s,6\n3,n,7\n")
+    db.sql("CREATE VIEW peers AS DATALOG $$ peers(x, y) :- emp(x, r, p), emp(y, r, q), p < q. .output peers $$")
+    since = db.time
+    db.sql(f"COPY emp FROM '{tmp_path / 'people.csv'}'")
+    assert sorted(row["id"] for row in db.query("north")) == [1, 3]
+    assert db.changes("peers", since).additions() == [{"x": 1, "y": 3}]
+    since = db.time
+    db.sql("UPDATE emp SET region = 'n' WHERE id = 2")
+    added = {tuple(row.values()) for row in db.changes("peers", since).additions()}
+    assert added == {(1, 2), (2, 3)}
+    (tmp_path / "more.csv").write_text("id,region,pay\n4,n,5\n5,x,6\n")
+    with pytest.raises(NoFragment):
+        db.sql(f"COPY emp FROM '{tmp_path / 'more.csv'}'")
+    assert len(db.query("emp")) == 3

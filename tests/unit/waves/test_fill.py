@@ -29,7 +29,7 @@ def rows(db: Database) -> list[tuple[object, ...]]:
 
 def test_a_view_and_its_groupings_are_computed(stored: Database) -> None:
     scheduler, view = scheduler_of(stored), stored_view(stored, "counts")
-    fill(scheduler.storage, scheduler.executor.runner, view, stored.time, {})
+    fill(scheduler.storage, scheduler.engines, view, stored.time, {})
     assert rows(stored) == [(1, 2, 11), (2, 1, 7)]
     assert {name: table.base_size for name, table in view.tables.items()} == {"counts#groups1": 2, "counts": 2}
 
@@ -38,6 +38,6 @@ def test_groupings_that_have_their_rows_are_not_computed(stored: Database) -> No
     scheduler, view = scheduler_of(stored), stored_view(stored, "counts")
     stored.refresh("counts")
     grouping = view.tables["counts#groups1"]
-    fill(scheduler.storage, scheduler.executor.runner, view, stored.time, {"counts#groups1": grouping})
+    fill(scheduler.storage, scheduler.engines, view, stored.time, {"counts#groups1": grouping})
     assert view.tables["counts#groups1"] is grouping
     assert rows(stored) == [(1, 2, 11), (2, 1, 7)]

@@ -10,7 +10,7 @@ among the total functions over the closed union :data:`AlgebraExpression`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from tidings.algebra.expressions.condition import Condition
@@ -197,6 +197,19 @@ def inputs_of(node: AlgebraExpression) -> tuple[AlgebraExpression, ...]:
             return node.inputs
         case _:
             return node.left, node.right
+
+
+def with_inputs(node: AlgebraExpression, inputs: tuple[AlgebraExpression, ...]) -> AlgebraExpression:
+    """A node over other expressions."""
+    match node:
+        case Stored():
+            return node
+        case Selected() | Projected() | Renamed():
+            return replace(node, input=inputs[0])
+        case Applied():
+            return replace(node, inputs=inputs)
+        case _:
+            return replace(node, left=inputs[0], right=inputs[1])
 
 
 def stored_relations(node: AlgebraExpression) -> tuple[Stored, ...]:

@@ -12,6 +12,7 @@ from duckdb.func import FunctionNullHandling, PythonUDFType
 from pyarrow.dataset import dataset
 from sqlglot import exp
 
+from tidings.engine.analyses import Analyses
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Jobs
 from tidings.engine.base_lookup import BaseLookup, lookup_answers, lookup_query
@@ -47,6 +48,7 @@ class DuckDB:
     looks_up_first = False
     usual = DUCKDB
     dialect = Dialect("duckdb", casts_items=True, one_task=False)
+    analyses: Analyses | None = None
 
     def __init__(self, threads: int = 1, memory: int | None = None, folder: Location | None = None) -> None:
         self._folder = folder
@@ -161,6 +163,7 @@ class DuckDB:
     def versioned(self, name: str, source: Source) -> None:
         if self._registered.get(name) is source:
             return
+        self._registered.pop(name, None)  # what fails half-way has replaced the rows below the view that is there
         if isinstance(source.changes, Location):
             changes = pq.read_table(source.changes.path, filesystem=source.changes.filesystem)
             self._connection.copy(f"{name}__changes", changes)
@@ -176,6 +179,7 @@ class DuckDB:
     def plain(self, name: str, source: Source) -> None:
         if self._registered.get(name) is source:
             return
+        self._registered.pop(name, None)  # what fails half-way has replaced the rows below the view that is there
         came, went = plain_rows(source.changes, has_base=source.base is not None)
         self._connection.copy(f"{name}__came", came)
         columns = _names(source.columns).removesuffix(", ") or "1"
@@ -238,6 +242,15 @@ class DuckDB:
 
     def operator(self, name: str) -> TableOperator | None:
         return self._operators.get(name.lower())
+
+    def session_columns(self, name: str) -> None:
+        """There is no session of the user's."""
+
+    def session_source(self, name: str, columns: tuple[Column, ...]) -> AbstractContextManager[Source]:
+        raise AssertionError("nothing is known of a session")
+
+    def session_rows(self, name: str, columns: tuple[Column, ...]) -> pa.Table:
+        raise AssertionError("nothing is known of a session")
 
     def sibling(self) -> DuckDB:
         return DuckDB(memory=self._memory, folder=self._folder)

@@ -7,6 +7,7 @@ reads the cache from when it is made until it is dropped.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -22,9 +23,17 @@ _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 class BaseCache:
     """The cached bases of one session, by name, those used last at the end."""
 
-    def __init__(self, session: SparkSession, limit: int | None = None) -> None:
-        self.limit = int(storage_memory(session) * SHARE) if limit is None else limit
+    def __init__(self, session: Callable[[], SparkSession], limit: int | None = None) -> None:
+        self._session = session
+        self._limit = limit
         self._cached: OrderedDict[str, tuple[DataFrame, int]] = OrderedDict()
+
+    @property
+    def limit(self) -> int:
+        """How many bytes bases may take."""
+        if self._limit is None:
+            self._limit = int(storage_memory(self._session()) * SHARE)
+        return self._limit
 
     @property
     def names(self) -> list[str]:

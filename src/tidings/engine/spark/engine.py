@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, ExitStack
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -14,20 +15,27 @@ from pyspark.sql import functions as F
 from pyspark.sql.utils import is_remote
 from sqlglot import exp
 
+from tidings.engine.analyses import Analyses
+from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Jobs
 from tidings.engine.base_lookup import BaseLookup, lookup_answers, lookup_query
+from tidings.engine.changes import as_changes, no_changes
 from tidings.engine.location import Location
 from tidings.engine.scalar_function import ScalarFunction
+from tidings.engine.scratch import Scratch
 from tidings.engine.source import Source
-from tidings.engine.spark.bases import Bases
+from tidings.engine.spark.bases import FEW_ROWS, Bases
 from tidings.engine.spark.hashed_lookups import KEYS, hashed_query, is_hashed, key_rows
+from tidings.engine.spark.java import require_java
+from tidings.engine.spark.lazy_session import LazySession
 from tidings.engine.spark.session import (
+    analysis_fingerprint,
     arrow_rows,
-    failures_named,
     fragment,
     local_session,
     quiet_session,
     quoted,
+    relation_columns,
     scratch_of,
     sentence,
     type_text,
@@ -36,6 +44,7 @@ from tidings.engine.spark.states import state
 from tidings.engine.spark.workload import Work, Workload
 from tidings.engine.speeds import SPARK
 from tidings.engine.sql.dialect import Dialect, printed
+from tidings.errors import SparkStopped
 from tidings.ir import types
 from tidings.ir.expression import TIME, WEIGHT, typed_null
 from tidings.ir.relation import Column
@@ -43,9 +52,6 @@ from tidings.lang.sql.bind import AnalysisFailed
 from tidings.lang.sql.table_operator import TableOperator
 
 _NOTHING = pa.table({"nothing": pa.array([], pa.int32())})
-
-_BATCH = 1_000
-"""Rows per batch of a cached base: each batch knows its least and greatest keys, and only fitting ones are read."""
 
 _ROW_GROUP = 1 << 20
 """Bytes per row group of a snapshot: single rows are looked up in them."""
@@ -58,6 +64,15 @@ class _Registered(NamedTuple):
     scratch: ExitStack
 
 
+def own_session(session: SparkSession | None) -> LazySession:
+    """A session for an engine alone: beside one of the user's, or of a Spark that is started when it is needed."""
+    beside = SparkSession.getActiveSession() if session is None else session
+    if beside is not None:
+        return LazySession(beside.newSession, beside)
+    require_java()
+    return LazySession(local_session)
+
+
 class Spark:
     """A Spark session of its own; see :class:`tidings.engine.backend.Backend`."""
 
@@ -67,17 +82,22 @@ class Spark:
     dialect = Dialect("spark", casts_items=False, one_task=True, halves=True, generates=True)
 
     def __init__(
-        self, session: SparkSession | None = None, *, caching: bool = True, shared: Location | None = None
+        self,
+        session: SparkSession | None = None,
+        *,
+        caching: bool = True,
+        shared: Location | None = None,
+        own: LazySession | None = None,
     ) -> None:
         self._parent = session
-        self._spark = local_session() if session is None else session.newSession()
-        self._spark.conf.set("spark.sql.session.timeZone", "UTC")
-        self._spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
-        self._spark.conf.set("spark.sql.inMemoryColumnarStorage.batchSize", str(_BATCH))
+        self._session = own or own_session(session)
+        self.analyses: Analyses | None
+        self.analyses = self._analyses = Analyses(analysis_fingerprint() if self._session.is_alone else None)
         self._shared = shared
-        self.scratch = scratch_of(self._spark, shared)
-        self._bases = Bases(self._spark, self.scratch, caching=caching)
-        self._workload = Workload(self._spark)
+        self._caching = caching
+        self._bases_made: Bases | None = None
+        self._scratch: Scratch | None = None
+        self._workload = Workload(self._session)
         self._registered: dict[str, _Registered] = {}
         self._functions: dict[str, ScalarFunction] = {}
         self._operators: dict[str, TableOperator] = {}
@@ -85,29 +105,53 @@ class Spark:
     @property
     def session(self) -> SparkSession:
         """The session this engine works in."""
-        return self._spark
+        return self._session()
 
     @property
     def user_session(self) -> SparkSession:
         """The session the database was opened with; this engine's own if there was none."""
-        return self._spark if self._parent is None else self._parent
+        return self._session() if self._parent is None else self._parent
+
+    @property
+    def scratch(self) -> Scratch | None:
+        if self._scratch is None:
+            with self._failures_named():
+                self._scratch = scratch_of(self._session(), self._shared)
+        return self._scratch
+
+    @property
+    def _bases(self) -> Bases:
+        if self._bases_made is None:
+            self._bases_made = Bases(self._session, lambda: self.scratch, caching=self._caching)
+        return self._bases_made
+
+    def _failures_named(self, but: type[Exception] | None = None) -> AbstractContextManager[None]:
+        return self._session.failures_named(but)
 
     def base(self, name: str) -> DataFrame:
         """The base rows of a relation."""
         return self._bases[name]
 
     def analyze(self, query: exp.Query) -> tuple[Column, ...]:
-        for call in query.find_all(exp.Anonymous) if self._functions else ():
+        calls = list(query.find_all(exp.Anonymous))
+        for call in calls if self._functions else ():
             function = self._functions.get(str(call.this).lower())
             if function is not None and len(function.takes) != len(call.expressions):
                 reason = f"{function.name} takes {len(function.takes)} arguments, not {len(call.expressions)}"
                 raise AnalysisFailed(reason, call.sql(self.dialect.name))
+        text = printed(query, self.dialect)
+        known = None if calls else self._analyses.columns(text)
+        if known is not None:
+            return known
         try:
-            with quiet_session():
-                schema = self._spark.sql(printed(query, self.dialect)).schema
+            with self._failures_named(but=AnalysisException), quiet_session():
+                schema = self._session().sql(text).schema
         except AnalysisException as error:
             raise AnalysisFailed(sentence(error), fragment(error)) from None
-        return tuple(Column(f.name, type_text(f.dataType)) for f in schema.fields)
+        columns = tuple(Column(f.name, type_text(f.dataType)) for f in schema.fields)
+        if not calls:
+            self._analyses.add(text, columns)
+        return columns
 
     def names(self, text: str, relations: Mapping[str, tuple[Column, ...]]) -> tuple[str, ...] | None:
         stand_ins = []
@@ -115,21 +159,27 @@ class Spark:
             nulls = (typed_null(c.type).as_(c.name, quoted=True) for c in columns)
             stand_ins.append(f"{quoted(relation)} AS ({printed(exp.select(*nulls), self.dialect)})")
         prefix = f"WITH {', '.join(stand_ins)} " if stand_ins else ""
-        try:
-            with quiet_session():
-                return tuple(self._spark.sql(f"{prefix}SELECT * FROM (\n{text}\n)").columns)
-        except PySparkException:
-            return None
+        query = f"{prefix}SELECT * FROM (\n{text}\n)"
+        known = self._analyses.columns(query)
+        if known is None:
+            try:
+                with self._failures_named(but=PySparkException), quiet_session():
+                    known = tuple(Column(name, "") for name in self._session().sql(query).columns)
+            except PySparkException:
+                return None
+            self._analyses.add(query, known)
+        return tuple(c.name for c in known)
 
     def load(self, name: str, columns: tuple[Column, ...], data: object, sorted_by: str) -> int:
         self.unload(name)
-        with self._workload.cancellable(), failures_named():
-            self._workload.begin(Work.SORT)
+        with self._workload.cancellable(), self._failures_named():
+            if not isinstance(data, pa.Table):
+                self._workload.begin(Work.SORT)
             return self._bases.load(name, columns, data, sorted_by)
 
     def offer(self, name: str, columns: tuple[Column, ...], data: object) -> None:
         self.unload(name)
-        with failures_named():
+        with self._failures_named():
             self._bases.offer(name, columns, data)
 
     def load_files(
@@ -145,9 +195,10 @@ class Spark:
         self._bases.load_files(name, columns, paths, read, cached_bytes)
 
     def unload(self, name: str) -> None:
-        for registered in [n for n, r in self._registered.items() if r.source.base == name]:
-            self._registered.pop(registered).scratch.close()
-        self._bases.unload(name)
+        with suppress(SparkStopped), self._failures_named():  # a Spark that was stopped holds nothing
+            for registered in [n for n, r in self._registered.items() if r.source.base == name]:
+                self._registered.pop(registered).scratch.close()
+            self._bases.unload(name)
 
     def versioned(self, name: str, source: Source) -> None:
         self._register(name, source, self._versioned)
@@ -161,7 +212,7 @@ class Spark:
         if before is not None and before.source is source:
             self._bases.use(source.base)
             return
-        with ExitStack() as scratch:
+        with self._failures_named(), ExitStack() as scratch:
             prepare(source, scratch).createOrReplaceTempView(name)
             self._registered[name] = _Registered(source, scratch.pop_all())
         if before is not None:
@@ -174,7 +225,7 @@ class Spark:
             frames.append(base.select("*", F.lit(0).cast("bigint").alias(TIME), F.lit(1).cast("bigint").alias(WEIGHT)))
         changes = source.changes
         if isinstance(changes, Location):
-            frames.append(self._spark.read.parquet(changes.pattern))
+            frames.append(self._session().read.parquet(changes.pattern))
         elif changes.num_rows or not frames:
             frames.append(self._bases.local(changes, scratch))
         return frames[0] if len(frames) == 1 else frames[0].unionAll(frames[1])
@@ -185,22 +236,24 @@ class Spark:
     def _fetch(self, text: str, work: Work, columns: tuple[Column, ...] = ()) -> pa.Table:
         nested = {c.name: c.type for c in columns if types.is_nested(c.type)}
         try:
-            with self._workload.cancellable(), failures_named(), quiet_session():
+            with self._workload.cancellable(), self._failures_named(), quiet_session():
                 self._workload.begin(work)
-                return arrow_rows(self._spark, text, nested)
+                return arrow_rows(self._session(), text, nested)
         finally:
             self._step_back()
 
     def _step_back(self) -> None:
         """Leave a session of the user's as the active one again, which creating frames in ours has changed."""
         if self._parent is not None and not is_remote():
-            self._workload.begin(Work.LARGE)
-            self._parent.createDataFrame(_NOTHING)
+            with suppress(SparkStopped), self._failures_named():
+                self._workload.begin(Work.LARGE)
+                self._parent.createDataFrame(_NOTHING)
 
     def look_up(self, lookups: list[BaseLookup]) -> list[pa.Table]:
-        views = [self._bases.view(lookup.base) for lookup in lookups]
+        with self._failures_named():
+            views = [self._bases.view(lookup.base) for lookup in lookups]
         if any(map(is_hashed, lookups)):
-            with ExitStack() as scratch:
+            with self._failures_named(), ExitStack() as scratch:
                 self._bases.local(key_rows(lookups), scratch).createOrReplaceTempView(KEYS)
                 return lookup_answers(self._fetch(hashed_query(lookups, views), Work.SCAN), lookups)
         text = lookup_query(lookups, views, self.dialect.name)
@@ -213,41 +266,68 @@ class Spark:
         return self._workload.stoppable()
 
     def save(self, text: str, path: Location, sorted_by: str, rows_per_file: int) -> None:
-        with self._workload.cancellable(), failures_named(), quiet_session():
+        with self._workload.cancellable(), self._failures_named(), quiet_session():
             self._workload.begin(Work.SORT)
-            rows = self._spark.sql(text).sort(quoted(sorted_by))
+            rows = self._session().sql(text).sort(quoted(sorted_by))
             writer = rows.write.option("maxRecordsPerFile", rows_per_file).option("compression", "zstd")
             writer.option("parquet.block.size", _ROW_GROUP).parquet(path.url)
 
     def write(self, text: str, path: Location) -> None:
-        with self._workload.cancellable(), failures_named(), quiet_session():
+        with self._workload.cancellable(), self._failures_named(), quiet_session():
             self._workload.begin(Work.LARGE)
-            self._spark.sql(text).write.parquet(path.url)
+            self._session().sql(text).write.parquet(path.url)
 
     def register(self, function: ScalarFunction) -> None:
-        with failures_named():
+        with self._failures_named():
             untyped: Any = F  # the stubs of PySpark do not have arrow_udf
             udf = untyped.arrow_udf(function.vectorised(), function.returns)
-            self._spark.udf.register(function.name, udf)
+            self._session().udf.register(function.name, udf)
         self._functions[function.name] = function
         if function.operator is not None:
             self._operators[function.operator.name] = function.operator
 
     def has_function(self, name: str) -> bool:
-        with failures_named():
-            return name not in self._functions and self._spark.catalog.functionExists(name)
+        with self._failures_named():
+            return name not in self._functions and self._session().catalog.functionExists(name)
 
     def operator(self, name: str) -> TableOperator | None:
         return self._operators.get(name.lower())
 
+    def session_columns(self, name: str) -> tuple[Column, ...] | None:
+        return None if (session := self._session.beside) is None else relation_columns(session, name)
+
+    @contextmanager
+    def session_source(self, name: str, columns: tuple[Column, ...]) -> Iterator[Source]:
+        with self._failures_named():
+            frame = self._of_session(name)
+            few = frame.limit(FEW_ROWS + 1).toArrow()
+        if few.num_rows <= FEW_ROWS:
+            yield Source(columns, None, as_changes(columns, conform(few, arrow_schema(columns))))
+            return
+        base = f"__session {name} {uuid.uuid4().hex}"
+        self.offer(base, columns, frame)
+        try:
+            yield Source(columns, base, no_changes(columns))
+        finally:
+            self.unload(base)
+
+    def session_rows(self, name: str, columns: tuple[Column, ...]) -> pa.Table:
+        with self._failures_named():
+            return conform(self._of_session(name).toArrow(), arrow_schema(columns))
+
+    def _of_session(self, name: str) -> DataFrame:
+        assert self._session.beside is not None
+        return self._session.beside.table(name)
+
     def sibling(self) -> Spark:
-        return Spark(self._spark, caching=False, shared=self._shared)
+        return Spark(self._parent, caching=False, shared=self._shared, own=self._session.sibling())
 
     def close(self) -> None:
-        for registered in self._registered.values():
-            registered.scratch.close()
-        self._bases.close()
-        if self.scratch is not None:
-            self.scratch.close()
-        if is_remote():
-            self._spark.client.close()
+        if self._session.is_made and not self._session.is_stopped:
+            for registered in self._registered.values():
+                registered.scratch.close()
+            self._bases.close()
+            if is_remote():
+                self._session().client.close()
+        if self._scratch is not None:
+            self._scratch.close()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyspark
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
@@ -20,13 +22,11 @@ from pyspark.sql.utils import is_remote
 
 from tidings.engine.arrow import without_empty_chunks
 from tidings.engine.location import Location
-from tidings.engine.scalar_function import engine_failure
 from tidings.engine.scratch import Scratch
-from tidings.engine.spark.java import require_java
 from tidings.engine.sql import quoting
 from tidings.ir import types
+from tidings.ir.relation import Column
 from tidings.quiet import quiet
-from tidings.running_statements import checkpoint
 
 FAILURES = (PySparkException, Py4JError)
 """What Spark raises when a query cannot be run."""
@@ -42,7 +42,6 @@ def local_session() -> SparkSession:
     running = SparkSession.getActiveSession()
     if running is not None:
         return running.newSession()
-    require_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder: Any = SparkSession.builder
     master = os.environ.get("TIDINGS_SPARK_MASTER", "local[*]")
@@ -68,21 +67,28 @@ def local_session() -> SparkSession:
     return started.newSession()
 
 
+def analysis_fingerprint() -> str:
+    """What the analysis of a query by a session of :func:`local_session` depends on, beside the query."""
+    home = os.environ.get("SPARK_HOME") or str(Path(pyspark.__file__).parent)
+    defaults = Path(os.environ.get("SPARK_CONF_DIR") or f"{home}/conf", "spark-defaults.conf")
+    text = defaults.read_text(encoding="utf-8") if defaults.is_file() else ""
+    return f"{pyspark.__version__}\n{text}"
+
+
+def relation_columns(session: SparkSession, name: str) -> tuple[Column, ...] | None:
+    """The columns of a view or table that a session has, if there is one of this name."""
+    try:
+        with quiet_session():
+            return tuple(Column(f.name, type_text(f.dataType)) for f in session.table(name).schema.fields)
+    except FAILURES:
+        return None
+
+
 def scratch_of(session: SparkSession, shared: Location | None) -> Scratch | None:
     """Where a session's workers see files of this process: anywhere in local mode, else only where it is shared."""
     if not is_remote() and str(session.sparkContext.master).startswith("local"):
         return Scratch()
     return None if shared is None else Scratch(shared)
-
-
-@contextmanager
-def failures_named() -> Iterator[None]:
-    """Raise what Spark raises as :class:`tidings.errors.EngineFailed`, with what it says in one sentence."""
-    try:
-        yield
-    except FAILURES as error:
-        checkpoint()
-        raise engine_failure("spark", sentence(error), str(error)) from None
 
 
 def arrow_frame(session: SparkSession, rows: pa.Table) -> DataFrame:

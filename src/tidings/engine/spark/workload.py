@@ -81,19 +81,19 @@ class _JobTag:
     Tags of a classic session are known to the thread that set them alone, so there those of the Spark context are used.
     """
 
-    session: SparkSession
-    begun: bool = False
+    session: SparkSession | None = None
+    """The one whose jobs have the tag, once there are any."""
     _name: str = field(default_factory=lambda: f"tidings-{uuid.uuid4().hex}")
 
-    def begin(self) -> None:
-        self.begun = True
+    def begin(self, session: SparkSession) -> None:
+        self.session = session
         if is_remote():
-            self.session.addTag(self._name)
+            session.addTag(self._name)
         else:
-            self.session.sparkContext.addJobTag(self._name)
+            session.sparkContext.addJobTag(self._name)
 
     def end(self) -> None:
-        if not self.begun:
+        if self.session is None:
             return
         if is_remote():
             self.session.removeTag(self._name)
@@ -102,7 +102,7 @@ class _JobTag:
 
     def stop(self) -> None:
         """Stop the jobs that have the tag."""
-        if not self.begun:
+        if self.session is None:
             return
         if is_remote():
             self.session.interruptTag(self._name)
@@ -111,27 +111,31 @@ class _JobTag:
 
 
 class Workload:
-    """The kind of work a session is set up for; the session starts set up for large work."""
+    """The kind of work a session is set up for; it is not asked for before there is work."""
 
-    def __init__(self, session: SparkSession) -> None:
+    def __init__(self, session: Callable[[], SparkSession]) -> None:
         self._session = session
-        keys = {key for settings in _SETTINGS.values() for key in settings}
-        self._own = {key: session.conf.get(key) for key in keys}
-        self._present = dict(self._own)
+        self._own: dict[str, str | None] | None = None
+        """The session's own settings, once they are known."""
+        self._present: dict[str, str | None] = {}
         self._count: _JobCount | None = None
         self._tags: tuple[_JobTag, ...] = ()
 
     def begin(self, work: Work) -> None:
         """Set the session up for work that begins now."""
+        session = self._session()
+        if self._own is None:
+            self._own = {key: session.conf.get(key) for settings in _SETTINGS.values() for key in settings}
+            self._present = dict(self._own)
         if self._count is not None and not self._count.begun:
-            self._count.begin(self._session)
+            self._count.begin(session)
         for tag in self._tags:
-            if not tag.begun:
-                tag.begin()
+            if tag.session is None:
+                tag.begin(session)
         wanted = self._own | _SETTINGS[work]
         for key, value in wanted.items():
             if value != self._present[key]:
-                self._session.conf.set(key, value or "")
+                session.conf.set(key, value or "")
         self._present = wanted
 
     @contextmanager
@@ -146,12 +150,12 @@ class Workload:
         finally:
             count, self._count = self._count, None
             if count.begun:
-                jobs.number = count.end(self._session)
+                jobs.number = count.end(self._session())
 
     @contextmanager
     def stoppable(self) -> Iterator[Callable[[], None]]:
         """A function that stops the jobs that this thread starts inside."""
-        before, tag = self._tags, _JobTag(self._session)
+        before, tag = self._tags, _JobTag()
         self._tags = (*before, tag)
         try:
             yield tag.stop

@@ -26,7 +26,7 @@ Names: TypeAlias = Mapping[Ref, str]
 _MARK = f"\0{uuid.uuid4().hex}\0"
 """What no text has in it."""
 
-_CACHE_SIZE = 20_000
+_CACHE_SIZE = 4_000
 
 
 def scalar(expression: Expression, language: str, strict: bool, names: Names, type: str | None = None) -> str:

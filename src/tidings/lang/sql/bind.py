@@ -39,14 +39,18 @@ def bind(
     *,
     numbered: bool = False,
     once: bool = False,
+    reads_session: bool = False,
 ) -> Relation:
     """The relational form of a query; its columns have the names and types the analyzer gives them.
 
     ``text`` is what places refer to, ``query_text`` the query's part of it.  Where several columns have the same name,
     they are refused, or if ``numbered`` told apart by a number, as in ``a`` and ``a_2``.  A query that is asked
-    ``once`` and says an order has a last column, ``PLACE``, with the place of each row.
+    ``once`` and says an order has a last column, ``PLACE``, with the place of each row.  Such a query, and one of a
+    statement that changes rows, ``reads_session``: what the user's session has beside the database's relations.
     """
-    bound = Binder(Context(text, namespace, analyzer)).query(asked_once(query) if once else query, name, {})
+    bound = Binder(Context(text, namespace, analyzer, reads_session or once)).query(
+        asked_once(query) if once else query, name, {}
+    )
     if query_text is not None and _has_unnamed_items(query):
         bound = _with_names_of(query_text, bound, namespace, analyzer)
     at = place(text, query)

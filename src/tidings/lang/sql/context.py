@@ -53,6 +53,9 @@ class Analyzer(Protocol):
     def operator(self, name: str) -> TableOperator | None:
         """The operator of a user by this name, if there is one."""
 
+    def session_columns(self, name: str) -> tuple[Column, ...] | None:
+        """The columns of a view or table that the user's session has by this name, if there is one."""
+
 
 class AnalysisFailed(Exception):
     """The analyzer's verdict on a query, in one sentence, with the fragment it blames."""
@@ -70,6 +73,8 @@ class Context:
     text: str
     namespace: Namespace
     analyzer: Analyzer
+    reads_session: bool = False
+    """Whether the query may read what the user's session has."""
     used: set[str] = field(default_factory=set)
 
     def place(self, node: Expression) -> Place | None:

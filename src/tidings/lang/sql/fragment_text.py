@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import count
 
 from tidings.ir.expression import show_name
@@ -51,6 +52,17 @@ def whole_query(tree: FragmentTree, key: tuple[str, ...]) -> str:
         return text
 
     return query(tree)
+
+
+def keys_of_several(tables: Sequence[str], key: Sequence[str]) -> str:
+    """A query for the keys that some tables have more than once, taken together.
+
+    >>> keys_of_several(["n", "s"], ["k"])
+    'SELECT k FROM (SELECT k FROM n UNION ALL SELECT k FROM s) AS parts GROUP BY k HAVING count(*) > 1'
+    """
+    names = ", ".join(map(show_name, key))
+    parts = " UNION ALL ".join(f"SELECT {names} FROM {relation_text(table)}" for table in tables)
+    return f"SELECT {names} FROM ({parts}) AS parts GROUP BY {names} HAVING count(*) > 1"
 
 
 def _where(part: FragmentTree) -> str:

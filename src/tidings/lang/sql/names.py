@@ -1,4 +1,8 @@
-"""Rules for names."""
+"""Rules for names.
+
+Views and tables that a session of the engine has beside the database's relations go by names of their own.  What is
+asked now, and statements that change rows, may read them.  What is kept may not: nobody tells when they change.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,22 @@ from tidings.errors import DuplicateColumn, InvalidName, Place, ReservedName, Un
 from tidings.ir.dialect import DIALECT
 from tidings.ir.expression import Expression, show_name
 from tidings.lang.sql.parse import place
+
+_OF_SESSION = "__session."
+
+
+def in_session(name: str) -> str:
+    """The name under which a plan scans a relation of the session; no relation of a database has such a name."""
+    return f"{_OF_SESSION}{name}"
+
+
+def session_name(relation: str) -> str | None:
+    """What the session calls a relation that a plan scans; None if it is one of the database.
+
+    >>> session_name(in_session("updates")), session_name("items")
+    ('updates', None)
+    """
+    return relation.removeprefix(_OF_SESSION) if relation.startswith(_OF_SESSION) else None
 
 
 def check_names(names: list[str], at: Place | None) -> None:

@@ -82,7 +82,11 @@ class Parameters:
         return key in self.params if isinstance(self.params, Mapping) else int(key) < self._count
 
     def _expression(self, value: object, shown: str, node: Expression, text: str) -> Expression:
-        expression = _as_expression(value)
+        try:
+            expression = _as_expression(value)
+        except OverflowError:
+            reason = "in UTC it is outside of the years 1 to 9999"
+            raise InvalidParameter(place(text, node), _TYPES, name=shown, reason=reason) from None
         if expression is None:
             reason = f"a {type(value).__name__} has no form in SQL"
             raise InvalidParameter(place(text, node), _TYPES, name=shown, reason=reason)
@@ -124,7 +128,7 @@ def _as_expression(value: object) -> Expression | None:
         case int() if abs(value) < 10**38:
             return _cast(str(value), "DECIMAL(38, 0)")
         case float():
-            return _cast(repr(value) if math.isfinite(value) else _NOT_FINITE[str(value)], "DOUBLE")
+            return _cast(repr(float(value)) if math.isfinite(value) else _NOT_FINITE[str(float(value))], "DOUBLE")
         case Decimal() if value.is_finite():
             return _decimal(value)
         case str():

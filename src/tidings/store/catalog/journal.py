@@ -121,7 +121,7 @@ class Journal(Protocol):
         """What was noted under a key: something about the database that can be found out again."""
 
     def take_note(self, key: str, value: str) -> None:
-        """Note something under a key that has none."""
+        """Note something under a key, in the place of what was there."""
 
     def subscribe(self, name: str, subscription: NamedSubscription | None) -> None:
         """Make a named subscription, or move it, or with None remove it."""

@@ -147,7 +147,8 @@ def refill(connection: Connection, view: int, snapshots: list[SnapshotRecord]) -
 
 
 def note(connection: Connection, key: str, value: str) -> None:
-    """Note something under a key that has none."""
+    """Note something under a key, in the place of what was there."""
+    connection.execute(delete(schema.meta).where(schema.meta.c.key == key))
     connection.execute(insert(schema.meta).values(key=key, value=value))
 
 

@@ -137,6 +137,7 @@ class Log:
 
     def cut(self, number: int) -> None:
         """Take away all but the first blocks."""
+        self.held_bytes -= sum(rows.nbytes for rows in self.rows[number:] if rows is not None)
         del self.facts[number:], self.rows[number:], self.lasts[number:]
         del self.counts[number + 1 :], self.growth[number + 1 :], self.losses[number + 1 :]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
+from reprlib import Repr
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +17,10 @@ from tidings.ir.relation import Column
 from tidings.store.relation.progress import Seen, nobody
 from tidings.store.relation.row_files import names_files, read_files, read_together
 from tidings.store.relation.values import fitting
+
+_SHOWN = Repr()
+_SHOWN.maxstring = _SHOWN.maxother = _SHOWN.maxlong = 200
+"""Shows values, also those that are long or fail when they are to be shown."""
 
 BATCH = 50_000
 """So many records of an iterator are held as Python values at a time."""
@@ -78,7 +83,7 @@ def _read(
         as_it_is = _as_it_is(columns, records, defaults)
         if as_it_is is not None:
             return as_it_is
-        records = records.to_pylist()
+        records = _python_values(table, records)
     rows = [_record(table, columns, number, record, defaults) for number, record in enumerate(records, before + 1)]
     schema = arrow_schema(columns)
     arrays = [
@@ -95,19 +100,42 @@ def as_records(table: str, columns: tuple[Column, ...], data: Any) -> pa.Table |
     if hasattr(data, "to_arrow_table") or hasattr(data, "toArrow"):
         data = data.toArrow() if hasattr(data, "toArrow") else data.to_arrow_table()
     if not isinstance(data, pa.Table) and hasattr(data, "columns") and hasattr(data, "iloc"):
-        data = pa.Table.from_pandas(data, preserve_index=False)
+        data = _of_frame(data)
     if not isinstance(data, pa.Table) and hasattr(data, "__arrow_c_stream__"):
         data = pa.table(data)
     if isinstance(data, pa.RecordBatch):
         data = pa.Table.from_batches([data])
     if not isinstance(data, pa.Table | Iterable):
-        raise InvalidRow(row=1, table=table, reason=f"{data!r} holds no rows")
+        raise InvalidRow(row=1, table=table, reason=f"{_SHOWN.repr(data)} holds no rows")
     if isinstance(data, Mapping):
         return [data]
     if isinstance(data, str | bytes):
         hint = "give a list of rows; a name of files ends in .parquet, .csv or .jsonl, or is that of a folder"
-        raise InvalidRow(None, hint, row=1, table=table, reason=f"{data!r} holds no rows")
+        raise InvalidRow(None, hint, row=1, table=table, reason=f"{_SHOWN.repr(data)} holds no rows")
     return data if isinstance(data, pa.Table) else list(data)
+
+
+def _of_frame(frame: Any) -> pa.Table | list[Any]:
+    """The rows of a frame of pandas; as records, if a column has values of several types."""
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
+        return list(frame.astype(object).where(frame.notna(), None).to_dict("records"))
+
+
+def _python_values(table: str, rows: pa.Table) -> list[dict[str, Any]]:
+    """The rows of an Arrow table as records; Arrow has values that Python has not."""
+    try:
+        return list(rows.to_pylist())
+    except (pa.ArrowException, OverflowError, ValueError):
+        for number in range(rows.num_rows):
+            for name in rows.column_names:
+                try:
+                    rows.column(name)[number].as_py()
+                except (pa.ArrowException, OverflowError, ValueError) as error:
+                    reason = f"a value of {name} is none that Python knows: {error}"
+                    raise InvalidRow(row=number + 1, table=table, reason=reason) from None
+        raise
 
 
 def _as_it_is(columns: tuple[Column, ...], rows: pa.Table, defaults: Mapping[str, Any]) -> pa.Table | None:
@@ -167,17 +195,17 @@ def _record(
             return values
         reason = f"it has {len(values)} values, the table {len(columns)} columns"
         raise InvalidRow(row=number, table=table, reason=reason)
-    raise InvalidRow(row=number, table=table, reason=f"{record!r} is not a row")
+    raise InvalidRow(row=number, table=table, reason=f"{_SHOWN.repr(record)} is not a row")
 
 
 def _array(table: str, column: Column, type: pa.DataType, values: list[Any], before: int) -> pa.Array:
     try:
         return pa.array([fitting(v, column.type) for v in values], type)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError, ValueError):
+    except Exception:  # a value may be of a class of the user's, and raise what it likes
         for number, value in enumerate(values, before + 1):
             try:
                 pa.array([fitting(value, column.type)], type)
-            except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError, ValueError):
-                reason = f"{value!r} is no value for {column.name}, which is {column.type}"
-                raise InvalidRow(row=number, table=table, reason=reason) from None
+            except Exception as error:
+                reason = f"{_SHOWN.repr(value)} is no value for {column.name}, which is {column.type}"
+                raise InvalidRow(row=number, table=table, reason=reason) from error
         raise

@@ -8,19 +8,28 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from tidings.delta.key_columns import LISTABLE
 from tidings.engine.backend import Backend
 from tidings.engine.location import Location
 from tidings.ir.relation import Column
 from tidings.store.fault_points import point
 from tidings.store.files import checksum, sync_folder
-from tidings.store.filesystem import entries, remove
+from tidings.store.filesystem import entries, make_folder, remove
 from tidings.store.records import SnapshotFile, SnapshotRecord
 from tidings.store.relation.table import Table
 from tidings.store.write_failures import writing
 
 ROWS_PER_FILE = 1_000_000
+
+_ROW_GROUP = 1 << 20
+"""About so many bytes are in a row group: single rows are looked up in them."""
+
+_ROWS_PER_GROUP = 1_000, 20_000
+"""The least and the most rows of a row group, of narrow and of wide ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +59,43 @@ def write_snapshot(backend: Backend, target: SnapshotTarget, query: str, at: int
         snapshot = _recorded(target, folder, at)
     point("fold.synced")
     return snapshot
+
+
+def write_rows(target: SnapshotTarget, rows: pa.Table, at: int) -> SnapshotRecord:
+    """Write rows of this process, which are those at an instant, to one file, in the order and layout of an engine's.
+
+    NULL comes first, as with Spark.
+    """
+    folder = f"base/{target.relation}/{uuid.uuid4().hex[:12]}"
+    file = target.root / folder / "part-00000.parquet"
+    least, most = _ROWS_PER_GROUP
+    per_group = min(most, max(least, _ROW_GROUP * rows.num_rows // max(rows.nbytes, 1)))
+    order, nulls = (
+        pc.sort_indices(rows, [(target.sort_column, "ascending")]),
+        rows.column(target.sort_column).null_count,
+    )
+    order = pa.concat_arrays([order[len(order) - nulls :], order[: len(order) - nulls]])
+    point("fold.begun")
+    with writing(target.root / folder):
+        make_folder(target.root / folder)
+        pq.write_table(
+            rows.take(order),
+            file.path,
+            filesystem=file.filesystem,
+            compression="zstd",
+            row_group_size=per_group,
+            store_decimal_as_integer=True,
+        )
+        point("fold.files")
+        snapshot = _recorded(target, folder, at)
+    point("fold.synced")
+    return snapshot
+
+
+def is_writable_here(target: SnapshotTarget) -> bool:
+    """Whether this process can write rows of a relation as an engine does: it can bring them in their order."""
+    types = {c.name: c.type for c in target.columns}
+    return types[target.sort_column] in LISTABLE and "void" not in types.values()
 
 
 def _recorded(target: SnapshotTarget, folder: str, at: int) -> SnapshotRecord:

@@ -48,6 +48,8 @@ class Table:
     base_size: int = field(init=False, default=0)
     base_time: int = field(init=False, default=0)
     """The instant the base rows are of."""
+    base_rows: pa.Table | None = field(init=False, default=None)
+    """Its base rows, as long as they are in no file but still in this process."""
     base_token: object = field(init=False, default_factory=object)
     """Stands for the present base rows: another object for every base, whatever its name is."""
     sorted_by: str = field(init=False, default="")
@@ -92,6 +94,7 @@ class Table:
     def set_base(self, base: str | None, size: int, time: int = 0) -> None:
         """Take what the engine holds under a name as the rows at an instant, before any transaction unless told."""
         self.base, self.base_size, self.base_time, self.base_token = base, size, time, object()
+        self.base_rows = None
         self.entry_log.evict(time)
         self._net = None
         self._versions.clear()
@@ -234,10 +237,10 @@ class Table:
         """What the log after the base adds, as rows with signed counts."""
         self._require_sound()
         if self._net is None:
-            self._net = Net(self.columns, self.constraints.key)
-            log = self.entry_log
+            net, log = Net(self.columns, self.constraints.key), self.entry_log
             for entry in LogRange(log, log.place(self.base_time), log.end).rows():
-                self._count(self._net, entry)
+                self._count(net, entry)
+            self._net = net  # once it is whole: entries may not be readable
         return self._net
 
     def _count(self, net: Net, entry: pa.Table) -> None:

@@ -23,9 +23,11 @@ from tidings.delta.lookups import Fanouts, Lookup, looked_up
 from tidings.delta.plan import Program, Step
 from tidings.delta.relevance import Relevance, relevance
 from tidings.engine.agreed.plan import Disagreement, agreed_plan
-from tidings.engine.changes import no_changes
+from tidings.engine.changes import as_changes, no_changes
 from tidings.engine.run import Runner
 from tidings.engine.source import Source, Sources
+from tidings.ir.relation import Relation, Scan, Version
+from tidings.ir.traverse import walk
 from tidings.store.relation.table import Table
 from tidings.store.storage import Storage
 from tidings.waves.in_process.lookup_cache import LookupCache
@@ -155,6 +157,35 @@ class InProcessRunner:
         steps = tuple(step for step in map(self._recompute_step, program.steps) if isinstance(step, Step))
         return self.second_runner.run(replace(program, steps=steps), sources, since, until)
 
+    def query(self, plan: Relation, sources: Sources, at: int) -> pa.Table | None:
+        """The rows of a plan at an instant, over files; None if nothing but the database's engine can tell."""
+        agreed = agreed_plan(plan)
+        if isinstance(agreed, Disagreement):
+            return None
+        scanned = {scan.relation for scan in walk(agreed) if isinstance(scan, Scan)}
+        states = self._states({relation: sources(relation, Version.CURRENT) for relation in scanned})
+        return None if states is None else self.second_runner.query(agreed, lambda r, _version: states[r], at)
+
+    def _states(self, states: dict[str, Source]) -> dict[str, Source] | None:
+        """States as the second engine reads them; None if not all of their rows are in files or in this process."""
+        based = {table.base: table for table in self.storage.tables() if table.base is not None}
+        changes = [state.changes.num_rows for state in states.values() if isinstance(state.changes, pa.Table)]
+        bases = [based.get(state.base) for state in states.values() if state.base is not None]
+        tables = [table for table in bases if table is not None and self._is_at_hand(table)]
+        if len(changes) < len(states) or len(tables) < len(bases) or sum(changes) > CHANGES_LIMIT:
+            return None
+        if sum(table.base_size for table in tables) > SCAN_LIMIT:
+            return None
+        for table in tables:
+            if table.base_rows is None:
+                self._snapshot_cache.rows(table, self.storage.snapshots.files[table.id])
+        in_memory = {table.base: table.base_rows for table in tables if table.base_rows is not None}
+        return {relation: _with_base(state, in_memory.get(state.base)) for relation, state in states.items()}
+
+    def _is_at_hand(self, table: Table) -> bool:
+        """Whether the base rows of a table are in this process or in files."""
+        return table.base_rows is not None or table.id in self.storage.snapshots.files
+
     def _recompute_step(self, step: Step) -> Step | Disagreement:
         """A step of a recompute as it is run here, prepared once."""
         key = Identity(step)
@@ -234,6 +265,13 @@ class InProcessRunner:
             for step in steps:
                 self._relevance_check.add(step.relevance or ())
         return self._prepared[key]
+
+
+def _with_base(state: Source, base: pa.Table | None) -> Source:
+    """A state whose base rows are in this process, with these among its changes."""
+    if base is None or not isinstance(state.changes, pa.Table):
+        return state
+    return Source(state.columns, None, pa.concat_tables([as_changes(state.columns, base), state.changes]))
 
 
 def _relations(program: Program) -> set[str]:

@@ -56,6 +56,16 @@ def test_plain_source_is_a_bag(engine: DuckDB) -> None:
     assert fetched(engine, "SELECT x FROM s") == [(2,), (3,), (3,)]
 
 
+def test_a_source_that_fails_half_way_leaves_no_rows(engine: DuckDB) -> None:
+    good, bad = Source(COLUMNS, "b", changes((1, "a", -1))), Source(COLUMNS, "lost", changes((7, "g", 1)))
+    for register, answer in ((engine.plain, [(2,)]), (engine.versioned, [(1,), (1,), (2,)])):
+        register("s", good)
+        with pytest.raises(EngineFailed):
+            register("s", bad)
+        register("s", good)
+        assert fetched(engine, "SELECT x FROM s") == answer
+
+
 def test_plain_source_without_base(engine: DuckDB) -> None:
     engine.plain("s", Source(COLUMNS, None, changes((1, "a", 2))))
     assert fetched(engine, "SELECT * FROM s") == [(1, "a"), (1, "a")]

@@ -126,6 +126,7 @@ def test_what_a_state_is_made_of_goes_with_it(engine: Spark) -> None:
     rows = pa.table({"k": keys}, schema=arrow_schema([Column("k", "bigint")]))
     columns = (Column("k", "bigint"),)
     engine.load("d", columns, rows, "k")
+    assert engine.base("d").count() == size  # rows of this process are brought to Spark when they are asked for
     gone = rows.append_column("__t", pa.repeat(pa.scalar(1, pa.int64()), size))
     log = gone.append_column("__w", pa.repeat(pa.scalar(-1, pa.int64()), size))
     assert engine.scratch is not None

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from tidings.analysis import functions
-from tidings.errors import DuplicateAlias, InvalidExpression, UnknownRelation, closest
-from tidings.ir.expression import Expression, cast, typed_null
+from tidings.errors import DuplicateAlias, InvalidExpression, SessionRelation, UnknownRelation, closest
+from tidings.ir.expression import Expression, cast, show_name, typed_null
 from tidings.ir.relation import (
     Column,
     Fixpoint,
@@ -27,7 +27,7 @@ from tidings.ir.traverse import walk
 from tidings.lang.datalog.compile import bind_view
 from tidings.lang.sql.context import Context
 from tidings.lang.sql.embedded import EmbeddedProgram, program_of
-from tidings.lang.sql.names import check_reserved
+from tidings.lang.sql.names import check_reserved, in_session
 from tidings.lang.sql.query.bound import Bound, distinct_rows
 from tidings.lang.sql.query.expression import bind_expression
 from tidings.lang.sql.query.recursive import bind_recursive, is_recursive, member_name
@@ -238,11 +238,20 @@ class Binder:
         if cte is not None:
             bound = self.query(cte.tree.this, name, cte.visible)
             return Bound(bound.plan, self.renamed(bound.names, cte.tree))
-        declared = self.ctx.namespace.columns(".".join(p.name for p in node.parts))
+        declared = self.ctx.namespace.columns(".".join(p.name for p in node.parts)) or self._of_session(node)
         if declared is None:
             known = [*self.ctx.namespace.names(), *(c.tree.alias for c in ctes.values())]
             raise UnknownRelation(at, closest(node.name, known), name=".".join(p.name for p in node.parts))
         return Bound.of(Scan(declared[0], self.ctx.alias(name), declared[1]))
+
+    def _of_session(self, node: exp.Table) -> tuple[str, tuple[Column, ...]] | None:
+        """A view or table of the user's session; refused in what is kept."""
+        parts = [p.name for p in node.parts]
+        name = ".".join(show_name(part) for part in parts)
+        columns = self.ctx.analyzer.session_columns(name)
+        if columns is not None and not self.ctx.reads_session:
+            raise SessionRelation(self.ctx.place(node.this), name=".".join(parts))
+        return None if columns is None else (in_session(name), columns)
 
 
 def _alias_columns(node: Expression) -> list[exp.Identifier]:

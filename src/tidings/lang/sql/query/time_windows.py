@@ -229,6 +229,8 @@ def _duration(ctx: Context, node: Expression) -> int:
     if not isinstance(written, exp.Literal):
         raise InvalidExpression(ctx.place(node), reason="the duration of a window is a text such as '5 minutes'")
     if not written.is_string:
+        if not written.name.isdecimal():
+            raise InvalidExpression(ctx.place(node), reason=f"{written.name} microseconds are no whole number")
         return int(written.name) * (-1 if negative else 1)
     micros = _micros(written.name)
     if micros is None:
