@@ -27,7 +27,7 @@ def without_long_chains(tree: Expression) -> Expression:
     >>> import sqlglot
     >>> tree = sqlglot.parse_one("SELECT " + " || ".join("abcdefghijklmnopqr"), read="spark")
     >>> max(node.depth for node in without_long_chains(tree).walk())
-    10
+    11
     """
     for node in list(tree.find_all(*_CHAINED, exp.SetOperation)):
         if isinstance(node, exp.SetOperation):

@@ -45,8 +45,9 @@ def without_idle_parentheses(text: str, tokens: Sequence[Token]) -> str:
 
     The outermost and the innermost of such parentheses stay: those of a call are not those of a tuple.
 
+    >>> import sqlglot
     >>> text = "SELECT f(((((a, b)))))"
-    >>> without_idle_parentheses(text, sqlglot.tokenize(text, read=DIALECT))
+    >>> without_idle_parentheses(text, sqlglot.tokenize(text, read="spark"))
     'SELECT f(   (a, b)   )'
     """
     idle = _idle(text, tokens)
