@@ -23,7 +23,7 @@ export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv java demo test laws soak kills quick check bench peers coverage lines goldens clean
+.PHONY: help venv java demo test laws soak kills quick check bench peers coverage lines api goldens clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -94,6 +94,9 @@ coverage: venv ## measure TPC-H and TPC-DS and write docs/coverage.md (half an h
 lines: venv ## measure which lines of src the tests without Spark run (ten minutes)
 	@$(BIN)/coverage run -m pytest -q -m "not spark and not slow"
 	@$(BIN)/coverage report
+
+api: venv ## write docs/api.md from the docstrings
+	@$(BIN)/python scripts/api-reference
 
 goldens: venv ## rewrite the golden files; read the difference before you keep it
 	@TIDINGS_REWRITE_GOLDENS=1 $(BIN)/pytest -q tests/golden

@@ -63,13 +63,21 @@ class ManualClock:
 
 
 def micros(instant: datetime) -> int:
-    """An instant as microseconds since the epoch; without a time zone it is read as UTC."""
+    """An instant as microseconds since the epoch; without a time zone it is read as UTC.
+
+    >>> micros(datetime(1970, 1, 1, 0, 0, 1))
+    1000000
+    """
     aware = instant if instant.tzinfo else instant.replace(tzinfo=UTC)
     return (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
 def instant(time: int) -> datetime:
-    """Microseconds since the epoch as an instant in UTC."""
+    """Microseconds since the epoch as an instant in UTC.
+
+    >>> instant(1_000_000).isoformat()
+    '1970-01-01T00:00:01+00:00'
+    """
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time)
 
 

@@ -46,6 +46,13 @@ def open(
 
     A folder has one writer at a time and any number of readers.
 
+    >>> db = open(engine="duckdb")
+    >>> db.sql("CREATE TABLE stock (item INT PRIMARY KEY, qty INT); INSERT INTO stock VALUES (1, 90), (2, 40)")
+    AffectedRows(inserted=2, updated=0, deleted=0)
+    >>> db.query("SELECT item FROM stock WHERE qty < 50").rows()
+    [{'item': 2}]
+    >>> db.close()
+
     :param path: The folder of the database: a path of this machine, or a URL such as ``s3a://bucket/shop.tidings``.
         None for a database in memory, which ends with the process.
     :param engine: ``"spark"``, or ``"duckdb"`` for a database in this process alone.

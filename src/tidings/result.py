@@ -78,7 +78,12 @@ class ArrowRows:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(ArrowRows):
-    """The rows of a query."""
+    """The rows of a query.
+
+    >>> result = Result(pa.table({"item": [1, 2], "qty": [90, None]}))
+    >>> result.columns, len(result), result.rows()[0]
+    (['item', 'qty'], 2, {'item': 1, 'qty': 90})
+    """
 
     @property
     def columns(self) -> list[str]:

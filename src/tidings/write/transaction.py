@@ -27,6 +27,18 @@ class Transaction:
     """Collects changes; leaving the ``with`` block commits them, an exception forgets them.
 
     ``db.transaction()`` begins one.
+
+    >>> import tidings
+    >>> db = tidings.open(engine="duckdb")
+    >>> db.sql("CREATE TABLE stock (item INT PRIMARY KEY, qty INT)")
+    >>> with db.transaction() as tx:
+    ...     inserted = tx.insert("stock", [(1, 90), (2, 40)])
+    ...     updated = tx.sql("UPDATE stock SET qty = 30 WHERE item = 2")
+    >>> inserted, updated, tx.time == db.time
+    (AffectedRows(inserted=2, updated=0, deleted=0), AffectedRows(inserted=0, updated=1, deleted=0), True)
+    >>> [(change.row, change.weight) for change in db.changes("stock")]
+    [({'item': 1, 'qty': 90}, 1), ({'item': 2, 'qty': 30}, 1)]
+    >>> db.close()
     """
 
     __slots__ = ("_applied", "_mutex", "_workspace")
