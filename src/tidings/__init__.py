@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from tidings.deliver.notify import Listener, Notice
     from tidings.deliver.signature import new_secret, signed, verifies
     from tidings.front.choices import Engine, Execution, Instant, Late, StrategyChoice
-    from tidings.opening import open
+    from tidings.opening import open, restore
     from tidings.read.subscriptions import ChangeBatch, Subscription
     from tidings.result import AffectedRows, Change, Delta, Pair, Result
     from tidings.retry_policy import RetryPolicy
     from tidings.rules.detached.backtest import Backtested
+    from tidings.store.catalog.backup import BackedUp
     from tidings.store.rules.messages import Message
     from tidings.store.vacuum import Vacuumed
     from tidings.waves.record import WaveRecord
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AffectedRows",
+    "BackedUp",
     "Backtested",
     "Change",
     "ChangeBatch",
@@ -67,6 +69,7 @@ __all__ = [
     "micros",
     "new_secret",
     "open",
+    "restore",
     "signed",
     "verifies",
 ]
@@ -80,11 +83,12 @@ _HOMES = {
     "tidings.deliver.notify": ("Listener", "Notice"),
     "tidings.deliver.signature": ("new_secret", "signed", "verifies"),
     "tidings.front.choices": ("Engine", "Execution", "Instant", "Late", "StrategyChoice"),
-    "tidings.opening": ("open",),
+    "tidings.opening": ("open", "restore"),
     "tidings.read.subscriptions": ("ChangeBatch", "Subscription"),
     "tidings.result": ("AffectedRows", "Change", "Delta", "Pair", "Result"),
     "tidings.retry_policy": ("RetryPolicy",),
     "tidings.rules.detached.backtest": ("Backtested",),
+    "tidings.store.catalog.backup": ("BackedUp",),
     "tidings.store.rules.messages": ("Message",),
     "tidings.store.vacuum": ("Vacuumed",),
     "tidings.waves.record": ("WaveRecord",),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from datetime import timedelta
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -20,17 +20,17 @@ from tidings.errors import DatabaseClosed
 from tidings.exclusive import exclusive, limited, reading, running
 from tidings.front.assembly import Parts
 from tidings.front.background_runner import POLL
-from tidings.front.check import Finding
 from tidings.front.choices import Instant, Late
 from tidings.front.extensible import Extensible
+from tidings.front.maintainable import Maintainable
 from tidings.front.observable import Observable
 from tidings.front.scripts import Script
+from tidings.isolation import Isolation, read_isolation
 from tidings.lang.sql.parameters import Params
 from tidings.read.position import Position
 from tidings.read.subscriptions import Subscription
 from tidings.result import AffectedRows, Delta, Result
 from tidings.rules.detached.backtest import Backtested, backtest
-from tidings.store.vacuum import GRACE, Vacuumed
 from tidings.waves.status import Status
 from tidings.write.transaction import Transaction
 
@@ -39,7 +39,7 @@ F = TypeVar("F", bound=Callable[..., object])
 _TAKE_TX = "give the procedure a parameter tx, which is the transaction it runs in, and use"
 
 
-class Database(Deductive, Extensible, Observable):
+class Database(Deductive, Extensible, Observable, Maintainable):
     """Tables, views and their history; :func:`tidings.open` opens one."""
 
     def __init__(self, parts: Parts) -> None:
@@ -169,16 +169,20 @@ class Database(Deductive, Extensible, Observable):
         """Refuse what would commit on its own while a procedure runs in a transaction, on this thread."""
         self._parts.rules.actions.procedures.require_none_running(f"db.{method}", hint)
 
-    def transaction(self, id: str | None = None) -> Transaction:
+    def transaction(self, id: str | None = None, *, isolation: str = Isolation.READ_COMMITTED) -> Transaction:
         """Begin a transaction; use it in a ``with`` block.
 
         One with an ``id`` counts once: if one of this id was committed within the last 90 days, nothing is changed.
+
+        With ``isolation="serializable"`` its commit is refused (``SerializationConflict``) if what it has read was
+        changed by others meanwhile: what is committed is as if each transaction had run alone.
         """
+        level = read_isolation(isolation)
         self._mutex.check()
         self._require_no_procedure("transaction", f"{_TAKE_TX} its methods")
         if id is None:
-            return Transaction(self._parts.transactions.begin())
-        return Transaction(*self._parts.transactions.begin_once(id))
+            return Transaction(self._parts.transactions.begin(isolation=level))
+        return Transaction(*self._parts.transactions.begin_once(id, level))
 
     @running
     def load(
@@ -307,43 +311,13 @@ class Database(Deductive, Extensible, Observable):
     @reading
     def status(self) -> Status:
         """How the database is doing: stored views, logs, rules that fail, and the thread that :meth:`start` starts."""
-        return self._parts.maintenance.status(self._parts.background.status())
+        status = self._parts.maintenance.status(self._parts.background.status())
+        return status if self._deliveries is None else replace(status, deliveries=self._deliveries.status())
 
     @reading
     def expression(self, text: str) -> AlgebraExpression:
         """A query or view as an expression of :mod:`tidings.algebra`, over the tables of this database."""
         return from_plan(self._parts.plans.plan(text), self)
-
-    # upkeep
-
-    @exclusive
-    def reload(self) -> int:
-        """Take in what the writer has committed, where this database was opened for reading; when that was.
-
-        Every question does so by itself.
-        """
-        return self._parts.maintenance.reload()
-
-    @exclusive
-    def fold(self) -> int:
-        """Fold the logs of all tables and stored views into their bases now; how many there were.
-
-        This happens by itself, in the background, when a log has grown long.
-        """
-        return self._parts.maintenance.fold()
-
-    @exclusive
-    def vacuum(self, grace: timedelta = GRACE) -> Vacuumed:
-        """Remove files that nobody names and that no reader opened within the last while can be reading."""
-        return self._parts.maintenance.vacuum(grace)
-
-    @reading
-    def check(self) -> list[Finding]:
-        """Read everything, compare stored views with their queries, and say what is wrong; nothing is changed.
-
-        The same as ``VACUUM CHECK``.  It takes as long as reading all rows and computing all stored views.
-        """
-        return self._parts.statements.check()
 
     @reading
     def explain(self, text: str, since: Instant | None = None, until: Instant | None = None) -> str:

@@ -17,11 +17,23 @@ from tidings.errors import UnknownExecution, UnknownStrategy
 from tidings.front.assembly import Settings, assemble, open_storage
 from tidings.front.choices import Engine, Execution, StrategyChoice
 from tidings.running_statements import timeout_of
+from tidings.store.catalog.backup import BackedUp, folder_of
+from tidings.store.catalog.backup import restore as restored
 from tidings.store.filesystem import SCRATCH, locate
 from tidings.store.storage import Storage
 from tidings.waves.strategy import Strategy
 
 _STRATEGIES = {"auto": None, "differential": Strategy.DIFFERENTIAL, "recompute": Strategy.RECOMPUTE}
+
+
+def restore(backup: str | Path, path: str | Path, *, catalog: str | None = None) -> BackedUp:
+    """Make a database of what ``db.backup`` has copied, in a folder that is empty or not there.
+
+    :param backup: The folder of the backup; nothing in it is changed.
+    :param path: The folder of the database to be made, on this machine.
+    :param catalog: The URL of an empty PostgreSQL database for the catalog; by default it is in the folder.
+    """
+    return restored(folder_of(backup), folder_of(path), catalog)
 
 
 def open(

@@ -5,11 +5,10 @@ They are read when a rule is created, so that one that is none is refused, and a
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from email.errors import MessageError
 from email.headerregistry import Address
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, urlsplit
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,56 +72,3 @@ def header_text(text: str) -> str:
     """
     plain = "".join(c if c.isprintable() else " " for c in text)
     return " ".join(plain.split()).replace("=?", "= ?").replace("?=", "? =")[:_HEADER_LENGTH]
-
-
-MASK = "***"
-_PLAIN_SEGMENT = re.compile(r"(?=.{1,24}$)(v?\d{1,4}|[a-z]+([-_.][a-z]+)*)")
-"""A part of a path that no one would take for a secret: a word or two, the number of a version."""
-
-
-def masked_url(text: str) -> str:
-    """A URL to show: of the user, the query and what looks like a token in the path nothing is left.
-
-    >>> masked_url("https://hooks.example.com/services/T024/B7xKq0/Zr8vQ?token=abc")
-    'https://hooks.example.com/services/***/***/***?***'
-    """
-    try:
-        parts = urlsplit(text)
-        host = parts.netloc.rpartition("@")[2]
-    except ValueError:
-        return MASK
-    if not parts.scheme or not host:
-        return MASK
-    user = f"{MASK}@" if "@" in parts.netloc else ""
-    path = "/".join(p if not p or _PLAIN_SEGMENT.fullmatch(p) else MASK for p in parts.path.split("/"))
-    ending = (f"?{MASK}" if parts.query else "") + (f"#{MASK}" if parts.fragment else "")
-    return f"{parts.scheme}://{user}{host}{path}{ending}"
-
-
-def without_secrets(text: str, url: str) -> str:
-    """A text in which nothing is left of what :func:`masked_url` hides of a URL: a receiver may send it back."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return text
-    hidden = {p for p in parts.path.split("/") if p and not _PLAIN_SEGMENT.fullmatch(p)}
-    hidden |= {parts.query, parts.fragment, parts.username or "", parts.password or ""}
-    hidden |= {value for pair in parts.query.split("&") if (value := pair.partition("=")[2])}
-    spellings = {spelling for p in hidden for spelling in (p, unquote(p))}
-    for secret in sorted((s for s in spellings if len(s) > 1), key=len, reverse=True):
-        text = text.replace(secret, MASK)
-    return text
-
-
-REASON_LENGTH = 300
-"""Characters of what is kept of a remote error."""
-
-
-def plain_reason(text: str) -> str:
-    """What a receiver said, to be kept and shown: on one line, without control characters, and not long.
-
-    >>> plain_reason("no\\x1b[2J\\r\\nroom")
-    'no [2J room'
-    """
-    plain = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * REASON_LENGTH]).split())
-    return plain if len(plain) <= REASON_LENGTH else plain[: REASON_LENGTH - 1] + "…"

@@ -135,6 +135,8 @@ ON c.y < d.y) AS q
 SELECT k, (SELECT count(*) FROM (SELECT session_window, count(*) AS c FROM ev WHERE ev.k = w.k GROUP BY \
 session_window(ts, '5 minutes')) AS q) AS n FROM w
 SELECT a, b, a FROM t
+SELECT a, (SELECT count(*) FROM (WITH RECURSIVE r (n) AS (SELECT 1 AS n UNION SELECT r.n + 1 FROM r JOIN u ON u.x = \
+r.n) SELECT n FROM r) AS q WHERE q.n <= t.a) AS n FROM t
 SELECT k, (SELECT sum(e.x) FROM explode(w.arr) AS e (x)) AS s FROM w
 SELECT k FROM w WHERE EXISTS (SELECT 1 FROM u, UNNEST(w.arr) AS e (x) WHERE e.x = u.x)
 SELECT a AS c FROM t UNION ALL SELECT x FROM u ORDER BY c % 2, c LIMIT 3

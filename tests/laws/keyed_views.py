@@ -61,13 +61,13 @@ def _views(rng: Random, tables: tuple[Table, ...], wanted: int, depth: int, port
 
 
 def _typed_by_chance(view: View) -> bool:
-    """Whether a set operation meets something that DuckDB gives no type of its own.
+    """Whether a set operation, or an UNPIVOT, meets something that DuckDB gives no type of its own.
 
     ``xs[1]``, where ``xs`` is an alias of ``[1]`` in the same list, and ``1.5 - CASE WHEN FALSE THEN x END``, which it
     folds to NULL, are an INTEGER by themselves and a SMALLINT in a set operation with one.  The rows are the same.
     """
     untyped = re.search(r"\[[01]\]|WHEN \(?FALSE\)? THEN", view.query)
-    return bool(untyped and re.search("UNION|EXCEPT|INTERSECT|union", view.query))
+    return bool(untyped and re.search("UNION|EXCEPT|INTERSECT|union|UNPIVOT", view.query))
 
 
 def _operators(views: Sequence[View]) -> int:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from tidings.masking import plain_reason
 from tidings.store.rules.messages import Message
-from tidings.targets import plain_reason
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,19 +16,20 @@ from threading import Event
 from typing import Any
 
 from tidings.clock import Clock, SystemClock, instant
+from tidings.deliver.attempts import Attempts
 from tidings.deliver.channel import Channel
 from tidings.deliver.deliverer import Deliverer
 from tidings.deliver.delivery_thread import DeliveryThread
 from tidings.deliver.file import FileChannel
 from tidings.deliver.mail import Mail, MailChannel
 from tidings.deliver.notify import Listener, Notify
+from tidings.deliver.turn import shown
 from tidings.deliver.webhook import Webhook
 from tidings.ir.relation import Column
 from tidings.retry_policy import RetryPolicy
 from tidings.store.catalog.transactions import CatalogTransactions
-from tidings.store.rules.messages import Endpoint, MessageState, OutboxEntry
+from tidings.store.rules.messages import DeliveryStatus, Endpoint, MessageState, OutboxEntry
 from tidings.store.rules.outbox import Outbox
-from tidings.targets import masked_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +49,15 @@ class DeliverySettings:
     timeout: float = 15.0
     """How many seconds a webhook may take."""
     workers: int = 4
+    """How many targets each channel serves at the same time."""
 
 
 COLUMNS = tuple(
     Column(*part.split())
     for part in (
         "number bigint, id string, rule string, firing bigint, channel string, target string, payload string,"
-        " created timestamp, state string, attempts int, due timestamp, settled timestamp, error string"
+        " created timestamp, state string, attempts int, due timestamp, sending timestamp, settled timestamp,"
+        " error string"
     ).split(",")
 )
 """The columns of ``tidings.deliveries``."""
@@ -79,8 +82,11 @@ class Deliveries:
         self._clock = clock or SystemClock()
         self._notify = Notify()
         self.outbox = Outbox(catalog)
-        channels = _channels(settings, self._notify, folder)
-        self.deliverer = Deliverer(self.outbox, channels, self._clock, settings.policy, workers=settings.workers)
+        attempts = Attempts()
+        channels = _channels(settings, self._notify, folder, attempts)
+        self.deliverer = Deliverer(
+            self.outbox, channels, self._clock, settings.policy, workers=settings.workers, attempts=attempts
+        )
         self._thread = DeliveryThread(self.deliverer, wakeup=wakeup or Event())
         self._advance_wanted = advance_wanted or Event()
         """Is set when actions may be tried again: whoever advances runs them."""
@@ -107,7 +113,7 @@ class Deliveries:
         self._thread.wake()
 
     def close(self) -> None:
-        """Stop delivering, and close all listeners."""
+        """Stop delivering, and close all listeners; a receiver that hangs is waited for a few seconds at most."""
         self._thread.stop()
         self._notify.close()
 
@@ -115,6 +121,10 @@ class Deliveries:
     def error(self) -> str | None:
         """What keeps the thread from delivering, if anything does."""
         return self._thread.error
+
+    def status(self) -> DeliveryStatus:
+        """How the thread is doing, and what is being sent."""
+        return DeliveryStatus(self._thread.status, tuple(self.deliverer.sending()))
 
     # the outbox, looked at and changed by hand
 
@@ -153,16 +163,18 @@ class Deliveries:
         return messages
 
 
-def _channels(settings: DeliverySettings, notify: Notify, folder: Path | None) -> dict[str, Channel]:
+def _channels(
+    settings: DeliverySettings, notify: Notify, folder: Path | None, attempts: Attempts
+) -> dict[str, Channel]:
     """The channels there are settings for; none writes into the folder of the database."""
     channels: dict[str, Channel] = {"notify": notify}
     if settings.secrets or settings.secrets_of:
         allow = [ip_network(text) for text in settings.allow]
-        channels["webhook"] = Webhook(settings.secrets, settings.secrets_of, allow, settings.timeout)
+        channels["webhook"] = Webhook(settings.secrets, settings.secrets_of, allow, settings.timeout, attempts=attempts)
     if settings.files is not None:
-        channels["file"] = FileChannel(Path(settings.files), folder)
+        channels["file"] = FileChannel(Path(settings.files), folder, attempts=attempts)
     if settings.mail is not None:
-        channels["mail"] = MailChannel(settings.mail)
+        channels["mail"] = MailChannel(settings.mail, attempts)
     return channels
 
 
@@ -173,9 +185,18 @@ def rows(outbox: Outbox) -> list[tuple[Any, ...]]:
 
 def _row(entry: OutboxEntry) -> tuple[Any, ...]:
     message = entry.message
-    target = masked_url(message.target) if message.channel == "webhook" else message.target
+    _, target = shown((message.channel, message.target))
+    sending = None if entry.claimed is None else instant(entry.claimed)
     settled = None if entry.settled is None else instant(entry.settled)
     return (
         *(entry.number, message.id, message.rule, message.firing, message.channel, target, message.payload),
-        *(instant(message.created), str(entry.state), entry.attempts, instant(entry.due), settled, entry.error),
+        *(
+            instant(message.created),
+            str(entry.state),
+            entry.attempts,
+            instant(entry.due),
+            sending,
+            settled,
+            entry.error,
+        ),
     )

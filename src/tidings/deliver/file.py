@@ -9,13 +9,16 @@ Paths are relative to a folder, and none leads out of it, nor into the folder of
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import monotonic
 
+from tidings.deliver.attempts import Attempts
 from tidings.deliver.channel import Arrived, Failed, Refused, SendOutcome
 from tidings.store.rules.messages import Message
 
@@ -27,6 +30,9 @@ class FileChannel:
     folder: Path
     database: Path | None = None
     """The folder of the database, in which nothing but the database itself writes."""
+    timeout: float = 5.0
+    """How many seconds a file may be locked by somebody else."""
+    attempts: Attempts = field(default_factory=Attempts, repr=False)
     is_instant: bool = field(default=True, init=False)
 
     def send(self, message: Message, now: int) -> SendOutcome:
@@ -40,9 +46,34 @@ class FileChannel:
         if self.database is not None and _is_within(path, self.database):
             return Refused(f"{message.target} is in the folder of the database")
         try:
-            return _append(path, (line(message) + "\n").encode())
+            return self._append(path, (line(message) + "\n").encode())
         except OSError as error:
             return Failed(f"{path}: {error.strerror or error}", unreachable=True)
+
+    def _append(self, path: Path, data: bytes) -> SendOutcome:
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
+        handle = os.open(path, flags, 0o600)
+        try:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                return Refused(f"{path} is not a file")
+            self._lock(handle)
+            is_new = _append_whole(handle, data)
+            if is_new:
+                _sync_name(path)
+        finally:
+            os.close(handle)
+        return Arrived()
+
+    def _lock(self, handle: int) -> None:
+        """Have the file alone; others who append to it have it for a moment."""
+        deadline, pause = monotonic() + self.timeout, 0.001
+        while True:
+            try:
+                return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if monotonic() > deadline or self.attempts.stopping.wait(pause):
+                    raise BlockingIOError(errno.EWOULDBLOCK, "somebody else has locked it") from None
+                pause = min(2 * pause, 0.05)
 
 
 def _is_within(path: Path, folder: Path) -> bool:
@@ -67,27 +98,18 @@ def line(message: Message) -> str:
     return json.dumps({"id": message.id} | (payload if isinstance(payload, dict) else {"data": payload}))
 
 
-def _append(path: Path, data: bytes) -> SendOutcome:
-    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
-    handle = os.open(path, flags, 0o600)
+def _append_whole(handle: int, data: bytes) -> bool:
+    """Append a line, all of it or nothing; whether the file was empty."""
+    size = os.fstat(handle).st_size
+    if size and os.pread(handle, 1, size - 1) != b"\n":
+        data = b"\n" + data
     try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            return Refused(f"{path} is not a file")
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        size = os.fstat(handle).st_size
-        if size and os.pread(handle, 1, size - 1) != b"\n":
-            data = b"\n" + data
-        try:
-            _write(handle, data)
-            os.fsync(handle)
-        except OSError:
-            os.ftruncate(handle, size)
-            raise
-        if not size:
-            _sync_name(path)
-    finally:
-        os.close(handle)
-    return Arrived()
+        _write(handle, data)
+        os.fsync(handle)
+    except OSError:
+        os.ftruncate(handle, size)
+        raise
+    return not size
 
 
 def _write(handle: int, data: bytes) -> None:

@@ -16,23 +16,22 @@ The id is that of the message and the same in every attempt; the timestamp is th
 
 from __future__ import annotations
 
-import socket
 import ssl
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from http.client import HTTPConnection, HTTPException, HTTPResponse
-from threading import Timer
-from time import monotonic
 
 from tidings.clock import micros
 from tidings.deliver.address import IPNetwork, is_allowed, resolve
+from tidings.deliver.attempts import Attempt, Attempts
 from tidings.deliver.channel import Arrived, Ended, Failed, Refused, SendOutcome
 from tidings.deliver.signature import key, signed
+from tidings.masking import without_secrets
 from tidings.retry_policy import SECOND
 from tidings.store.rules.messages import Message
-from tidings.targets import Url, read_url, without_secrets
+from tidings.targets import Url, read_url
 
 _AGENT = "Tidings"
 _OVERLOADED = (429, 502, 503, 504)
@@ -49,6 +48,7 @@ class Webhook:
     timeout: float = 15.0
     tls: ssl.SSLContext = field(default_factory=ssl.create_default_context, repr=False)
     resolve: Callable[[str, int], list[str]] = resolve
+    attempts: Attempts = field(default_factory=Attempts, repr=False)
     is_instant: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
@@ -83,72 +83,30 @@ class Webhook:
         self, url: Url, addresses: list[str], headers: dict[str, str], body: bytes
     ) -> tuple[int, str, str | None]:
         """Send a request; the status of the answer, its reason, and its ``Retry-After``."""
-        connection = _WebhookConnection(url, addresses, self.timeout, self.tls if url.is_secure else None)
         plain = {"content-type": "application/json", "user-agent": _AGENT}
-        with _time_limit(connection, self.timeout):
+        with (
+            self.attempts.within(self.timeout) as attempt,
+            closing(_WebhookConnection(url, addresses, attempt, self.tls if url.is_secure else None)) as connection,
+        ):
             connection.request("POST", url.path, body, plain | headers)
             answer: HTTPResponse = connection.getresponse()
             with answer:
                 return answer.status, answer.reason, answer.headers.get("Retry-After")
+        raise AssertionError("what is ended from outside is a TimeoutError")
 
 
 class _WebhookConnection(HTTPConnection):
     """A connection to one of the addresses that were checked, and to no other."""
 
-    def __init__(self, url: Url, addresses: list[str], timeout: float, tls: ssl.SSLContext | None) -> None:
-        super().__init__(url.host, url.port, timeout=timeout)
+    def __init__(self, url: Url, addresses: list[str], attempt: Attempt, tls: ssl.SSLContext | None) -> None:
+        super().__init__(url.host, url.port)
         self.default_port = 80 if tls is None else 443
-        self._addresses, self._tls, self._deadline = addresses, tls, monotonic() + timeout
+        self._addresses, self._tls, self._attempt = addresses, tls, attempt
 
     def connect(self) -> None:
-        self.sock = self._connect_to_first()
+        self.sock = self._attempt.connect(self._addresses, self.port)
         if self._tls is not None:
-            # The handshake comes after the socket is known, so that it can be ended from outside.
-            secure = self._tls.wrap_socket(self.sock, server_hostname=self.host, do_handshake_on_connect=False)
-            self.sock = secure
-            secure.do_handshake()
-
-    def _connect_to_first(self) -> socket.socket:
-        """A socket to the first address that answers."""
-        error: OSError = TimeoutError("timed out")
-        for address in self._addresses:
-            seconds_left = self._deadline - monotonic()
-            if seconds_left <= 0:
-                break
-            try:
-                return socket.create_connection((address, self.port), seconds_left)
-            except OSError as failure:
-                error = failure
-        raise error
-
-
-@contextmanager
-def _time_limit(connection: _WebhookConnection, seconds: float) -> Iterator[None]:
-    """End a connection after some seconds: a timeout of single reads does not stop a receiver that sends slowly."""
-    expired = False
-
-    def end() -> None:
-        nonlocal expired
-        expired = True
-        if connection.sock is not None:
-            try:
-                connection.sock.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                return  # it was closed already
-
-    timer = Timer(seconds, end)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    except (OSError, HTTPException):
-        if not expired:
-            raise
-    finally:
-        timer.cancel()
-        connection.close()
-    if expired:  # headers that were cut off look complete
-        raise TimeoutError(f"no answer within {seconds:g} seconds")
+            self.sock = self._tls.wrap_socket(self.sock, server_hostname=self.host)
 
 
 def _outcome(status: int, reason: str, retry_after: str | None, now: int) -> SendOutcome:

@@ -1,7 +1,8 @@
 """What all error conditions have in common: parameters, a place in the text, a hint, and how they are shown.
 
 Tests assert the class and its parameters, never the prose.  ``str(error)`` renders the sentence, the offending line
-with a caret below it, and the hint, so that an error is readable wherever it surfaces.
+with a caret below it, and the hint, so that an error is readable wherever it surfaces.  What may be a secret in a URL
+is covered there; the parameters have it as it was.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
+
+from tidings.masking import covered
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ class Place:
         line = self.text[first : last if last >= 0 else len(self.text)]
         width = max(1, min(self.end, first + len(line)) - self.start)
         indent = "".join("\t" if c == "\t" else " " for c in line[: self.start - first])
-        return f"line {self.line}, column {self.column}\n| {line}\n| {indent}{'^' * width}"
+        return f"line {self.line}, column {self.column}\n| {covered(line)}\n| {indent}{'^' * width}"
 
 
 def _rebuilt(
@@ -56,6 +59,8 @@ class TidingsError(Exception):
     """Something Tidings refuses."""
 
     hint_template: str | None = None
+    retryable = False
+    """Whether the same may succeed if it is begun again, with nothing else changed."""
 
     def __init__(self, place: Place | None = None, hint: str | None = None, **parameters: object) -> None:
         self.parameters = parameters
@@ -76,14 +81,14 @@ class TidingsError(Exception):
 
     @property
     def message(self) -> str:
-        return (inspect.getdoc(type(self)) or "").format(**self.parameters)
+        return covered((inspect.getdoc(type(self)) or "").format(**self.parameters))
 
     def __str__(self) -> str:
         parts = [f"{self.condition}: {self.message}"]
         if self.place is not None:
             parts.append(self.place.caret())
         if self.statement is not None:
-            parts.append(f"in {self.statement}")
+            parts.append(covered(f"in {self.statement}"))
         if self.hint:
             parts.append(f"hint: {self.hint}")
         return "\n".join(parts)

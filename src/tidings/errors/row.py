@@ -75,6 +75,19 @@ class TransactionRepeated(TidingsError):
     hint_template = "nothing has changed; begin it again, and it is known to be a repetition"
 
 
+class InvalidIsolation(TidingsError):
+    """There is no isolation level {name}"""
+
+    hint_template = "known: read committed, serializable"
+
+
+class SerializationConflict(TidingsError):
+    """What the transaction has read was changed by others before its commit: {relations}"""
+
+    hint_template = "nothing of it was committed: begin it again, and read again"
+    retryable = True
+
+
 class NestedTransaction(TidingsError):
     """{method} cannot be called in the procedure {procedure}, which runs in a transaction"""
 

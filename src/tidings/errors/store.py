@@ -27,6 +27,18 @@ class FolderInUse(TidingsError):
     hint_template = "name a folder that is empty or not there yet, such as {path}/my.tidings; nothing has changed"
 
 
+class BackupRefused(TidingsError):
+    """Nothing can be copied to {path}: {reason}"""
+
+    hint_template = "choose a folder of this machine that is empty or not there, and an empty catalog"
+
+
+class NotABackup(TidingsError):
+    """The folder {path} has no backup that is complete"""
+
+    hint_template = "a backup has its catalog.sqlite when it is complete; what was broken off can be removed"
+
+
 class CatalogLost(TidingsError):
     """The folder {path} has files of a database, and its catalog is gone"""
 

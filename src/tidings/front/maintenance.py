@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 
 from tidings.compiled import CompiledPlans
 from tidings.continuous.runs import ContinuousRuns
 from tidings.continuous.upkeep import is_failing, next_run
 from tidings.define.views import Views
+from tidings.errors import BackupRefused
 from tidings.rules.context import RuleContext
 from tidings.rules.detached.advance import DetachedRules
 from tidings.rules.detached.deadlines import earliest, is_retried, next_deadline
 from tidings.rules.system_tables import errors_by_rule
+from tidings.store.catalog.backup import Backup, begin, folder_of
+from tidings.store.catalog.catalog_journal import CatalogJournal
 from tidings.store.catch_up import catch_up, is_behind
 from tidings.store.fold import Folding
 from tidings.store.relation.view import Refresh
@@ -36,6 +40,8 @@ class Maintenance:
     continuous: ContinuousRuns
     folding: Folding
     compiled: CompiledPlans
+    backups: list[Backup] = field(init=False, default_factory=list)
+    """Those that are being made."""
 
     @property
     def timeline(self) -> Timeline:
@@ -131,7 +137,21 @@ class Maintenance:
         """Remove files that the catalog does not name and that no reader can be reading."""
         self.rules.registry.rules()
         self.folding.step()
-        return vacuum(self.storage, grace, self.folding.running)
+        in_backups = frozenset(name for backup in self.backups for name in backup.named)
+        return vacuum(self.storage, grace, self.folding.running, in_backups)
+
+    def begin_backup(self, path: str | Path) -> Backup:
+        """Copy the catalog as it is now into a folder; until the backup ends, a vacuum leaves its files alone."""
+        journal = self.storage.journal
+        if not isinstance(journal, CatalogJournal):
+            raise BackupRefused(path=str(path), reason="the database is in memory")
+        backup = begin(journal, folder_of(path))
+        self.backups.append(backup)
+        return backup
+
+    def end_backup(self, backup: Backup) -> None:
+        """Let a vacuum have the files of a backup that was made, or failed."""
+        self.backups.remove(backup)
 
     def status(self, runner: WorkerStatus | None = None) -> Status:
         """How the stored views stand, how rows are held, and what goes wrong."""

@@ -39,11 +39,11 @@ class Script:
 
     def _step(self, statement: sql.Statement) -> Result | None:
         match statement:
-            case sql.BeginTransaction():
+            case sql.BeginTransaction(isolation):
                 if self._transaction is not None:
                     raise InvalidSyntax(None, _END, reason="a transaction has begun already")
                 self.runner.maintenance.storage.require_writer()
-                self._transaction = self.runner.transactions.begin()
+                self._transaction = self.runner.transactions.begin(isolation=isolation)
             case sql.CommitTransaction() | sql.RollbackTransaction():
                 workspace, self._transaction = self._transaction, None
                 if workspace is None:

@@ -81,6 +81,12 @@ class RuleHook:
         self.agenda.statement_ends.append(len(self.agenda.workspace.done))
         self._judge_immediate(self._floor)
 
+    def read_by_statements(self) -> set[str]:
+        """What the conditions read that are judged after every statement."""
+        relations, actions = self.agenda.context.scheduler.relations, ("immediate", "deferred", *DETACHED)
+        names = set[str]().union(*(relations.below(rule.instances) for rule in self._coupled("immediate", *actions)))
+        return {name for name in names if relations.find(name) is not None}
+
     def _judge_immediate(self, start: int) -> None:
         """Judge immediate conditions over what was done since a place, and over what their actions do."""
         self.agenda.settle(lambda: self._coupled("immediate", "immediate"), start, lambda _: None)

@@ -13,6 +13,7 @@ import pyarrow as pa
 from tidings.clock import instant
 from tidings.engine.changes import as_changes
 from tidings.ir.relation import Column
+from tidings.masking import covered
 from tidings.rules.action.payload import as_json
 from tidings.rules.action.summary import summary
 from tidings.rules.registry import RuleRegistry
@@ -74,7 +75,7 @@ class RuleSystemTables:
     def _rule(self, record: RuleRecord, rule: Rule | None, error: str | None) -> tuple[Any, ...]:
         created = instant(record.created)
         if rule is None:
-            return (record.name, record.enabled, *[None] * 7, created, error, record.text)
+            return (record.name, record.enabled, *[None] * 7, created, error, covered(record.text))
         options = rule.options
         activations = None
         if rule.condition.activations is not None:
@@ -83,7 +84,7 @@ class RuleSystemTables:
         return (
             *(rule.name, record.enabled, options.priority, "nervous" if options.nervous else "strict"),
             *(rule.condition_coupling, rule.action_coupling, summary(rule.action), options.group, activations),
-            *(created, error, record.text),
+            *(created, error, covered(record.text)),
         )
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
+from tidings.isolation import Isolation
 from tidings.rules.agenda import Agenda
 from tidings.rules.context import RuleContext
 from tidings.rules.coupling import RuleHook
 from tidings.store.rules.applied import AppliedTransactions
 from tidings.write.hooks import CommitHook
+from tidings.write.reads import Reads
 from tidings.write.workspace import Workspace, WriteParts
 
 
@@ -20,7 +22,9 @@ class RuleTransactions:
     context: RuleContext
     write_parts: WriteParts
 
-    def begin(self, depth: int = 0, commit_hook: CommitHook | None = None) -> Workspace:
+    def begin(
+        self, depth: int = 0, commit_hook: CommitHook | None = None, isolation: Isolation = Isolation.READ_COMMITTED
+    ) -> Workspace:
         """Begin a transaction.
 
         ``depth`` says how many firings led to it: 0 if a user began it.  ``commit_hook`` records more with the commit.
@@ -31,10 +35,12 @@ class RuleTransactions:
                 return None
             return RuleHook(Agenda(self.context, workspace), depth, commit_hook)
 
-        return Workspace(self.write_parts, hook_for)
+        reads = Reads(self.write_parts.timeline) if isolation is Isolation.SERIALIZABLE else None
+        return Workspace(self.write_parts, hook_for, reads=reads)
 
-    def begin_once(self, id: str) -> tuple[Workspace, int | None]:
+    def begin_once(self, id: str, isolation: Isolation = Isolation.READ_COMMITTED) -> tuple[Workspace, int | None]:
         """Begin a transaction that is recorded under an id; when one of this id was committed, if one was."""
         applied = AppliedTransactions(self.context.storage)
         time = applied.time(id)
-        return (self.begin() if time is not None else self.begin(commit_hook=partial(applied.record, id))), time
+        record = None if time is not None else partial(applied.record, id)
+        return self.begin(commit_hook=record, isolation=isolation), time

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from tidings.engine.location import Location
 from tidings.errors import DamagedFile
 from tidings.store.fault_points import point
-from tidings.store.filesystem import entries, make_folder, storage_failures
+from tidings.store.filesystem import entries, make_folder, make_private, storage_failures, sync_path
 from tidings.store.write_failures import writing
 
 
@@ -20,7 +20,7 @@ def write_parquet(rows: pa.Table, root: Location, name: str) -> None:
     """Write rows to a new file of the database and make it durable."""
     file = root / name
     with writing(file):
-        make_folder(root / name.rpartition("/")[0])
+        make_folder(root / name.rpartition("/")[0], inherits=True)
         pq.write_table(rows, file.path, filesystem=file.filesystem, compression="zstd", write_page_checksum=True)
         point("file.written")
         sync(file)
@@ -80,24 +80,19 @@ _BLOCK = 1 << 20
 def sync(file: Location) -> None:
     """Force a file, and its name in the folder, onto the disk; elsewhere it is durable once it is written."""
     if file.is_local:
+        make_private(file.path)
         for path in (file.path, os.path.dirname(file.path) or "."):
-            _sync(path)
+            sync_path(path)
 
 
 def sync_folder(folder: Location) -> None:
-    """Force all files of a folder onto the disk."""
+    """Force all files of a folder onto the disk, and let them be read by those who may read what it is in."""
     if folder.is_local:
+        make_private(folder.path)
         for name in sorted(os.listdir(folder.path)):
-            _sync(f"{folder.path}/{name}")
+            make_private(f"{folder.path}/{name}")
+            sync_path(f"{folder.path}/{name}")
         sync(folder)
-
-
-def _sync(path: str) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def pack(rows: pa.Table) -> bytes:

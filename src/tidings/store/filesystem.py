@@ -22,6 +22,9 @@ from tidings.errors import StorageFailed, UnknownFileSystem
 
 _S3 = ("s3", "s3a", "s3n")
 
+PRIVATE = 0o700
+"""What others may do with a new folder: nothing."""
+
 SCRATCH = "scratch"
 """The folder of a database in which its writer has files for a while; see :mod:`tidings.engine.scratch`."""
 
@@ -82,10 +85,46 @@ def is_folder(location: Location) -> bool:
         return bool(location.filesystem.get_file_info(location.path).type == FileType.Directory)
 
 
-def make_folder(location: Location) -> None:
-    """Make a folder, and those above it, if they are not there."""
+def make_folder(location: Location, *, inherits: bool = False) -> None:
+    """Make a folder, and those above it, if they are not there; on this machine durable in its parent.
+
+    There it is private; with ``inherits`` it is for those who may enter the folder that it is in.
+    """
+    if location.is_local:
+        _make_durably(Path(location.path), inherits)
+        return
     with storage_failures(location):
         location.filesystem.create_dir(location.path, recursive=True)
+
+
+def _make_durably(folder: Path, inherits: bool) -> None:
+    if folder.is_dir():
+        return
+    _make_durably(folder.parent, inherits)
+    try:
+        folder.mkdir(PRIVATE)
+    except FileExistsError:
+        if not folder.is_dir():
+            raise
+    if inherits:
+        make_private(folder)
+    sync_path(folder.parent)
+
+
+def sync_path(path: str | Path) -> None:
+    """Force a file, or the names in a folder, onto the disk."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def make_private(path: str | Path) -> None:
+    """Let a file or folder of ours be used by those who may use the folder it is in, and by nobody else."""
+    with suppress(PermissionError):  # it is another user's, who decides
+        allowed = os.stat(os.path.dirname(path) or ".").st_mode & 0o777 | PRIVATE
+        os.chmod(path, allowed if os.path.isdir(path) else allowed & 0o666)
 
 
 def entries(folder: Location, *, recursive: bool = False) -> dict[str, FileInfo]:

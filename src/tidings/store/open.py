@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from sqlalchemy import URL, make_url
@@ -15,7 +16,7 @@ from tidings.store.catalog.connect import is_writable
 from tidings.store.catalog.identity import FILE as IDENTITY
 from tidings.store.catalog.memory_journal import MemoryJournal
 from tidings.store.catalog.writer_lock import WriterLock
-from tidings.store.filesystem import SCRATCH, discard, entries, is_folder, make_folder
+from tidings.store.filesystem import SCRATCH, discard, entries, is_folder, make_folder, make_private
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.row_groups import DecodedCache
 from tidings.store.snapshots import EngineSnapshots, FileSnapshots
@@ -57,7 +58,9 @@ def open_folder(
     lock = WriterLock(Path(folder.path))
     lock.take()
     try:
-        return _begun(backend, CatalogJournal(folder, url, lock=lock), relations, memory)
+        journal = CatalogJournal(folder, url, lock=lock)
+        _make_private(Path(folder.path))
+        return _begun(backend, journal, relations, memory)
     except BaseException:
         lock.release()
         raise
@@ -84,6 +87,13 @@ def _over(
     decoded = DecodedCache((memory or MemoryBudget()).decoded)
     snapshots = FileSnapshots(backend, journal, journal.folder, decoded)
     return Storage(backend, journal, snapshots, relations or Relations())
+
+
+def _make_private(folder: Path) -> None:
+    """Let the files of a catalog be read by those who may read the folder, whatever the usual mode of files is."""
+    for name in (_CATALOG, f"{_CATALOG}-wal", f"{_CATALOG}-shm", "lock", "identity"):
+        with suppress(FileNotFoundError):
+            make_private(folder / name)
 
 
 def _make(folder: Location) -> None:

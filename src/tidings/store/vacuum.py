@@ -45,8 +45,16 @@ class Vacuumed:
         return pa.table({name: pa.array([number], pa.int64()) for name, number in facts.items()})
 
 
-def vacuum(storage: Storage, grace: timedelta = GRACE, folding: frozenset[int] = frozenset()) -> Vacuumed:
-    """Remove unreferenced files after a while; those of relations that are being folded may be referenced soon."""
+def vacuum(
+    storage: Storage,
+    grace: timedelta = GRACE,
+    folding: frozenset[int] = frozenset(),
+    in_backups: frozenset[str] = frozenset(),
+) -> Vacuumed:
+    """Remove unreferenced files after a while; those of relations that are being folded may be referenced soon.
+
+    ``in_backups`` are files that are being copied: they stay.
+    """
     storage.require_writer()
     contents = storage.journal.contents
     referenced, unreferenced = contents.files(), contents.unreferenced_files()
@@ -66,7 +74,7 @@ def vacuum(storage: Storage, grace: timedelta = GRACE, folding: frozenset[int] =
             if name in referenced:
                 continue
             is_new = name not in unreferenced and name.startswith(in_progress)
-            if is_new or unreferenced.get(name, info.mtime_ns // 1000) > before:
+            if name in in_backups or is_new or unreferenced.get(name, info.mtime_ns // 1000) > before:
                 waiting += 1
                 continue
             remove(folder / path)

@@ -9,6 +9,7 @@ from tidings.errors import HistoryGone
 from tidings.store.fold import TableStatus
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.view import StoredView
+from tidings.store.rules.messages import DeliveryStatus
 from tidings.worker_thread import WorkerStatus
 
 
@@ -51,6 +52,8 @@ class Status:
     failing_rules: tuple[RuleFailure, ...] = ()
     runner: WorkerStatus = field(default_factory=WorkerStatus)
     """How the thread is doing that ``start()`` starts."""
+    deliveries: DeliveryStatus = field(default_factory=DeliveryStatus)
+    """How the thread is doing that ``deliveries.start()`` starts, and what is being sent."""
 
     def view(self, name: str) -> ViewStatus:
         """The state of one view."""

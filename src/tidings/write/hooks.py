@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol, TypeAlias
 
 from sqlalchemy import Connection
@@ -21,6 +21,9 @@ class TransactionHook(Protocol):
 
     def after_statement(self) -> None:
         """Is called when a statement has been run."""
+
+    def read_by_statements(self) -> Collection[str]:
+        """The relations whose rows :meth:`after_statement` may look at."""
 
     def before_commit(self) -> CommitHook | None:
         """Is called before the commit, and may still refuse it; returns what has to be recorded with it."""

@@ -27,6 +27,8 @@ def current_rows(workspace: Workspace, table: Table) -> pa.Table | None:
     snapshot = parts.scheduler.storage.snapshots.files.get(table.id)
     if table.base is not None and snapshot is None:
         return None  # the engine alone has its base
+    if workspace.reads is not None:
+        workspace.reads.relations([table.name])
     base = table.schema.empty_table() if table.base is None or snapshot is None else snapshot.rows()
     rows, weights = [base], [pa.repeat(pa.scalar(1, pa.int64()), base.num_rows)]
     for entry in table.history.unfolded()():
@@ -34,7 +36,7 @@ def current_rows(workspace: Workspace, table: Table) -> pa.Table | None:
         weights.append(entry.column(WEIGHT).combine_chunks())
     done = workspace.net_change(table)
     if done is not None:
-        parts.enforcer.check_present(done)
+        workspace.require_present(done)
         rows.append(done.rows)
         weights.append(pa.array(done.weights, pa.int64()))
     if len(rows) == 1:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from tidings.constraints.enforce import Enforcer, NetChange
 from tidings.engine.changes import as_changes
-from tidings.errors import NotATable, UnknownEvent, UnknownTransactionState, UnsupportedStatement
+from tidings.errors import MissingRow, NotATable, UnknownEvent, UnknownTransactionState, UnsupportedStatement
 from tidings.exclusive import Mutex
 from tidings.ir.relation import Relation, Scan
 from tidings.ir.traverse import walk
@@ -32,6 +32,7 @@ from tidings.waves.scheduler import Scheduler
 from tidings.write.commit import Commits
 from tidings.write.fragments import by_key, require_one_row_per_key, routed
 from tidings.write.hooks import TransactionHook
+from tidings.write.reads import Reads
 from tidings.write.table_changes import TableChanges
 
 DoneChange = tuple[Table, pa.Table, int]
@@ -70,6 +71,8 @@ class Workspace:
     """The commit time, once committed."""
     done: list[DoneChange] = field(init=False, default_factory=list)
     """What has been done, in order."""
+    reads: Reads | None = None
+    """What has been read, if that must not have changed by the commit."""
     ended_by: str | None = field(init=False, default=None)
     """Why the transaction is over, for messages; None while it is open."""
     _is_for_action: bool = field(init=False, default=False)
@@ -88,7 +91,7 @@ class Workspace:
         No hook is called for what the action does.  It may have relations of its own: ``parts`` know their names,
         ``local_relations`` has their rows.
         """
-        workspace = Workspace(parts or self.parts, local_relations=local_relations or {})
+        workspace = Workspace(parts or self.parts, local_relations=local_relations or {}, reads=self.reads)
         workspace.done, workspace._changes, workspace._is_for_action = self.done, self._changes, True
         return workspace
 
@@ -158,6 +161,8 @@ class Workspace:
         scheme = self.parts.relations.fragments(table.name)
         if scheme is not None:
             return by_key(self, table, scheme, list(keys))
+        if self.reads is not None:
+            self.reads.keys(table, keys)
         return self.parts.enforcer.finder.by_key(table, keys, self.pending(table))
 
     def net_change(self, table: Table) -> NetChange | None:
@@ -168,7 +173,16 @@ class Workspace:
     def check_present(self) -> None:
         """Refuse the transaction if it removes rows that are not there."""
         for changes in self._changes.values():
-            self.parts.enforcer.check_present(changes.net_change())
+            self.require_present(changes.net_change())
+
+    def require_present(self, net: NetChange) -> None:
+        """Refuse a change of rows that are not there; the reason may be that others changed what was read."""
+        try:
+            self.parts.enforcer.check_present(net)
+        except MissingRow:
+            if self.reads is not None:
+                self.reads.require_unchanged()
+            raise
 
     def answer(self, plan: Relation, now: int, instead: Mapping[str, pa.Table] | None = None) -> pa.Table:
         """The rows of a plan with what has been done so far; ``instead`` has rows that stand for whole tables."""
@@ -176,16 +190,18 @@ class Workspace:
         for table_changes in self._changes.values():
             net, table = table_changes.net_change(), table_changes.table
             if net.weights:
-                self.parts.enforcer.check_present(net)
+                self.require_present(net)
                 changes[table.name] = as_changes(table.columns, net.rows, net.weights)
         entries = {}
         for name, rows in (instead or {}).items():
             entries[name] = as_changes(self.parts.relations.table(name).columns, rows, [1] * rows.num_rows)
+        replaced = {**entries, **self._session_rows(plan), **self.local_relations}
+        if self.reads is not None:
+            self.reads.plan(plan, replaced)
         timeline, at = self.parts.timeline, self.parts.timeline.time
         if timeline.reads_clock(plan):
             timeline.settle_until(now)
             at = now
-        replaced = {**entries, **self._session_rows(plan), **self.local_relations}
         return in_transaction.answer(self.parts.scheduler, plan, at, changes, replaced)
 
     def _session_rows(self, plan: Relation) -> Mapping[str, pa.Table]:
@@ -207,6 +223,8 @@ class Workspace:
         """Call the hook after a statement."""
         self._of_session.clear()
         if self.hook is not None:
+            if self.reads is not None:
+                self.reads.relations(self.hook.read_by_statements())
             with self._ending_on_error("a rule refused it"):
                 self.hook.after_statement()
 
@@ -217,6 +235,9 @@ class Workspace:
         self.require_open()
         self._require_own()
         commit_hook = None
+        if self.reads is not None:
+            with self._ending_on_error("what it had read was changed by others"):
+                self.reads.require_unchanged()
         if self.hook is not None:
             with self._ending_on_error("a rule refused it"):
                 commit_hook = self.hook.before_commit()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 from pathlib import Path
@@ -114,3 +115,17 @@ def test_beside_the_database_files_are_written_and_are_private(tmp_path: Path) -
     (tmp_path / "db").mkdir()
     assert FileChannel(tmp_path, tmp_path / "db").send(message(), 0) == Arrived()
     assert (tmp_path / "out.jsonl").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_file_that_somebody_else_has_locked_is_a_failure_that_is_tried_again(tmp_path: Path) -> None:
+    with open(tmp_path / "out.jsonl", "w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        outcome = FileChannel(tmp_path, timeout=0.05).send(message(), 0)
+        assert isinstance(outcome, Failed)
+        assert outcome.unreachable
+        assert "locked" in outcome.reason
+        stopped = FileChannel(tmp_path, timeout=3600)
+        stopped.attempts.stopping.set()
+        assert isinstance(stopped.send(message(), 0), Failed)
+    assert FileChannel(tmp_path).send(message(), 0) == Arrived()
+    assert len(lines(tmp_path / "out.jsonl")) == 1

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
+import socket
 import socketserver
 import ssl
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from email import message_from_bytes
 from pathlib import Path
@@ -16,6 +17,7 @@ from threading import Thread
 import pytest
 
 from tests.unit.deliver import certificate
+from tests.unit.deliver.test_webhook import listening
 from tidings.deliver.channel import Arrived, Failed, Refused
 from tidings.deliver.mail import Mail, MailChannel, as_mail
 from tidings.store.rules.messages import Message
@@ -72,12 +74,12 @@ def serving(server: Server) -> Iterator[Server]:
             lines.close()
             stream.close()
 
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as listening:
-        server.port = listening.server_address[1]
-        thread = Thread(target=listening.serve_forever, args=(0.01,))
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as tcp:
+        server.port = tcp.server_address[1]
+        thread = Thread(target=tcp.serve_forever, args=(0.01,))
         thread.start()
         yield server
-        listening.shutdown()
+        tcp.shutdown()
         thread.join()
 
 
@@ -186,3 +188,30 @@ def test_a_name_of_a_rule_stays_in_its_header(name: str) -> None:
 def test_a_target_stays_in_its_header(target: str) -> None:
     with pytest.raises(ValueError, match="no address"):
         as_mail(replace(message(), target=target), "s@d.e")
+
+
+def dripping(connection: socket.socket) -> None:
+    """Greet without end, a line now and then."""
+    connection.settimeout(0.02)
+    with suppress(OSError):
+        while True:
+            connection.sendall(b"220-wait\r\n")
+            with suppress(TimeoutError):
+                if not connection.recv(1):
+                    return
+
+
+def test_a_server_that_drips_has_its_time() -> None:
+    with listening(dripping) as url:
+        port = int(url.rstrip("/").rpartition(":")[2])
+        outcome = MailChannel(Mail("127.0.0.1", "s@d.e", port, timeout=0.2)).send(message(), 0)
+    assert isinstance(outcome, Failed)
+    assert outcome.unreachable
+    assert "within 0.2 seconds" in outcome.reason
+
+
+def test_a_mail_that_was_taken_arrived_though_the_server_hangs_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tidings.deliver.mail._GOODBYE", 0.1)
+    with serving(Server({"QUIT": "221-wait"})) as server:
+        assert mail(server).send(message(), 0) == Arrived()
+    assert len(server.got) == 1

@@ -333,6 +333,6 @@ def test_no_connection_is_made_to_the_metadata_of_a_cloud(address: str, monkeypa
     def connected(*_: object) -> socket.socket:
         raise AssertionError("a connection was made")
 
-    monkeypatch.setattr("tidings.deliver.webhook.socket.create_connection", connected)
+    monkeypatch.setattr("tidings.deliver.attempts.socket.create_connection", connected)
     webhook = Webhook([SECRET], resolve=lambda host, port: [address])
     assert isinstance(webhook.send(to("http://hooks.test/"), NOW), Refused)

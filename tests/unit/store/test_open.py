@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+import tidings
 from tidings.engine.duckdb import DuckDB
 from tidings.engine.location import Location
 from tidings.errors import DatabaseLocked, DatabaseMissing, FolderInUse, NotWritable
@@ -78,3 +81,49 @@ def test_a_file_in_the_place_of_the_folder(tmp_path: Path) -> None:
 def test_in_memory_there_is_one_writer_and_no_file(tmp_path: Path) -> None:
     storage = open_in_memory(DuckDB())
     assert (storage.is_reader, storage.relations.names(), storage.snapshots.write([], 0)) == (False, [], [])
+
+
+def _modes(folder: Path) -> dict[str, int]:
+    return {str(p.relative_to(folder)): p.stat().st_mode & 0o777 for p in folder.rglob("*")}
+
+
+@pytest.mark.parametrize("shared", [0o700, 0o750])
+def test_the_files_are_for_those_who_may_enter_the_folder(tmp_path: Path, shared: int) -> None:
+    path, usual = tmp_path / "db", os.umask(0o022)
+    try:
+        with tidings.open(path, engine="duckdb"):
+            assert path.stat().st_mode & 0o777 == 0o700
+        path.chmod(shared)
+        with tidings.open(path, engine="duckdb") as db:
+            db.sql("CREATE TABLE t (a INT PRIMARY KEY, b STRING)")
+            db.load("t", pa.table({"a": pa.array(range(10), pa.int32()), "b": ["x"] * 10}))
+            with db.transaction() as tx:
+                tx.insert("t", [(n, "y" * 100) for n in range(100, 20_100)])
+            db.fold()
+            modes = _modes(path)
+    finally:
+        os.umask(usual)
+    folders = {name: mode for name, mode in modes.items() if (path / name).is_dir()}
+    assert "base" in folders
+    assert any(name.endswith(".parquet") for name in modes)
+    assert {mode for name, mode in modes.items() if name in folders} == {shared}
+    assert {mode for name, mode in modes.items() if name not in folders} == {shared & 0o666}
+
+
+def test_new_folders_are_durable_before_what_is_in_them_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[str] = []
+    fsync = os.fsync
+
+    def noted(handle: int) -> None:
+        synced.append(os.readlink(f"/proc/self/fd/{handle}"))
+        fsync(handle)
+
+    monkeypatch.setattr("os.fsync", noted)
+    path = tmp_path.resolve() / "above" / "db"
+    with tidings.open(path, engine="duckdb") as db:
+        assert {str(tmp_path.resolve()), str(path.parent)} <= set(synced)
+        db.sql("CREATE TABLE t (a INT PRIMARY KEY)")
+        db.load("t", pa.table({"a": pa.array(range(10), pa.int32())}))
+    assert {str(path), str(path / "base")} <= set(synced)
+    relations = [str(folder) for folder in (path / "base").iterdir()]
+    assert set(relations) <= set(synced)

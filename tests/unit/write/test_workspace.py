@@ -27,6 +27,9 @@ class Watching:
     def after_statement(self) -> None:
         self._called("statement")
 
+    def read_by_statements(self) -> list[str]:
+        return []
+
     def before_commit(self) -> CommitHook | None:
         self._called("commit")
         return None

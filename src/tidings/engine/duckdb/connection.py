@@ -6,11 +6,15 @@ that.
 
 from __future__ import annotations
 
+import atexit
+import os
 import re
+import shutil
 import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 
 import duckdb
 import pyarrow as pa
@@ -23,13 +27,26 @@ from tidings.running_statements import checkpoint, stopped_by
 _OPTIMIZERS = "disabled_optimizers"
 
 
+@cache
+def _private_folder() -> str:
+    """A folder of this process that nobody else can enter; it is removed when the process ends."""
+    folder, owner = tempfile.mkdtemp(prefix="tidings-"), os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == owner:  # a forked process ends too
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(remove)
+    return folder
+
+
 class DuckDBConnection:
     """A connection to a DuckDB in memory; what fails raises :class:`tidings.errors.EngineFailed`."""
 
     def __init__(
         self, threads: int, memory: int | None, passes_off: tuple[str, ...] = (), folder: Location | None = None
     ) -> None:
-        spill = f"{tempfile.gettempdir()}/tidings-{uuid.uuid4().hex}"  # DuckDB makes and removes it
+        spill = f"{_private_folder()}/{uuid.uuid4().hex}"  # DuckDB makes and removes it
         limit = {} if memory is None else {"memory_limit": f"{memory}B", "temp_directory": spill}
         self.inner = duckdb.connect(":memory:", config={"threads": threads, **limit})
         self.inner.execute("SET TimeZone = 'UTC'")

@@ -85,9 +85,12 @@ def relation_columns(session: SparkSession, name: str) -> tuple[Column, ...] | N
 
 
 def scratch_of(session: SparkSession, shared: Location | None) -> Scratch | None:
-    """Where a session's workers see files of this process: anywhere in local mode, else only where it is shared."""
+    """Where a session's workers see files of this process: on a cluster only where it is shared.
+
+    In local mode that is the folder of the database too, if it is on this machine: there rows are as private as it is.
+    """
     if not is_remote() and str(session.sparkContext.master).startswith("local"):
-        return Scratch()
+        return Scratch(shared if shared is not None and shared.is_local else None)
     return None if shared is None else Scratch(shared)
 
 

@@ -23,6 +23,7 @@ from tidings.lang.sql.names import relation_name
 from tidings.lang.sql.parameters import Parameters, Params
 from tidings.lang.sql.parse import place, readable, slices, statements
 from tidings.lang.sql.size_limits import require_size
+from tidings.lang.sql.statements.begin import BeginTransaction, read_begin
 from tidings.lang.sql.statements.clauses import refuse_unread
 from tidings.lang.sql.statements.continuous import (
     ContinuousStatement,
@@ -163,11 +164,6 @@ class Vacuum:
     """``VACUUM``, or ``VACUUM CHECK``, which reads everything and changes nothing."""
 
     checks: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class BeginTransaction:
-    """``BEGIN``: the statements up to COMMIT or ROLLBACK are one transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,8 +365,10 @@ def _statement(tree: Expression, text: str, query_text: str) -> Statement:
             return Drop(names, tree.args["kind"], bool(tree.args.get("exists")), bool(tree.args.get("cascade")))
         case exp.Refresh() if str(tree.args.get("kind")) == "MATERIALIZED VIEW":
             return RefreshView(relation_name(tree.this, text))
-        case exp.Transaction() | exp.Commit() | exp.Rollback() if not any(tree.args.values()):
-            return _TRANSACTION[type(tree)]
+        case exp.Transaction():
+            return read_begin(tree, text)
+        case exp.Commit() | exp.Rollback() if not any(tree.args.values()):
+            return CommitTransaction() if isinstance(tree, exp.Commit) else RollbackTransaction()
         case exp.Command() if str(tree.this).upper() == "VACUUM" and tree.text("expression").upper().strip() in (
             "",
             "CHECK",
@@ -386,10 +384,5 @@ def _statement(tree: Expression, text: str, query_text: str) -> Statement:
             raise UnsupportedStatement(place(text, tree), _NO_SCHEMA if about_schema else None, statement=words)
 
 
-_TRANSACTION: dict[type[Expression], BeginTransaction | CommitTransaction | RollbackTransaction] = {
-    exp.Transaction: BeginTransaction(),
-    exp.Commit: CommitTransaction(),
-    exp.Rollback: RollbackTransaction(),
-}
 _EXPLAIN = "db.explain(query) shows how it is maintained; EXPLAIN RULE and EXPLAIN CONTINUOUS are statements"
 _NO_SCHEMA = "a schema needs no statement: it is a part of names, as in CREATE TABLE sales.orders (…)"

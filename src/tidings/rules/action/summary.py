@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from tidings.lang.sql.statements.action import Action, Call, Modify, Raise, Send
-from tidings.targets import masked_url
+from tidings.masking import masked_url
 
 
 def summary(action: Action) -> str:

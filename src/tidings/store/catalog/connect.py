@@ -32,13 +32,13 @@ def catalog_engine(url: str | URL, *, read_only: bool) -> Engine:
     """Where connections to a catalog come from."""
     address = make_url(url)
     if address.get_backend_name() != "sqlite":
-        return create_engine(address)
+        return create_engine(address, hide_parameters=True)
     file = Path(str(address.database))
     if read_only and not _can_make_files_next_to(file):
-        engine = create_engine(address, poolclass=NullPool)
+        engine = create_engine(address, poolclass=NullPool, hide_parameters=True)
         event.listen(engine, "do_connect", lambda *_: _connect_without_files(file))
     else:
-        engine = create_engine(address)
+        engine = create_engine(address, hide_parameters=True)
     event.listen(engine, "connect", _durable)
     event.listen(engine, "begin", _begin)
     return engine

@@ -184,6 +184,14 @@ class Session:
             finally:
                 self._frozen = None
 
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        """A connection that sees one moment, beside all others."""
+        self._require_open()
+        options = {"isolation_level": "REPEATABLE READ"} if self._engine.dialect.name == "postgresql" else {}
+        with _failures(), self._engine.connect().execution_options(reading=True, **options) as connection:
+            yield connection
+
     def branches(self) -> dict[str, int]:
         """The branches of the history, in order, each with the last instant before it began; the last is a writer's."""
         if self._branches is not None:

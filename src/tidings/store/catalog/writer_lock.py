@@ -29,7 +29,7 @@ class WriterLock:
     def take(self) -> None:
         """Take the lock, or say who has it."""
         try:
-            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             self._lock(self._file)
         except OSError as error:
             self.release()

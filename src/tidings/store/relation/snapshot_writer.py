@@ -54,6 +54,7 @@ def write_snapshot(backend: Backend, target: SnapshotTarget, query: str, at: int
     folder = f"base/{target.relation}/{uuid.uuid4().hex[:12]}"
     point("fold.begun")
     with writing(target.root / folder):
+        make_folder(target.root / folder.rpartition("/")[0], inherits=True)
         backend.save(query, target.root / folder, target.sort_column, ROWS_PER_FILE)
         point("fold.files")
         snapshot = _recorded(target, folder, at)

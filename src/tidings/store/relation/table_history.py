@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from tidings.engine.row_values import row_keys
 from tidings.errors import HistoryGone
+from tidings.ir.expression import TIME
 from tidings.store.relation.log import Place
 from tidings.store.relation.log_range import LogRange
 
 if TYPE_CHECKING:
+    from tidings.store.relation.net import Key
     from tidings.store.relation.table import Table
 
 
@@ -47,6 +50,13 @@ class TableHistory:
     def instants(self, since: int, until: int) -> pa.Array:
         """The same, where they may be many."""
         return self._between(self.at(since), self.at(until)).instants()
+
+    def keyed(self, since: int, until: int) -> Iterator[tuple[Key, int]]:
+        """The primary keys of the rows that were changed in ``(since, until]``, each with the instant."""
+        for part in self._between(self.at(since), self.at(until)).rows():
+            yield from zip(
+                row_keys(part.select(list(self.table.constraints.key))), part.column(TIME).to_pylist(), strict=True
+            )
 
     def size(self, at: int) -> int:
         """The number of rows at an instant."""

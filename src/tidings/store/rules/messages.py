@@ -6,6 +6,8 @@ import uuid
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from tidings.worker_thread import WorkerStatus
+
 ACTION = "action"
 """The channel of actions that failed; nobody delivers it."""
 
@@ -53,6 +55,34 @@ class OutboxEntry:
     """When it was delivered or given up."""
     error: str | None
     """What was wrong with the last attempt."""
+    claimed: int | None = None
+    """Since when an attempt is under way."""
+
+
+Target = tuple[str, str]
+"""A channel, and to whom messages go by it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """A message that is being sent."""
+
+    channel: str
+    target: str
+    """To whom; of a URL without what may be a token."""
+    id: str
+    since: int
+    """When the attempt began."""
+    is_stuck: bool = False
+    """Whether it takes much longer than a channel gives a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryStatus:
+    """How the thread is doing that delivers, and what is being sent."""
+
+    thread: WorkerStatus = field(default_factory=WorkerStatus)
+    sending: tuple[Sending, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@
 A message is added on the connection of the transaction that records the firing behind it (:func:`add`), so there are
 both or neither: it is recorded exactly once.  Delivering cannot be part of that transaction, so it takes three steps:
 
-1. :meth:`Outbox.claim` takes messages that are due, and counts the attempt before it is made;
+1. :meth:`Outbox.claim` takes messages that are due (:meth:`Outbox.due_targets`), and counts the attempt before it is
+   made;
 2. somebody sends them, with no transaction open;
 3. :meth:`Outbox.acknowledge` records what came of it.
 
@@ -18,13 +19,13 @@ that did not arrive.
 A target that is gone is disabled with all that waits for it; one that asks for a pause rests.  Both outlive the
 process.
 
-Cost: claiming ranks what is due by target, so that no target keeps the others waiting; that reads the index of all due
-messages.  An idle look is one query and writes nothing.
+Cost: a look at what is due reads the index of all due messages and writes nothing.  Claiming ranks what is due by
+target, so that no target keeps the others waiting.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, assert_never
 
@@ -41,6 +42,7 @@ from sqlalchemy import (
     insert,
     or_,
     select,
+    tuple_,
     update,
 )
 
@@ -56,6 +58,7 @@ from tidings.store.rules.messages import (
     Message,
     MessageState,
     OutboxEntry,
+    Target,
     Verdict,
 )
 
@@ -129,34 +132,47 @@ class Outbox:
         with self.catalog.reading() as connection:
             return connection.execute(_WAITING, {"of_channel": channel}).first() is not None
 
-    def recover(self, *channels: str) -> int:
+    def recover(self, *channels: str, besides: Collection[int] = ()) -> int:
         """Give up the claims of a process that is gone, all or those of some channels; how many there were.
 
-        Their attempts count.
+        Their attempts count.  ``besides`` has the numbers of messages that are under way.
         """
         stale = and_(_WAITS, _OUT.c.claimed.is_not(None))
         if channels:
             stale = and_(stale, _OUT.c.channel.in_(channels))
+        if besides:
+            stale = and_(stale, _OUT.c.number.not_in(besides))
         with self.catalog.reading() as connection:
             if connection.execute(select(_OUT.c.number).where(stale).limit(1)).first() is None:
                 return 0
         with self.catalog.writing() as connection:
             return connection.execute(update(_OUT).where(stale).values(claimed=None)).rowcount
 
+    def due_targets(self, now: int, channels: Sequence[str]) -> list[Target]:
+        """The targets of messages that are due, in the order of their first messages."""
+        due = and_(_WAITS, _FREE, _OUT.c.due <= now, _OUT.c.channel.in_(channels), ~_held_back(now))
+        query = select(_OUT.c.channel, _OUT.c.target).where(due).group_by(_OUT.c.channel, _OUT.c.target)
+        with self.catalog.reading() as connection:
+            return [(r.channel, r.target) for r in connection.execute(query.order_by(func.min(_OUT.c.number))).all()]
+
     def claim(self, now: int, channels: Sequence[str], limit: int = 256, each: int = 32) -> list[OutboxEntry]:
         """Take messages that are due, in order, up to ``each`` per target; the attempt is counted."""
+        return self.claim_for(now, self.due_targets(now, channels), limit, each)
+
+    def claim_for(self, now: int, targets: Sequence[Target], limit: int = 256, each: int = 32) -> list[OutboxEntry]:
+        """Take messages of some targets that are due, as :meth:`claim` does."""
+        if not targets:
+            return []
+        is_wanted = tuple_(_OUT.c.channel, _OUT.c.target).in_(targets[:limit])
         ranked = (
             select(
                 _OUT.c.number,
                 func.row_number().over(partition_by=(_OUT.c.channel, _OUT.c.target), order_by=_OUT.c.number).label("n"),
             )
-            .where(_WAITS, _FREE, _OUT.c.due <= now, _OUT.c.channel.in_(channels), ~_held_back(now))
+            .where(_WAITS, _FREE, _OUT.c.due <= now, is_wanted, ~_held_back(now))
             .subquery()
         )
         query = select(ranked.c.number).where(ranked.c.n <= each).order_by(ranked.c.number).limit(limit)
-        with self.catalog.reading() as connection:
-            if connection.execute(query.limit(1)).first() is None:
-                return []
         with self.catalog.writing() as connection:
             is_chosen = _OUT.c.number.in_(list(connection.execute(query).scalars()))
             connection.execute(update(_OUT).where(is_chosen).values(claimed=now, attempts=_OUT.c.attempts + 1))
@@ -318,4 +334,5 @@ def _in_range(first: int, last: int | None) -> ColumnElement[bool]:
 
 def _entry(row: Row[Any]) -> OutboxEntry:
     message = Message(row.rule, row.firing, row.channel, row.target, row.payload, row.created, row.id)
-    return OutboxEntry(row.number, message, MessageState(row.state), row.attempts, row.due, row.settled, row.error)
+    state, claimed = MessageState(row.state), row.claimed
+    return OutboxEntry(row.number, message, state, row.attempts, row.due, row.settled, row.error, claimed)

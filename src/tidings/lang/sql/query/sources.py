@@ -172,7 +172,7 @@ def _part(binder: Binder, node: Expression, ctes: Mapping[str, Any], outer: Oute
 def _with_query(node: exp.Table, ctes: Mapping[str, Any], outer: Outer) -> tuple[Expression, Mapping[str, Any]]:
     """The query of a WITH of this subquery in the place of its name: it may use the query around as well."""
     cte = ctes.get(node.name.lower()) if not node.db and isinstance(node.this, exp.Identifier) else None
-    if cte is None or cte.around is None or cte.around is not outer.around:
+    if cte is None or cte.rows is not None or cte.around is None or cte.around is not outer.around:
         return node, ctes
     alias = node.args.get("alias")
     columns = (alias.args.get("columns") if alias is not None else None) or cte.tree.args["alias"].args.get("columns")
