@@ -11,6 +11,7 @@ from tidings.analysis.influents import CLOCK, influents, reads
 from tidings.analysis.sites import local_parts, sites
 from tidings.delta.plan import Program, Term, compile_program
 from tidings.delta.restrict import restrictions
+from tidings.engine.agreed.plan import in_words
 from tidings.engine.sql.dialect import Dialect
 from tidings.engine.sql.lower import lower
 from tidings.engine.sql.statement import KeyList, KeyTest, listable_keys
@@ -127,7 +128,7 @@ def _differentials(program: Program, dialect: Dialect) -> str:
         for term in step.terms:
             out.append(f"∂{step.name}/∂{term.influent}{_occurrence(term)}  =  {algebra(term.plan)}")
             out += [f"  {_restriction(r)}" for r in restrictions(term.plan)]
-        statement = lower(step.plan, dialect, program.changed)
+        statement = lower(in_words(step.plan, dialect), dialect, program.changed)
         out.append("SQL" if len(program.steps) == 1 else f"SQL of step {step.level}, {step.name}")
         out.append(indent(statement.filled(_keys), "  "))
     return "\n".join(out)

@@ -12,9 +12,13 @@ QUOTING = PACKAGE / "engine" / "sql" / "quoting.py"
 PLAIN_CONSTANTS = {"TIME", "WEIGHT"}
 """Names of our own."""
 CHECKED = {
+    "engine/agreed/aggregates.py": "names of aggregates from a list",
     "engine/agreed/arithmetic.py": "powers of ten",
     "engine/agreed/casts.py": "forms of our own",
     "engine/agreed/expression.py": "numbers that a pattern admits",
+    "engine/agreed/lambdas.py": "names of fields of our own",
+    "engine/agreed/nested.py": "words of an order",
+    "engine/agreed/term.py": "what errors say, in words of our own",
     "engine/agreed/texts.py": "paths into JSON, of steps that a pattern admits",
     "engine/agreed/times.py": "units from a list, formats that a pattern admits, whole numbers",
     "engine/duckdb/connection.py": "the name of a setting, and passes of the optimizer",

@@ -79,6 +79,11 @@ def columns(schema: pa.Schema) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((n, t) for n, t in found if n not in ("__t", "__w")))
 
 
+def families(columns: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    """The same with one word for whole numbers and decimals: the types are Spark's; DuckDB's own have other widths."""
+    return tuple((name, re.sub(r"\bint\d+|decimal128\(\d+, \d+\)", "exact", type)) for name, type in columns)
+
+
 def plain(value: Any) -> Any:
     """A value that can be hashed and equals another exactly when both are the same SQL value."""
     match value:

@@ -40,19 +40,16 @@ def evaluated(text: str, rows: pa.Table, engine: DuckDB) -> Evaluated | None:
     query = values_query(_RELATION, ROWS, [(found.expression, "string" if found.type == "void" else found.type)])
 
     def values(some: pa.Table) -> list[Any]:
-        return comparable(engine.over(_RELATION, some, query).column(0))
-
-    try:
-        return Evaluated(text, found.type, values(rows))
-    except EngineFailed:
-        pass
-    each: list[Any] = []
-    for n in range(rows.num_rows):
+        """The values for some rows; where it fails, those of each half."""
         try:
-            each += values(rows.slice(n, 1))
+            return comparable(engine.over(_RELATION, some, query).column(0))
         except EngineFailed:
-            each.append(RAISED)
-    return Evaluated(text, found.type, each)
+            if some.num_rows == 1:
+                return [RAISED]
+        half = some.num_rows // 2
+        return values(some.slice(0, half)) + values(some.slice(half))
+
+    return Evaluated(text, found.type, values(rows))
 
 
 def differences(spark: Any, ours: list[Evaluated], rows: pa.Table) -> list[str]:
@@ -61,7 +58,11 @@ def differences(spark: Any, ours: list[Evaluated], rows: pa.Table) -> list[str]:
     For the rows on which DuckDB fails, Spark would be asked; they are left out.
     """
     numbered = rows.append_column(_NUMBER, pa.array(range(rows.num_rows), pa.int32()))
-    spark.createDataFrame(numbered).createOrReplaceTempView(_RELATION)
+    frame = spark.createDataFrame(numbered)
+    for column in COLUMNS:
+        if column.type == "timestamp_ntz":  # which Spark takes for a moment, as it reads the rows
+            frame = frame.withColumn(column.name, frame[column.name].cast(column.type))
+    frame.createOrReplaceTempView(_RELATION)
     items = [f"CASE WHEN {_has_value(e)} THEN {show(parsed(e.text))} END AS c{n}" for n, e in enumerate(ours)]
     answer = spark.sql(f"SELECT {', '.join(items)} FROM {_RELATION} ORDER BY {_NUMBER}")
     types = [field.dataType.simpleString() for field in answer.schema.fields]
@@ -86,15 +87,24 @@ def _mentioned(text: str, rows: pa.Table, n: int) -> str:
 
 def comparable(column: pa.ChunkedArray) -> list[Any]:
     """Values that are equal if all their bits are; dates and instants counted from the epoch, as Python has few."""
-    type = column.type
-    if pa.types.is_date32(type):
-        column = column.cast(pa.int32())
-    elif pa.types.is_timestamp(type):
-        column = column.cast(pa.timestamp("us", type.tz)).cast(pa.int64())
-    values = column.to_pylist()
-    return [_bits(v) for v in values] if pa.types.is_floating(type) else values
+    return [_bits(value) for value in column]
 
 
-def _bits(value: float | None) -> object:
-    """A float by its bits; there is one NaN."""
-    return None if value is None else "NaN" if value != value else struct.pack(">d", value)
+def _bits(value: pa.Scalar) -> object:
+    """A value with floats by their bits, also inside of others; there is one NaN."""
+    if not value.is_valid:
+        return None
+    match value:
+        case pa.Date32Scalar() | pa.TimestampScalar():
+            return value.value
+        case pa.FloatScalar() | pa.DoubleScalar():
+            number = value.as_py()
+            return "NaN" if number != number else struct.pack(">d", number)
+        case pa.MapScalar():
+            return [[_bits(entry["key"]), _bits(entry["value"])] for entry in value.values]
+        case pa.ListScalar():
+            return [_bits(element) for element in value.values]
+        case pa.StructScalar():
+            return [_bits(field) for field in value.values()]
+        case _:
+            return value.as_py()

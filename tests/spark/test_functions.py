@@ -1,40 +1,76 @@
-"""Functions of users on Spark: in views and rules, declared after a restart, refused and failing by name."""
+"""Every function that Spark lists: the same on DuckDB to the last bit, Spark's alone, or refused.
+
+The calls of each function that DuckDB is said to evaluate are made with columns of awkward values of all types and with
+constants, and held against Spark.  What comes of it is the table of ``docs/functions.md``, which
+``TIDINGS_REWRITE_GOLDENS=1`` writes anew.
+"""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import tidings
-from tests.unit.front.test_functions import define
-from tidings.errors import EngineFailed, FunctionNotRegistered, InvalidExpression, InvalidFunction
+from tests.spark.both_engines import Evaluated, differences, evaluated
+from tests.spark.function_calls import calls
+from tests.spark.function_docs import page
+from tests.unit.engine.agreed.awkward import rows
+from tidings.analysis.spark_functions import DETERMINED, NOT_DETERMINED
+from tidings.engine.duckdb import DuckDB
 
 pytestmark = pytest.mark.spark
 
+PAGE = Path(__file__).parents[2] / "docs" / "functions.md"
+BATCH = 40
+"""So many calls are one query of Spark."""
+MOST = 2
+"""So many calls of each number of arguments are made."""
 
-def test_a_function_through_its_life(spark: Any, tmp_path: Path) -> None:
-    path = tmp_path / "plant"
-    with tidings.open(path, spark=spark) as db:
-        define(db)
-        db.sql("CREATE TABLE readings (sensor INT, celsius DOUBLE)")
-        db.sql("CREATE MATERIALIZED VIEW warm AS SELECT sensor, fahrenheit(celsius) AS f FROM readings")
-        db.sql("INSERT INTO readings VALUES (1, 20.0), (2, NULL)")
-        db.advance()
-        since = db.time
-        db.sql("UPDATE readings SET celsius = 0.0 WHERE sensor = 2")
-        assert db.changes("warm", since).additions() == [{"sensor": 2, "f": 32.0}]
-        for name in ("upper", "spark_partition_id", "bround"):
-            with pytest.raises(InvalidFunction):
-                db.function(name, takes=["int"], returns="int")(lambda a: a)
-        with pytest.raises(InvalidExpression):
-            db.query("SELECT fahrenheit(celsius, 1) AS x FROM readings")
-        db.function("broken", takes=["int"], returns="int", each=True)(lambda a: 1 // 0)
-        with pytest.raises(EngineFailed, match="ZeroDivisionError"):
-            db.query("SELECT broken(sensor) AS x FROM readings")
-    with tidings.open(path, spark=spark) as db:
-        with pytest.raises(FunctionNotRegistered):
-            db.query("SELECT fahrenheit(celsius) AS x FROM readings")
-        define(db)
-        assert {row["f"] for row in db.query("warm").rows()} == {68.0, 32.0}
+
+@pytest.fixture(scope="module")
+def names(spark: Any) -> list[str]:
+    return [row[0] for row in spark.sql("SHOW FUNCTIONS").collect()]
+
+
+def test_the_names_are_those_of_spark(names: list[str]) -> None:
+    assert {name for name in names if name.isidentifier()} == DETERMINED | NOT_DETERMINED
+
+
+def test_functions_are_the_same_on_both_engines(spark: Any, names: list[str]) -> None:
+    assert _differing(spark, [text for name in names for text in calls(name, MOST)], seed=1) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [2, 3])
+def test_more_calls_are_the_same_on_both_engines(spark: Any, names: list[str], seed: int) -> None:
+    assert _differing(spark, [text for name in names for text in calls(name, 6, seed)], seed) == []
+
+
+def test_the_page_of_functions(names: list[str]) -> None:
+    text = page([name for name in names if name.isidentifier()])
+    if os.environ.get("TIDINGS_REWRITE_GOLDENS"):
+        PAGE.write_text(text, encoding="utf-8")
+    assert PAGE.read_text(encoding="utf-8") == text
+
+
+def _differing(spark: Any, texts: list[str], seed: int) -> list[str]:
+    """Where Spark has another type or value than DuckDB, or none."""
+    table, engine = rows(30, seed), DuckDB()
+    ours = [e for text in texts if (e := evaluated(text, table, engine)) is not None and e.share > 0]
+    found: list[str] = []
+    for start in range(0, len(ours), BATCH):
+        found += _of_batch(spark, ours[start : start + BATCH], table)
+    return found
+
+
+def _of_batch(spark: Any, batch: list[Evaluated], table: Any) -> list[str]:
+    """The differences of some calls; where Spark refuses all of them, those of each half."""
+    try:
+        return differences(spark, batch, table)
+    except Exception as error:  # whatever the JVM says
+        if len(batch) == 1:
+            return [f"{batch[0].text}: Spark says {str(error).splitlines()[0][:200]}"]
+        half = len(batch) // 2
+        return _of_batch(spark, batch[:half], table) + _of_batch(spark, batch[half:], table)

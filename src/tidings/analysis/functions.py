@@ -1,30 +1,18 @@
-"""What Tidings must know about functions: which aggregate, which make rows, which are not determined by the row.
+"""What Tidings must know about functions: which aggregate, which make rows, which read the clock.
 
-Spark decides whether a function exists and what it returns; these lists only say which of them cannot stand in
-a projection or predicate that is maintained row by row.
+These lists say which functions cannot stand in a projection or predicate that is maintained row by row.  Which
+functions there are, and which are determined by their arguments, is in :mod:`tidings.analysis.spark_functions`.
 """
 
 from __future__ import annotations
 
 from sqlglot import exp
 
+from tidings.analysis.spark_functions import NOT_DETERMINED
 from tidings.ir.expression import Expression
 
-_NON_DETERMINISTIC = frozenset(
-    """rand randn random uuid shuffle randstr uniform monotonically_increasing_id spark_partition_id
-    input_file_name input_file_block_start input_file_block_length current_user user session_user
-    current_database current_schema current_catalog current_timezone version reflect java_method try_reflect
-    session_id""".split()
-)
-_NON_DETERMINISTIC_ON_DUCKDB = frozenset(
-    """uuidv4 uuidv7 gen_random_uuid setseed nextval currval sleep_ms write_log error stats txid_current today
-    transaction_timestamp get_current_time get_current_timestamp current_localtime current_localtimestamp
-    current_connection_id current_query current_query_id current_transaction_id current_schemas
-    in_search_path""".split()
-)
-"""Functions that Spark does not have."""
 _READS_CLOCK = frozenset(
-    """now current_timestamp current_date curdate current_time localtimestamp current_datetime
+    """now current_timestamp current_date curdate current_time localtimestamp localtime current_datetime
     current_timestamp_ltz systimestamp""".split()
 )
 _AGGREGATES = frozenset(
@@ -36,10 +24,14 @@ _AGGREGATES = frozenset(
     stddev_samp variance var_pop var_samp stddev stddev_pop first_value last_value any_value max_by min_by
     grouping grouping_id corr covar_pop covar_samp approx_count_distinct theta_sketch_agg theta_union_agg
     theta_intersection_agg kll_sketch_agg_bigint kll_sketch_agg_float kll_sketch_agg_double approx_top_k
-    approx_top_k_accumulate approx_top_k_combine""".split()
+    approx_top_k_accumulate approx_top_k_combine collect_union vector_avg vector_sum schema_of_variant_agg
+    kll_merge_agg_bigint kll_merge_agg_float kll_merge_agg_double tuple_sketch_agg_integer tuple_sketch_agg_double
+    tuple_union_agg_integer tuple_union_agg_double tuple_intersection_agg_integer tuple_intersection_agg_double
+    """.split()
 )
 _WINDOWS = frozenset(
-    """row_number rank dense_rank percent_rank cume_dist ntile lag lead nth_value window session_window""".split()
+    """row_number rank dense_rank percent_rank cume_dist ntile lag lead nth_value counter_diff window
+    session_window""".split()
 )
 _GENERATORS = frozenset(
     """explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple variant_explode
@@ -75,8 +67,17 @@ def function_name(node: Expression) -> str | None:
     return None
 
 
+def written_name(node: Expression) -> str | None:
+    """The name by which a user has called a function; None for what is a form of the language."""
+    if isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
+        return str(node.this)
+    written = node.meta.get("written") if isinstance(node, exp.Func) else None
+    return None if written is None else str(written)
+
+
 def is_non_deterministic(node: Expression) -> bool:
-    return function_name(node) in _NON_DETERMINISTIC | _NON_DETERMINISTIC_ON_DUCKDB
+    """Whether a function of Spark is not determined by its arguments; those that Spark has not are refused by name."""
+    return function_name(node) in NOT_DETERMINED
 
 
 def reads_clock(node: Expression) -> bool:

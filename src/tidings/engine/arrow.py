@@ -65,7 +65,12 @@ def _schema(columns: tuple[Column, ...]) -> pa.Schema:
 def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """The table with exactly these names and types."""
     table = table.rename_columns(schema.names)
-    return table if table.schema.equals(schema) else table.cast(schema)
+    if table.schema.equals(schema):
+        return table
+    for n, field in enumerate(schema):
+        if pa.types.is_null(field.type):  # NULLs alone, to which an engine may have given a type
+            table = table.set_column(n, field, pa.nulls(table.num_rows))
+    return table.cast(schema)
 
 
 def without_empty_chunks(table: pa.Table) -> pa.Table:

@@ -113,6 +113,9 @@ class Backend(Protocol):
     def has_function(self, name: str) -> bool:
         """Whether the engine has a function of its own by this name."""
 
+    def is_added(self, name: str) -> bool:
+        """Whether a user has added a function of this name; see :class:`tidings.lang.sql.bind.Analyzer`."""
+
     def operator(self, name: str) -> TableOperator | None:
         """The operator of a user by this name; see :class:`tidings.lang.sql.bind.Analyzer`."""
 

@@ -19,6 +19,7 @@ from tidings.analysis.influents import CLOCK
 from tidings.compiled import CompiledPlans, Identity
 from tidings.delta.key_columns import LISTABLE
 from tidings.delta.plan import Program, Step
+from tidings.engine.agreed.plan import in_words
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Backend
 from tidings.engine.changes import no_changes
@@ -55,6 +56,8 @@ class Runner:
     backend: Backend
     compiled: CompiledPlans = field(default_factory=CompiledPlans)
     """Owns the texts of steps."""
+    is_said: bool = False
+    """Whether the plans it is given are in the words of the engine already."""
     max_rounds: int = MAX_ROUNDS
     """A recursion that is not finished after so many rounds is refused."""
     rules_in_memory: bool = True
@@ -274,8 +277,11 @@ class Runner:
         """The SQL of a step, printed once per choice of listed keys."""
         key = Identity(step), listed, ranged
         if key not in self._statements:
-            self._statements[key] = lower(step.plan, self.backend.dialect, listed, ranged)
+            self._statements[key] = lower(self._said(step.plan), self.backend.dialect, listed, ranged)
         return self._statements[key]
+
+    def _said(self, plan: Relation) -> Relation:
+        return plan if self.is_said else in_words(plan, self.backend.dialect)
 
     def query(self, plan: Relation, sources: Sources, at: int = 0) -> pa.Table:
         """The rows of a plan over current relations, at an instant."""
@@ -284,7 +290,7 @@ class Runner:
         for relation in {n.relation for n in walk(plan) if isinstance(n, Scan)}:
             self.backend.plain(source_name(relation, Version.CURRENT), sources(relation, Version.CURRENT))
         columns = tuple(Column(f.name, f.type) for f in plan.fields)
-        text = lower(plan, self.backend.dialect).filled(lambda *_: "", until=_instant(at))
+        text = lower(self._said(plan), self.backend.dialect).filled(lambda *_: "", until=_instant(at))
         return conform(self.backend.fetch(text, columns), arrow_schema(columns))
 
     def lookup(self, name: str, columns: tuple[Column, ...], source: Source, rows: pa.Table) -> pa.Table:

@@ -18,6 +18,12 @@ class EngineFailed(TidingsError):
     """The {engine} engine could not evaluate the plan: {reason}"""
 
 
+class SparkNeeded(EngineFailed):
+    """Only Spark evaluates {expression} as Spark does"""
+
+    hint_template = "open the database with engine='spark'; docs/functions.md lists what DuckDB evaluates too"
+
+
 class SparkStopped(TidingsError):
     """The Spark session that the database works in was stopped"""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from sqlglot import exp
@@ -18,6 +19,71 @@ def _flag(parser: Any) -> exp.Property:
     name = exp.var(str(parser._prev.text).lower())
     value = parser._parse_field(any_token=True) if parser._match(TokenType.EQ) else exp.true()
     return exp.Property(this=name, value=value)
+
+
+def _keeping_arguments(name: str, build: Any) -> Any:
+    """A function's node, or the plain call where the node would lose an argument of it.
+
+    ``size(xs, 1)`` would become ``size(xs)``, and ``to_char(x, '99')`` a cast; Spark is to judge what was written.
+    """
+
+    def made(args: list[Any], dialect: Any = None) -> Any:
+        try:
+            return build(args)
+        except TypeError:
+            return build(args, dialect=dialect or SparkSQL())
+
+    @cache
+    def lost(count: int) -> frozenset[int]:
+        """Which of some arguments the node loses whatever they are."""
+        parts = [exp.column(f"p{n}") for n in range(count)]
+        try:
+            kept = {part.name for part in made(list(parts)).find_all(exp.Column)}
+        except (AttributeError, IndexError, TypeError, ValueError):  # where it wants a constant
+            return frozenset()
+        return frozenset(n for n, part in enumerate(parts) if part.name not in kept)
+
+    def built(args: list[Any], dialect: Any = None) -> Any:
+        plain = exp.Anonymous(this=name, expressions=args)
+        if name in _VERBATIM or len(args) > _MOST_ARGUMENTS.get(name, len(args)):
+            return plain
+        node = made(args, dialect)
+        if len(args) < 2 or isinstance(node, exp.Anonymous) or len(args) > len(node.arg_types):
+            return node  # the parser refuses what has too many arguments for its node
+        if isinstance(node, exp.Cast) or (name not in _WITH_UNITS and _loses(node, args, lost)):
+            return plain
+        return node
+
+    return built
+
+
+def _loses(node: exp.Expr, args: list[Any], lost: Callable[[int], frozenset[int]]) -> bool:
+    """Whether a node has lost an argument; a constant may have become something else in it."""
+    parts = list(node.walk())
+    kept = {id(part) for part in parts}
+    for n, argument in enumerate(args):
+        if not isinstance(argument, exp.Expr) or id(argument) in kept or argument in parts:
+            continue
+        if not isinstance(argument, exp.Literal | exp.Boolean) or n in lost(len(args)):
+            return True
+    return False
+
+
+_WITH_UNITS = frozenset(
+    "DATEDIFF DATE_DIFF TIMESTAMPDIFF DATEADD DATE_ADD TIMESTAMPADD DATE_TRUNC TRUNC NAMED_STRUCT STRUCT MAP".split()
+)
+"""Functions that take a unit, which is no column, or names."""
+_VERBATIM = frozenset({"TO_CHAR", "TO_VARCHAR", "PARSE_JSON", "TO_NUMBER", "UNIX_DATE"})
+"""Functions whose nodes are printed for Spark as something else."""
+_MOST_ARGUMENTS = {"MAX": 1, "MIN": 1, "HEX": 1, "INSTR": 2, "ARRAY_CONTAINS": 2, "ROUND": 2, "SORT_ARRAY": 2}
+"""Functions of which sqlglot takes more arguments than Spark."""
+
+
+_OF_OTHERS = frozenset(
+    """ARG_MAX ARGMAX ARG_MIN ARGMIN CONVERT GAP_FILL JSON_OBJECT JSON_OBJECTAGG JSON_TABLE MATCH NORMALIZE OPENJSON
+    SAFE_CAST TRY_CONVERT WEIGHT_STRING XMLELEMENT XMLTABLE""".split()
+)
+"""Functions of other systems that sqlglot reads in a way of their own."""
 
 
 def _question_mark(parser: Any) -> exp.Placeholder:
@@ -73,7 +139,14 @@ class SparkSQL(Spark):
 
     class Parser(Spark.Parser):  # type: ignore[misc, valid-type]
         PROPERTY_PARSERS = {**Spark.Parser.PROPERTY_PARSERS, "APPEND_ONLY": _flag}  # noqa: RUF012
-        FUNCTIONS = {**Spark.Parser.FUNCTIONS, **_CASTS, **OLDER_FUNCTIONS}  # noqa: RUF012
+        FUNCTION_PARSERS = {n: p for n, p in Spark.Parser.FUNCTION_PARSERS.items() if n not in _OF_OTHERS}  # noqa: RUF012
+        FUNCTIONS = {  # noqa: RUF012
+            **{name: _keeping_arguments(name, build) for name, build in Spark.Parser.FUNCTIONS.items()},
+            **_CASTS,
+            **OLDER_FUNCTIONS,
+            "MEAN": _keeping_arguments("MEAN", exp.Avg.from_arg_list),
+            "STD": _keeping_arguments("STD", exp.Stddev.from_arg_list),
+        }
         PLACEHOLDER_PARSERS = {**Spark.Parser.PLACEHOLDER_PARSERS, TokenType.PLACEHOLDER: _question_mark}  # noqa: RUF012
         SUPPORTS_TABLE_QUERY = True
 
@@ -130,6 +203,12 @@ class SparkSQL(Spark):
                 rows = exp.Select(expressions=[exp.Star()], from_=exp.From(this=query))
                 return piped(self, rows)
             return query
+
+
+class WrittenSparkSQL(SparkSQL):
+    """The same, for reading what users write: functions remember the names by which they were called."""
+
+    ORIGINAL_NAME_META_KEY = "written"
 
 
 DIALECT = SparkSQL

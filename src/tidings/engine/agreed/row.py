@@ -8,6 +8,7 @@ from functools import lru_cache
 from sqlglot import exp
 
 from tidings.engine.agreed.expression import Translator
+from tidings.engine.agreed.spans import INTERVALS
 from tidings.engine.agreed.term import NotAgreed, TypedExpression
 from tidings.ir import types
 from tidings.ir.expression import Expression, column
@@ -56,5 +57,7 @@ def agreed(expression: Expression, columns: tuple[Column, ...], aliases: frozens
     try:
         term = Translator(lambda node: known[node.name.lower()].type).term(bound)
     except NotAgreed:
+        return None
+    if term.type in INTERVALS:
         return None
     return Agreed(term.sql, term.type)

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from tidings.engine.agreed.calls import ASCII
-from tidings.engine.agreed.term import ELSEWHERE, NotAgreed, TypedExpression, quoted_text, words
+from tidings.engine.agreed.numeric import common_type
+from tidings.engine.agreed.signature import fitted
+from tidings.engine.agreed.table.texts import ASCII
+from tidings.engine.agreed.term import ELSEWHERE, MUCH, NotAgreed, TypedExpression, converted, quoted_text, words
 from tidings.engine.agreed.written import written_text, written_whole
 from tidings.ir.expression import Expression
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
 _LINE_ENDS = r"\n\r\x{85}\x{2028}\x{2029}"
 _PATTERN = re.compile(r"\^?([A-Za-z0-9 _,;:@#%&=<>~/-]|\[[A-Za-z0-9_ -]+\]|[.()|]|(?<=[^(|^*+?])[*+?](?![*+?]))*\$?")
+_LITERALLY = re.compile(r"[A-Za-z0-9 _,;:@#%&=<>~/!'\"-]+")
 _SIMPLE_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -50,7 +53,7 @@ def pad(translator: Translator, node: exp.Pad) -> TypedExpression:
     filling = node.args.get("fill_pattern")
     padding = " " if filling is None else written_text(node, filling)
     width = written_whole(node, node.expression)
-    if not padding or width < 0:
+    if not padding or not 0 <= width <= MUCH:
         raise NotAgreed(node)
     function = "lpad" if node.args.get("is_left") else "rpad"
     text = f"{function}({{0}}, {width}, {quoted_text(padding)})"
@@ -58,22 +61,59 @@ def pad(translator: Translator, node: exp.Pad) -> TypedExpression:
 
 
 def split_part(translator: Translator, node: exp.SplitPart) -> TypedExpression:
-    delimiter, part = written_text(node, node.args["delimiter"]), written_whole(node, node.args["part_index"])
+    delimiter, part = written_text(node, node.args.get("delimiter")), written_whole(node, node.args.get("part_index"))
     if not delimiter or part == 0:
         raise NotAgreed(node)
     text = f"split_part({{0}}, {quoted_text(delimiter)}, {part})"
     return TypedExpression(words(text, translator.of(node.this, "string")), "string")
 
 
+def split(translator: Translator, node: exp.RegexpSplit) -> TypedExpression:
+    """The parts of a text between others; these are a regular expression that stands for itself."""
+    between = written_text(node, node.expression)
+    if node.args.get("limit") is not None or not _LITERALLY.fullmatch(between):
+        raise NotAgreed(node)
+    text = translator.of(node.this, "string")
+    return TypedExpression(words(f"string_split({{0}}, {quoted_text(between)})", text), "array<string>")
+
+
+def regexp_replace(translator: Translator, node: exp.RegexpReplace) -> TypedExpression:
+    """A text with others in the place of some that are found; what is looked for stands for itself."""
+    found, other = written_text(node, node.expression), written_text(node, node.args.get("replacement"))
+    more = any(node.args.get(name) for name in ("position", "occurrence", "modifiers"))
+    if more or not _LITERALLY.fullmatch(found) or "$" in other or "\\" in other:
+        raise NotAgreed(node)
+    text = translator.of(node.this, "string")
+    return TypedExpression(words(f"replace({{0}}, {quoted_text(found)}, {quoted_text(other)})", text), "string")
+
+
 def concat(translator: Translator, node: exp.Concat) -> TypedExpression:
     if node.args.get("coalesce"):
         raise NotAgreed(node)
-    texts = [translator.of(e, "string") for e in node.expressions]
-    return TypedExpression(words(" || ".join(f"{{{n}}}" for n in range(len(texts))), *texts), "string")
+    terms = [translator.term(e) for e in node.expressions]
+    text = " || ".join(f"{{{n}}}" for n in range(len(terms)))
+    if terms and all(t.type.startswith("array<") for t in terms):
+        type = common_type([t.type for t in terms])
+        if type is None:
+            raise NotAgreed(node)
+        terms = [converted(t, type) for t in terms]
+        nulls = " OR ".join(f"{{{n}}} IS NULL" for n in range(len(terms)))
+        return TypedExpression(words(f"CASE WHEN {nulls} THEN NULL ELSE {text} END", *terms), type)
+    texts = [fitted(node, term, "string") for term in terms]
+    if not texts or any(t is None for t in texts):
+        raise NotAgreed(node)
+    return TypedExpression(words(text, *(t for t in texts if t is not None)), "string")
+
+
+def joined(translator: Translator, node: exp.DPipe) -> TypedExpression:
+    """``a || b``: of texts, or of arrays."""
+    return concat(translator, exp.Concat(expressions=[node.this, node.expression]))
 
 
 def concat_ws(translator: Translator, node: exp.ConcatWs) -> TypedExpression:
     texts = [translator.of(e, "string") for e in node.expressions]
+    if len(texts) < 2:
+        raise NotAgreed(node)
     return TypedExpression(words(f"concat_ws({', '.join(f'{{{n}}}' for n in range(len(texts)))})", *texts), "string")
 
 

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from tidings.engine.agreed.calls import INSTANT_UNITS, PARTS, UNITS
 from tidings.engine.agreed.casts import cast
 from tidings.engine.agreed.term import ELSEWHERE, NotAgreed, TypedExpression, converted, words
 from tidings.ir import types
-from tidings.ir.expression import Expression
+from tidings.ir.expression import Expression, template
 
 if TYPE_CHECKING:
     from tidings.engine.agreed.expression import Translator
@@ -20,14 +19,34 @@ _FORMAT = re.compile(r"(%Y|%mstrict|%dstrict|%Hstrict|%Mstrict|%Sstrict|[-/:_. ]
 _FIXED_SPANS = frozenset({"WEEK", "DAY", "HOUR", "MINUTE", "SECOND"})
 
 
-def shifted(translator: Translator, node: exp.Binary) -> TypedExpression:
-    """A date or timestamp some time later or earlier."""
+PARTS = {
+    "YEAR": "year",
+    "QUARTER": "quarter",
+    "MONTH": "month",
+    "WEEK": "weekofyear",
+    "DAY": "day",
+    "DAYOFWEEK": "dayofweek",
+    "DOW": "dayofweek",
+    "DOY": "dayofyear",
+    "HOUR": "hour",
+    "MINUTE": "minute",
+}
+"""What EXTRACT takes from a date, as the function that does the same."""
+
+UNITS = {"YEAR": "year", "YYYY": "year", "YY": "year", "QUARTER": "quarter", "MONTH": "month", "MM": "month"}
+UNITS |= {"MON": "month", "WEEK": "week"}
+"""The units dates are cut off to."""
+INSTANT_UNITS = {**UNITS, "DAY": "day", "DD": "day", "HOUR": "hour", "MINUTE": "minute", "SECOND": "second"}
+"""The units timestamps are cut off to."""
+
+
+def shifted(translator: Translator, node: exp.Binary) -> TypedExpression | None:
+    """A date or timestamp some time later or earlier; None where the length of time is one of :mod:`.spans`."""
     span, moment, sign = node.expression.unnest(), translator.term(node.left), "-" if isinstance(node, exp.Sub) else "+"
     amount, unit = span.this, span.text("unit").upper().removesuffix("S")
-    if not isinstance(node, exp.Add | exp.Sub) or not isinstance(amount, exp.Literal):
-        raise NotAgreed(node)
-    if not re.fullmatch(r"\d{1,9}", amount.name):
-        raise NotAgreed(node)
+    is_written = isinstance(amount, exp.Literal) and re.fullmatch(r"\d{1,9}", amount.name)
+    if not isinstance(node, exp.Add | exp.Sub) or not is_written:
+        return None
     n = int(amount.name)
     if unit in _FIXED_SPANS and moment.type == "timestamp":
         return TypedExpression(words(f"{{0}} {sign} INTERVAL '{n}' {unit}", moment), "timestamp")
@@ -37,7 +56,7 @@ def shifted(translator: Translator, node: exp.Binary) -> TypedExpression:
         months = f"{{0}} {sign} to_months({n * 12 if unit == 'YEAR' else n})"
         later = TypedExpression(words(months, converted(moment, "timestamp_ntz")), "timestamp_ntz")
         return converted(later, moment.type)
-    raise NotAgreed(node)
+    return None
 
 
 def as_date(translator: Translator, node: exp.TsOrDsToDate) -> TypedExpression:
@@ -52,7 +71,8 @@ def extract(translator: Translator, node: exp.Extract) -> TypedExpression:
     part = PARTS.get(node.name.upper())
     if part is None:
         raise NotAgreed(node)
-    return translator.term(part(this=node.expression.copy()))
+    call = template(f"{part}(moment)")
+    return translator.term(call.transform(lambda n: node.expression.copy() if isinstance(n, exp.Column) else n))
 
 
 def cut_off(translator: Translator, node: exp.DateTrunc | exp.TimestampTrunc) -> TypedExpression:

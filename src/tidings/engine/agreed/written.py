@@ -16,7 +16,7 @@ def written_whole(node: Expression, argument: Expression | None) -> int:
     return -int(number.name) if isinstance(argument, exp.Neg) else int(number.name)
 
 
-def written_text(node: Expression, argument: Expression) -> str:
+def written_text(node: Expression, argument: Expression | None) -> str:
     """A text among the arguments of a node."""
     if not isinstance(argument, exp.Literal) or not argument.is_string or "\0" in argument.name:
         raise NotAgreed(node)

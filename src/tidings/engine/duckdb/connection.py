@@ -19,9 +19,11 @@ from functools import cache
 import duckdb
 import pyarrow as pa
 
+from tidings.engine.agreed.term import ON_SPARK
 from tidings.engine.location import Location
 from tidings.engine.scalar_function import engine_failure
 from tidings.engine.sql.quoting import quoted, text_literal
+from tidings.errors import SparkNeeded, TidingsError
 from tidings.running_statements import checkpoint, stopped_by
 
 _OPTIMIZERS = "disabled_optimizers"
@@ -140,7 +142,7 @@ class DuckDBConnection:
                 checkpoint()
                 if type(error) is duckdb.Error and str(error).startswith(KeyboardInterrupt.__name__):  # it read Arrow
                     raise KeyboardInterrupt from None
-                raise engine_failure("duckdb", sentence(error), str(error)) from None
+                raise _failure(error) from None
             except RuntimeError as error:
                 if isinstance(error.__cause__, KeyboardInterrupt):
                     raise error.__cause__ from None
@@ -153,6 +155,16 @@ class DuckDBConnection:
 
     def view(self, name: str, rows: str) -> None:
         self.execute(f"CREATE OR REPLACE TEMP VIEW {quoted(name, 'duckdb')} AS {rows}")
+
+
+_FLOATS = re.compile(r"\b[A-Z_]+ is out of range!")
+"""What DuckDB says of an aggregate of floats that is infinite or NaN on Spark."""
+
+
+def _failure(error: Exception) -> TidingsError:
+    if ON_SPARK in str(error) or _FLOATS.search(str(error)):
+        return SparkNeeded(expression="a value that was met")
+    return engine_failure("duckdb", sentence(error), str(error))
 
 
 def sentence(error: Exception) -> str:

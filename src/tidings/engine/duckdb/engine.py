@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 
 import duckdb
 import pyarrow as pa
@@ -12,6 +13,9 @@ from duckdb.func import FunctionNullHandling, PythonUDFType
 from pyarrow.dataset import dataset
 from sqlglot import exp
 
+from tidings.analysis.functions import function_name
+from tidings.engine.agreed.analysis import analysed
+from tidings.engine.agreed.term import NotAgreed, is_call, without_errors
 from tidings.engine.analyses import Analyses
 from tidings.engine.arrow import arrow_schema, conform
 from tidings.engine.backend import Jobs
@@ -23,16 +27,17 @@ from tidings.engine.plain_rows import plain_rows, separating_column
 from tidings.engine.scalar_function import ScalarFunction
 from tidings.engine.scratch import Scratch
 from tidings.engine.source import Source
-from tidings.engine.spark_typing import spark_name, spark_type, with_typed_nulls
+from tidings.engine.spark_typing import spark_name, with_typed_nulls
 from tidings.engine.speeds import DUCKDB
-from tidings.engine.sql.dialect import Dialect, printed
+from tidings.engine.sql.dialect import Dialect, Signature, printed
 from tidings.engine.sql.quoting import quoted, text_literal
 from tidings.errors import EngineFailed
 from tidings.ir import types
 from tidings.ir.expression import TIME, WEIGHT
 from tidings.ir.relation import Column
-from tidings.lang.sql.bind import AnalysisFailed
+from tidings.lang.sql.bind import AnalysisFailed, SparkAlone
 from tidings.lang.sql.table_operator import TableOperator
+from tidings.quiet import quiet
 
 _ROW_GROUP = 20_000
 """Rows per row group of a snapshot: single rows are looked up in them."""
@@ -47,7 +52,7 @@ class DuckDB:
     name = "duckdb"
     looks_up_first = False
     usual = DUCKDB
-    dialect = Dialect("duckdb", casts_items=True, one_task=False)
+    dialect = Dialect("duckdb", casts_items=True, one_task=False, in_words=True)
     analyses: Analyses | None = None
 
     def __init__(self, threads: int = 1, memory: int | None = None, folder: Location | None = None) -> None:
@@ -55,7 +60,8 @@ class DuckDB:
         self._registered: dict[str, Source] = {}
         self._holds = False
         self._memory = memory
-        self._functions: set[str] = set()
+        self._functions: dict[str, Signature] = {}
+        self.dialect = replace(DuckDB.dialect, own=self._functions)
         self._operators: dict[str, TableOperator] = {}
         self._remote: set[str] = set()
         """Bases that are read through Arrow."""
@@ -65,16 +71,26 @@ class DuckDB:
         self.scratch: Scratch | None = Scratch()
 
     def analyze(self, query: exp.Query) -> tuple[Column, ...]:
-        text = printed(with_typed_nulls(query), self.dialect)
+        alone: NotAgreed | None = None
+        kinds: list[str] = []
         try:
-            described = self._connection.inner.execute(f"DESCRIBE {text}").fetchall()
+            translated, kinds = analysed(query, self._functions)
+        except NotAgreed as refused:
+            translated, alone = with_typed_nulls(query), refused
+        try:  # what is wrong with a query as Spark's too, DuckDB says first
+            with quiet("sqlglot"):
+                text = printed(translated, self.dialect)
+            self._connection.inner.execute(f"DESCRIBE {without_errors(text)}").fetchall()
         except duckdb.Error as error:
-            raise AnalysisFailed(sentence(error)) from None
+            is_sparks = alone is not None and (is_call(alone.node) or "No function matches" in str(error))
+            if alone is None or not is_sparks or function_name(alone.node) in self._functions:
+                raise AnalysisFailed(sentence(error)) from None
+        if alone is not None:
+            raise SparkAlone(alone.node)
         names = [spark_name(e) for e in query.selects]
-        columns = [Column(name, spark_type(type)) for name, type, *_ in described]
-        if len(names) != len(columns):
-            return tuple(columns)
-        return tuple(Column(n, c.type) for n, c in zip(names, columns, strict=True))
+        if len(names) != len(kinds):
+            names = [f"col{n}" for n, _ in enumerate(kinds, 1)]
+        return tuple(Column(n, kind) for n, kind in zip(names, kinds, strict=True))
 
     def names(self, text: str, relations: Mapping[str, tuple[Column, ...]]) -> None:
         """DuckDB does not read Spark's SQL; names stay as :meth:`analyze` guesses them."""
@@ -221,7 +237,7 @@ class DuckDB:
         return nullcontext(self._connection.interrupt)
 
     def register(self, function: ScalarFunction) -> None:
-        if function.name in self._functions:
+        if function.name.lower() in self._functions:
             self._connection.inner.remove_function(function.name)
         inner = self._connection.inner
         inner.create_function(
@@ -232,13 +248,16 @@ class DuckDB:
             type=PythonUDFType.ARROW,
             null_handling=FunctionNullHandling.SPECIAL,
         )
-        self._functions.add(function.name)
+        self._functions[function.name.lower()] = (function.takes, function.returns)
         if function.operator is not None:
             self._operators[function.operator.name] = function.operator
 
     def has_function(self, name: str) -> bool:
         found = "SELECT 1 FROM duckdb_functions() WHERE lower(function_name) = ?"
-        return name not in self._functions and bool(self._connection.inner.execute(found, [name]).fetchall())
+        return name.lower() not in self._functions and bool(self._connection.inner.execute(found, [name]).fetchall())
+
+    def is_added(self, name: str) -> bool:
+        return name.lower() in self._functions
 
     def operator(self, name: str) -> TableOperator | None:
         return self._operators.get(name.lower())

@@ -290,6 +290,9 @@ class Spark:
         with self._failures_named():
             return name not in self._functions and self._session().catalog.functionExists(name)
 
+    def is_added(self, name: str) -> bool:
+        return any(name.lower() == added.lower() for added in self._functions)
+
     def operator(self, name: str) -> TableOperator | None:
         return self._operators.get(name.lower())
 

@@ -18,6 +18,7 @@ from sqlglot.generator import Generator
 from tidings.engine.sql.ordered_fold import by_folding
 from tidings.engine.sql.quoting import quoted
 from tidings.engine.sql.words import Words, words_sql
+from tidings.ir import types
 from tidings.ir.expression import AVERAGE, Expression, Ref, cast, ref
 
 Names: TypeAlias = Mapping[Ref, str]
@@ -56,7 +57,8 @@ def _text(expression: Expression, type: str | None, language: str, strict: bool)
 @lru_cache(maxsize=_CACHE_SIZE)
 def _template(expression: Expression, type: str | None, language: str, strict: bool) -> tuple[str | Ref, ...]:
     """The text of an expression in pieces, with its columns between them."""
-    tree = in_own_words(expression if type is None else cast(expression, type), strict)
+    is_cast = type is not None and not types.has_void(type) and not type.startswith("interval")
+    tree = in_own_words(cast(expression, type) if type is not None and is_cast else expression, strict)
     printer = _printer(language)
     pieces = printer.generate(tree, copy=False).split(_MARK)
     columns = printer.columns
@@ -139,9 +141,23 @@ def _printer(language: str) -> _Printer:
     return printer
 
 
+def query_text(query: Expression, language: str) -> str:
+    """The text of a whole query, words among it."""
+    printer = _with_words(language)(dialect=Language.get_or_raise(language), normalize_functions=False)
+    return printer.generate(query, copy=False)
+
+
+@cache
+def _with_words(language: str) -> type[Generator]:
+    """The generator of a dialect that also prints an engine's own words."""
+    generator = Language.get_or_raise(language).generator_class
+    members = {"TRANSFORMS": {**generator.TRANSFORMS, Words: words_sql}}
+    return type(f"Wordy{generator.__name__}", (generator,), members)
+
+
 @cache
 def _printer_class(language: str) -> type[_Printer]:
-    dialect_generator = Language.get_or_raise(language).generator_class
+    dialect_generator = _with_words(language)
 
     def column_sql(self: _Printer, node: exp.Column) -> str:
         """A bound column as its place among the columns, between two marks."""
@@ -150,6 +166,4 @@ def _printer_class(language: str) -> type[_Printer]:
         self.columns.append((node.table, node.name))
         return f"{_MARK}{len(self.columns) - 1}{_MARK}"
 
-    transforms = {**dialect_generator.TRANSFORMS, Words: words_sql}
-    members = {"column_sql": column_sql, "TRANSFORMS": transforms}
-    return type(f"Open{dialect_generator.__name__}", (dialect_generator,), members)
+    return type(f"Open{dialect_generator.__name__}", (dialect_generator,), {"column_sql": column_sql})

@@ -19,14 +19,14 @@ from tidings.errors import UnsupportedType
 from tidings.ir import types
 from tidings.ir.expression import Expression
 from tidings.ir.relation import Column, Item, Project, Relation, Union
-from tidings.lang.sql.context import AnalysisFailed, Analyzer, Context, Namespace
+from tidings.lang.sql.context import AnalysisFailed, Analyzer, Context, Namespace, SparkAlone
 from tidings.lang.sql.names import check_names, check_reserved, distinct_names
 from tidings.lang.sql.parse import place
 from tidings.lang.sql.query.binder import Binder
 from tidings.lang.sql.query.bound import Bound
 from tidings.lang.sql.query.select.asked_once import PLACE, asked_once
 
-__all__ = ["AnalysisFailed", "Analyzer", "Namespace", "bind", "check_names", "check_reserved"]
+__all__ = ["AnalysisFailed", "Analyzer", "Namespace", "SparkAlone", "bind", "check_names", "check_reserved"]
 
 
 def bind(
@@ -48,14 +48,16 @@ def bind(
     ``once`` and says an order has a last column, ``PLACE``, with the place of each row.  Such a query, and one of a
     statement that changes rows, ``reads_session``: what the user's session has beside the database's relations.
     """
-    bound = Binder(Context(text, namespace, analyzer, reads_session or once)).query(
-        asked_once(query) if once else query, name, {}
-    )
+    context = Context(text, namespace, analyzer, reads_session or once)
+    for part in query.walk():
+        context.check_function(part)
+    bound = Binder(context).query(asked_once(query) if once else query, name, {})
     if query_text is not None and _has_unnamed_items(query):
         bound = _with_names_of(query_text, bound, namespace, analyzer)
     at = place(text, query)
     check_names([f.name for f in bound.plan.fields if f.name != PLACE] if numbered else list(bound.names), at)
-    unsupported = next((f.type for f in bound.plan.fields if not types.is_supported(f.type)), None)
+    kinds = (f.type for f in bound.plan.fields)
+    unsupported = next((k for k in kinds if k != types.VOID and not types.is_supported(k)), None)
     if unsupported is not None:
         raise UnsupportedType(at, type=unsupported)
     return bound.plan

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Protocol
 
 from sqlglot import exp
 
-from tidings.errors import InvalidExpression, Place, UnsupportedConstruct, UnsupportedType
+from tidings.analysis.functions import written_name
+from tidings.analysis.spark_functions import DETERMINED, is_spark_function
+from tidings.errors import (
+    InvalidExpression,
+    Place,
+    SparkNeeded,
+    UnknownFunction,
+    UnsupportedConstruct,
+    UnsupportedType,
+)
 from tidings.ir import types
-from tidings.ir.expression import Expression, column, substitute, typed_null
+from tidings.ir.expression import Expression, column, show, substitute, typed_null
 from tidings.ir.relation import Column, Field
 from tidings.lang.sql.parse import place
 
@@ -50,6 +60,9 @@ class Analyzer(Protocol):
     def names(self, text: str, relations: Mapping[str, tuple[Column, ...]]) -> tuple[str, ...] | None:
         """The output names of a query's own text over relations, where the engine speaks Spark's SQL itself."""
 
+    def is_added(self, name: str) -> bool:
+        """Whether a user has added a function of this name."""
+
     def operator(self, name: str) -> TableOperator | None:
         """The operator of a user by this name, if there is one."""
 
@@ -64,6 +77,14 @@ class AnalysisFailed(Exception):
         super().__init__(reason)
         self.reason = reason
         self.fragment = fragment
+
+
+class SparkAlone(AnalysisFailed):
+    """An expression that only Spark evaluates, where the analyzer is another."""
+
+    def __init__(self, node: Expression) -> None:
+        super().__init__(show(node))
+        self.node = node
 
 
 @dataclass(slots=True)
@@ -101,6 +122,8 @@ class Context:
             return columns
         except UnsupportedType as unsupported:
             raise UnsupportedType(self.place(node), type=unsupported.parameters["type"]) from None
+        except SparkAlone as alone:
+            raise SparkNeeded(self.place(alone.node) or self.place(node), expression=str(alone)) from None
         except AnalysisFailed as failed:
             at = self.place(node)
             if failed.fragment and (start := self.text.find(failed.fragment, at.start if at else 0)) >= 0:
@@ -117,6 +140,23 @@ class Context:
         source = exp.select(*(nulls or nothing)).subquery(exp.to_identifier("r", quoted=True))
         items = [substitute(e, flat).copy().as_(f"c{n}") for n, e in enumerate(expressions)]
         return [c.type for c in self.analyze(exp.select(*items).from_(source), node)]
+
+    def check_function(self, call: Expression) -> None:
+        """Refuse a call of a function that neither Spark nor a user has.
+
+        What makes rows in FROM is bound elsewhere, and ``__`` begins names of our own.
+        """
+        name = written_name(call)
+        makes_rows = isinstance(call.parent, exp.Lateral) or isinstance(
+            call.find_ancestor(exp.Table, exp.Query), exp.Table
+        )
+        if name is None or makes_rows or name.startswith("__"):
+            return
+        if is_spark_function(name) or self.analyzer.is_added(name):
+            return
+        close = get_close_matches(name.lower(), DETERMINED, n=1)
+        hint = f"did you mean {close[0]}?" if close else "functions are those of Spark 4.3, and those of @db.function"
+        raise UnknownFunction(self.place(call), hint, name=name)
 
     def unsupported(self, construct: str, node: Expression) -> UnsupportedConstruct:
         at = self.place(node) or (self.place(node.parent) if node.parent is not None else None)

@@ -10,7 +10,7 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import TokenType
 
 from tidings.errors import InvalidSyntax, Place
-from tidings.ir.dialect import DIALECT
+from tidings.ir.dialect import DIALECT, WrittenSparkSQL
 from tidings.ir.expression import Expression
 from tidings.lang.sql.identifiers import with_plain_names
 from tidings.lang.sql.long_chains import without_long_chains
@@ -25,7 +25,7 @@ def statements(text: str) -> list[Expression]:
     text = readable(text)
     try:
         with quiet("sqlglot"):
-            trees = sqlglot.parse(text, read=DIALECT)
+            trees = sqlglot.parse(text, read=WrittenSparkSQL)
     except ParseError as error:
         raise syntax_error(text, sqlglot.tokenize(text, read=DIALECT), error) from None
     except (AttributeError, IndexError, TypeError, ValueError):  # what the parser does with some texts that break off
@@ -76,7 +76,7 @@ def parsed(text: str) -> Expression:
     >>> parsed("a > 1").sql()
     'a > 1'
     """
-    tree = sqlglot.parse_one(f"SELECT {text}", read=DIALECT)
+    tree = sqlglot.parse_one(f"SELECT {text}", read=WrittenSparkSQL)
     assert isinstance(tree, exp.Select)
     first: Expression = tree.expressions[0].pop()
     return first

@@ -68,15 +68,15 @@ class _PreparedStep(NamedTuple):
     """What is looked up without a key."""
 
 
-def _agreed(step: Step, own_words: bool) -> Step | Disagreement:
-    """A step as DuckDB runs it: where the first engine is Spark, in words by which DuckDB says what Spark would."""
+def _agreed(step: Step) -> Step | Disagreement:
+    """A step in words by which DuckDB says what Spark would."""
     plan = agreed_plan(step.plan)
-    return plan if isinstance(plan, Disagreement) else step if own_words else replace(step, plan=plan)
+    return plan if isinstance(plan, Disagreement) else replace(step, plan=plan)
 
 
-def _prepared(step: Step, own_words: bool, fanouts: Fanouts) -> _PreparedStep:
+def _prepared(step: Step, fanouts: Fanouts) -> _PreparedStep:
     """A step as it is run."""
-    agreed = _agreed(step, own_words)
+    agreed = _agreed(step)
     if isinstance(agreed, Disagreement):
         return _PreparedStep(step, (), agreed.what, None)
     over_lookups = looked_up(agreed, fanouts)
@@ -111,7 +111,7 @@ class InProcessRunner:
         return self._snapshot_cache.bytes
 
     def __post_init__(self) -> None:
-        self.second_runner = Runner(self.second, self.compiled)
+        self.second_runner = Runner(self.second, self.compiled, is_said=True)
         self._prepared, self._recomputed = self.compiled.section(), self.compiled.section()
         self._lookup_cache = LookupCache(self.compiled)
         self._snapshot_cache = SnapshotCache(self.second)
@@ -190,7 +190,7 @@ class InProcessRunner:
         """A step of a recompute as it is run here, prepared once."""
         key = Identity(step)
         if key not in self._recomputed:
-            self._recomputed[key] = _agreed(step, self._own_words)
+            self._recomputed[key] = _agreed(step)
         return self._recomputed[key]
 
     def run(
@@ -250,16 +250,11 @@ class InProcessRunner:
         """Up to how many rows a table may be read whole; many more from files, which are not all in memory."""
         return SCAN_LIMIT if table.id in self.storage.snapshots.files else WHOLE_LIMIT
 
-    @property
-    def _own_words(self) -> bool:
-        """Whether the database's engine says things as the second one does."""
-        return self.storage.backend.name == self.second.name
-
     def _prepare(self, program: Program) -> list[_PreparedStep]:
         """The steps of a program with their lookups, prepared once."""
         key = Identity(program)
         if key not in self._prepared:
-            steps = [_prepared(step, self._own_words, self.storage.fanout_of) for step in program.steps]
+            steps = [_prepared(step, self.storage.fanout_of) for step in program.steps]
             self._prepared[key] = steps
             self._lookup_cache.add(program, tuple(lookup for step in steps for lookup in step.lookups))
             for step in steps:

@@ -64,7 +64,16 @@ VALUES: dict[str, tuple[str, list[Any]]] = {
         ],
     ),
     "local": ("timestamp_ntz", [0, -1, 1_700_000_000_100_000, None, 253_402_300_799 * _SECOND]),
-    "tags": ("array<int>", [[1], None, []]),
+    "tags": ("array<int>", [[1], None, [], [3, None, -1, 3], [2147483647, 0]]),
+    "words": ("array<string>", [["a", "", None], None, [], ["ñ", "a", "😀"]]),
+    "floats": ("array<double>", [[nan, -0.0, 0.0, None, inf], None, [], [1.5]]),
+    "deep": ("array<array<int>>", [[[1, None], []], None, [], [None, [2]], [[3], [-1, 0]]]),
+    "entries": ("map<string,int>", [[("a", 1), ("b", None)], None, [], [("", -1)]]),
+    "pair": ("struct<a:int,b:string>", [{"a": 1, "b": "x"}, None, {"a": None, "b": None}, {"a": -1, "b": "ñ"}]),
+    "pairs": ("array<struct<a:int,b:string>>", [[{"a": 1, "b": None}, {"a": None, "b": "x"}, None], None, []]),
+    "bytes": ("binary", [b"", b"a", None, b"\xff\x00", "ñ".encode()]),
+    "small": ("smallint", [0, 1, -1, 32767, -32768, None]),
+    "single": ("float", [0.0, -0.0, 1.5, nan, inf, -inf, None, 0.10000000149011612, 3.0]),
 }
 
 EXPRESSIONS = [

@@ -26,20 +26,12 @@ def test_every_expression_has_words_that_duckdb_knows() -> None:
     [
         "exp(f)",  # the last bit depends on the library
         "power(i, 2)",
-        "round(f, 2)",  # Spark rounds the decimal text of a float
-        "CAST(f AS STRING)",  # floats have other digits as texts
         "CAST(f AS DECIMAL(10,2))",
-        "'7' = i",
-        "i = '7'",
-        "s > day",
-        "day > 'soon'",
         "at - at",
         "day - due",
-        "at + INTERVAL '-3' DAYS",
-        "local + INTERVAL 1 DAY",
+        "at + INTERVAL '1 month 3 days'",
         "CAST('x' AS DATE)",
-        "f IN (0.0, 1e3)",
-        "greatest(f, g)",
+        "f IN (0.0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1e3)",  # Spark finds no -0.0 in a set
         "substring(s, i, 2)",
         "s LIKE x",
         "s LIKE 'a\\\\%'",
@@ -54,10 +46,7 @@ def test_every_expression_has_words_that_duckdb_knows() -> None:
         "date_format(day, 'EEEE')",
         "trunc(day, 'CENTURY')",
         "get_json_object(y, '$.a[*]')",
-        "upper(i)",
         "length(tags)",
-        "tags[0]",
-        "tags = tags",
         "i IN (SELECT 1)",
         "exists(SELECT 1)",
         "sum(i)",
@@ -71,8 +60,10 @@ def test_every_expression_has_words_that_duckdb_knows() -> None:
         "i IS TRUE",
         "a -> a",
         "shiftleft(i, 2)",
-        "TRY_CAST(s AS DATE)",
+        "TRY_CAST(s AS BOOLEAN)",
         "i + NULL",
+        "transform(tags, x -> x + i)",  # reads a column
+        "product(i)",
     ],
 )
 def test_not_agreed(text: str) -> None:

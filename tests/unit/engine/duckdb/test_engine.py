@@ -89,7 +89,7 @@ def test_failure_is_one_sentence(engine: DuckDB) -> None:
 
 def test_analysis_failure(engine: DuckDB) -> None:
     (query,) = statements("SELECT nosuch(1)")
-    with pytest.raises(AnalysisFailed, match="nosuch"):
+    with pytest.raises(AnalysisFailed, match="NOSUCH"):
         engine.analyze(query)  # type: ignore[arg-type]
 
 

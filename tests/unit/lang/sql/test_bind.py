@@ -281,7 +281,6 @@ def test_reserved_name(query: str) -> None:
         "WITH x (p, q, r, s) AS (SELECT * FROM u) SELECT p FROM x",
         "VALUES (1, 2), (3)",
         "SELECT a FROM t UNION ALL SELECT a, c FROM u",
-        "SELECT nosuch(a) FROM t",
     ],
 )
 def test_invalid_expression(query: str) -> None:

@@ -7,7 +7,7 @@ import sqlglot
 from sqlglot import exp
 
 from tests.unit.schema import Known, analyzer
-from tidings.errors import InvalidExpression
+from tidings.errors import SparkNeeded
 from tidings.ir.expression import read
 from tidings.ir.relation import Field
 from tidings.lang.sql.context import Context
@@ -42,7 +42,7 @@ def test_types_of_bound_expressions(ctx: Context) -> None:
 
 def test_the_analyzers_verdict_has_a_place(ctx: Context) -> None:
     tree = sqlglot.parse_one(ctx.text, read="spark")
-    with pytest.raises(InvalidExpression) as refused:
+    with pytest.raises(SparkNeeded) as refused:
         ctx.analyze(exp.select(exp.Anonymous(this="nosuch")), tree)
     assert refused.value.place is not None
     assert refused.value.__suppress_context__

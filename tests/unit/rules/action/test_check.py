@@ -12,6 +12,7 @@ from tidings.errors import (
     NotATable,
     TidingsError,
     UnknownColumn,
+    UnknownFunction,
     UnknownRelation,
     UnsupportedStatement,
 )
@@ -48,7 +49,7 @@ def test_what_is_accepted_and_its_summary(db: Database, action: str, words: str)
         ("DELETE FROM Condition", InvalidRule, "Condition"),
         ("INSERT INTO log SELECT name, 1 FROM tidings.rules", InvalidRule, "tidings.rules"),
         ("INSERT INTO log SELECT 'a', z FROM condition, nothing", UnknownRelation, "nothing"),
-        ("INSERT INTO log SELECT nosuch(item), item FROM condition", InvalidExpression, None),
+        ("INSERT INTO log SELECT nosuch(item), item FROM condition", UnknownFunction, None),
         ("UPDATE stock SET colour = 1", UnknownColumn, "colour"),
         ("UPDATE stock SET qty = colour", UnknownColumn, "colour"),
         ("UPDATE stock SET qty = 1 WHERE item IN (SELECT itm FROM condition)", UnknownColumn, "itm"),
@@ -60,7 +61,7 @@ def test_what_is_accepted_and_its_summary(db: Database, action: str, words: str)
             "colour",
         ),
         ("MERGE INTO stock USING condition c ON TRUE WHEN NOT MATCHED THEN INSERT *", UnknownColumn, None),
-        ("CALL note(nosuch(item))", InvalidExpression, None),
+        ("CALL note(nosuch(item))", UnknownFunction, None),
     ],
 )
 @pytest.mark.parametrize("create", ["CREATE RULE", "CREATE OR REPLACE RULE"])

@@ -20,7 +20,7 @@ def item(query: str) -> str:
     ("call", "written"),
     [
         ("coalesce(*)", "COALESCE(v.c, v.e)"),
-        ("coalesce('x', *)", "COALESCE('x', v.c, v.e)"),
+        ("coalesce(7, *)", "COALESCE(7, v.c, v.e)"),
         ("array(1, v.*)", "ARRAY(1, v.c, v.e)"),
         ("concat(* EXCEPT (c))", "CONCAT(v.e)"),
         ("1 IN (*)", "1 IN (v.c, v.e)"),
