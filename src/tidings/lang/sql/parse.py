@@ -37,8 +37,8 @@ def statements(text: str) -> list[Expression]:
     if len(read) != len(slices(text)):  # of a text that begins with a word such as ELSE the parser makes nothing
         raise InvalidSyntax(Place(text, 0, len(text)), reason="it is no statement")
     require_items_between_commas(text, sqlglot.tokenize(text, read=DIALECT))
-    trees = [without_long_chains(_with_whole_intervals(t)) for t in read]
-    return [with_whole_names(with_plain_names(t, place(text, t))) for t in trees]
+    shortened = [without_long_chains(_with_whole_intervals(t)) for t in read]
+    return [with_whole_names(with_plain_names(t, place(text, t))) for t in shortened]
 
 
 def readable(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -26,11 +27,11 @@ def chained(operator: str, item: str, times: int) -> str:
     return f" {operator} ".join(item.format(n=n) for n in range(times))
 
 
-def answer(db: tidings.Database, query: str) -> list[tuple[object, ...]]:
+def answer(db: tidings.Database, query: str) -> list[tuple[Any, ...]]:
     return sorted(tuple(row.values()) for row in db.query(query).rows())
 
 
-LONG = {
+LONG: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
     "AND": ("SELECT a FROM t WHERE " + chained("AND", "a <> {n} + 100", 100), [(1,), (3,), (3,)]),
     "OR": ("SELECT a FROM t WHERE " + chained("OR", "a = {n} + 3 AND b > {n}", 100), [(3,), (3,)]),
     "NOT OR": ("SELECT a FROM t WHERE NOT (" + chained("OR", "a = {n} + 3", 100) + ")", [(1,)]),
