@@ -122,7 +122,7 @@ def test_from_inside_spark(spark: Any, execution: Any, tmp_path: Path) -> None:
         assert sorted(row["item"] for row in db.changes("gone", since=position).additions()) == [7, 8]
         answer = db.query("gone").to_spark()
         assert answer.sparkSession.range(9).join(answer, answer["item"] == 7).count() == 9
-        refused("UnknownColumn", lambda: db.load("stock", frame.withColumnRenamed("qty", "quantity")))
+        refused("InvalidRow", lambda: db.load("stock", frame.withColumnRenamed("qty", "quantity")))
         refused("EngineFailed", lambda: db.query("SELECT 1 / qty FROM stock"))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 import tidings
+from tests.laws.cut_tables import CutTable
 from tests.laws.generate import Case, View, instant
 from tests.laws.history import Change
 from tests.laws.schema import arrow
@@ -39,21 +40,28 @@ def replayed(
     views: bool = True,
     strategy: StrategyChoice = "differential",
     execution: Execution = "spark",
+    cut: bool = False,
     **place: Any,
 ) -> Iterator[tidings.Database]:
-    """A database with the case's tables and views, after its whole history; ``place`` says more of where it is."""
+    """A database with the case's tables and views, after its whole history; ``place`` says more of where it is.
+
+    With ``cut`` its tables are fragmented.
+    """
     clock, engines = tidings.ManualClock(), {"engine": engine, "spark": spark}
     with tidings.open(path, **engines, clock=clock, strategy=strategy, execution=execution, **place) as db:
-        begin(db, case, case.views if views else ())
+        begin(db, case, case.views if views else (), cut=cut)
         for number, transaction in enumerate(case.history, 1):
             clock.set(instant(number))
             assert commit(db, transaction) == instant(number)
         yield db
 
 
-def begin(db: tidings.Database, case: Case, views: Sequence[View]) -> None:
+def begin(db: tidings.Database, case: Case, views: Sequence[View], *, cut: bool = False) -> None:
     """Create the tables of a case with the rows they begin with, and some views."""
     for table in case.tables:
+        if cut:
+            CutTable(table).create(db, case.base.get(table.name))
+            continue
         db.sql(table.definition)
         if table.name in case.base:
             db.load(table.name, arrow(table, case.base[table.name]))

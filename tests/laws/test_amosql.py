@@ -239,7 +239,7 @@ class Program:
         self.check()
 
 
-@pytest.mark.parametrize("seeds", chunks(90, quick=10, size=10))
+@pytest.mark.parametrize("seeds", chunks(90, quick=4, size=10))
 def test_programs_do_what_the_model_does(seeds: range) -> None:
     for seed in seeds:
         program = Program(seed, engine="duckdb")

@@ -135,13 +135,13 @@ def _ever(happened: TimedCase) -> dict[tuple[Any, ...], int]:
     return first_matches(states)
 
 
-@pytest.mark.parametrize("seeds", chunks(100, quick=20, size=20))
+@pytest.mark.parametrize("seeds", chunks(100, quick=10, size=20))
 def test_what_is_delivered_is_what_ever_matched(seeds: range, tmp_path: Path) -> None:
     rows = [check(seed, tmp_path / str(seed) if seed % 3 == 0 else None) for seed in seeds]
     assert sum(rows) > len(rows)
 
 
-@pytest.mark.parametrize("seeds", chunks(100, quick=20, size=20))
+@pytest.mark.parametrize("seeds", chunks(100, quick=6, size=20))
 def test_with_conditions_on_time(seeds: range, tmp_path: Path) -> None:
     by_time_alone = [check_timed(seed, tmp_path / str(seed) if seed % 4 == 0 else None) for seed in seeds]
     assert any(by_time_alone) or len(seeds) < 10

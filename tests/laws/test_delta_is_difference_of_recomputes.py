@@ -19,7 +19,7 @@ from tests.laws.seeds import chunks
 from tidings.errors import SparkNeeded
 
 
-@pytest.mark.parametrize("seeds", chunks(500, quick=50, size=50))
+@pytest.mark.parametrize("seeds", chunks(500, quick=15, size=50))
 def test_delta_is_difference_of_recomputes(seeds: range) -> None:
     checked = []
     for seed in seeds:

@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 
 import tidings
+from tests.laws import oracle
+from tests.laws.generate import case
+from tests.laws.replay import replayed
 from tests.laws.seeds import chunks
 from tidings import Database, ManualClock
 from tidings.errors import TidingsError
@@ -110,3 +113,25 @@ def _compare(db: Database, start: int, steps: dict[int, int], case: str) -> None
 
 def _bag(rows: list[dict[str, Any]]) -> Counter[tuple[Any, ...]]:
     return Counter(tuple(row.items()) for row in rows)
+
+
+@pytest.mark.parametrize("seeds", chunks(24, quick=4, size=4))
+def test_generated_views_say_the_same_over_fragments(seeds: range) -> None:
+    """Any view over any tables: cut or not, they have the same rows and the same changes."""
+    for seed in seeds:
+        _agree(seed, {"engine": "duckdb"})
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("seed", [3])
+def test_generated_views_say_the_same_over_fragments_on_spark(spark: Any, seed: int) -> None:
+    _agree(seed, {"engine": "spark", "spark": spark})
+
+
+def _agree(seed: int, engine: dict[str, Any]) -> None:
+    it = case(seed)
+    end = it.instants[-1]
+    with replayed(it) as whole, replayed(it, cut=True, **engine) as cut:
+        found = [oracle.changes(db.changes(it.view, 0, end, per_commit=True).to_arrow()) for db in (whole, cut)]
+        oracle.assert_same(it, it.view, found[1], found[0])
+        assert oracle.bag(cut.query(it.view).to_arrow()) == oracle.bag(whole.query(it.view).to_arrow()), it

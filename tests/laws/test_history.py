@@ -152,7 +152,7 @@ def test_with_a_catalog_in_postgresql(seeds: range, postgresql: Callable[[], str
         live(it, answers, next(folders), engine="duckdb", catalog=postgresql())
 
 
-@pytest.mark.parametrize("seeds", chunks(30, quick=5, size=5))
+@pytest.mark.parametrize("seeds", chunks(30, quick=2, size=5))
 def test_in_memory(seeds: range) -> None:
     for seed in seeds:
         it = grouped_case(seed) if seed % 2 else case(seed)
@@ -230,7 +230,7 @@ def load_what_was_lived(seed: int, path: Path | None, **options: Any) -> None:
     assert got == want, f"seed {seed}: {[k for k in want if got[k] != want[k]]}"
 
 
-@pytest.mark.parametrize("seeds", chunks(30, quick=6, size=3))
+@pytest.mark.parametrize("seeds", chunks(30, quick=3, size=3))
 def test_loaded_history_is_history(seeds: range, folders: Iterator[Path]) -> None:
     for seed in seeds:
         load_what_was_lived(seed, next(folders) if seed % 2 else None)

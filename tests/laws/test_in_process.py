@@ -45,7 +45,7 @@ FINISHES = {
 
 @pytest.mark.usefixtures("trusting")
 @pytest.mark.parametrize("finish", FINISHES)
-@pytest.mark.parametrize("seeds", chunks(60, quick=10, size=10))
+@pytest.mark.parametrize("seeds", chunks(60, quick=3, size=10))
 def test_waves_in_process_are_right(seeds: range, finish: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for (module, name), value in FINISHES[finish].items():
         monkeypatch.setattr(module, name, value)
@@ -71,7 +71,7 @@ WAYS = {
 
 @pytest.mark.usefixtures("trusting")
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("seeds", chunks(15, quick=5, size=5))
+@pytest.mark.parametrize("seeds", chunks(15, quick=2, size=5))
 def test_rows_are_looked_up_in_files(seeds: range, way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same where bases are snapshots in a folder."""
     for (module, name), value in WAYS[way].items():

@@ -130,7 +130,7 @@ def history(seed: int) -> None:
             assert deferred.items() <= expected[n].items() if event else deferred == expected[n], (case, expected[n])
 
 
-@pytest.mark.parametrize("seeds", chunks(42, quick=6, size=6))
+@pytest.mark.parametrize("seeds", chunks(42, quick=2, size=6))
 def test_instances_hold_or_do_not(seeds: range) -> None:
     for seed in seeds:
         history(seed)
