@@ -136,6 +136,9 @@ def test_mistakes_of_python(opening: Callable[..., Database], tmp_path: Path) ->
         assert {name: len(db.query(name)) for name in before} == before
 
 
+@pytest.mark.xfail(
+    reason="eight mistakes of 140 have another condition there, such as name + 1, which fails when it runs"
+)
 @pytest.mark.spark
 @pytest.mark.parametrize("execution", [pytest.param("spark", marks=pytest.mark.slow), "auto"])
 def test_mistakes_of_sql_on_spark(spark: Any, execution: Any) -> None:

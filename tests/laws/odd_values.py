@@ -141,17 +141,41 @@ ARROW = (
 )  # fmt: skip
 
 
+_LISTS: tuple[Any, ...] = ([], [1], [1, None], [2**31, -(2**31)])
+_FITTING: dict[str, tuple[Any, ...]] = {
+    "bool": (True, False),
+    "null": (),
+    "fixed_size_binary[2]": (b"\0\xff",),
+    "list<item: int64>": _LISTS,
+    "fixed_size_list<item: int32>[2]": ([1, None],),
+    "large_list<item: large_string>": (["a"], []),
+    "large_list<item: string>": (["a", None], []),
+    "struct<a: int64, b: string>": ({"a": 2**40, "b": "x"}, {"a": None}),
+    "struct<c: int64>": ({"c": 1},),
+    "map<string, int64>": ([], [("a", 1)], [("a", 1), ("a", None)]),
+    "list<item: struct<a: float>>": ([{"a": 1.5}, None], []),
+    "month_day_nano_interval": (),
+}
+"""Values of types that are no numbers; texts for others. Arrow ends the process on some values that do not fit."""
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    """Whether any bits are a value of a type."""
+    is_any_of = (pa.types.is_integer, pa.types.is_floating, pa.types.is_temporal, pa.types.is_decimal)
+    return any(test(kind) for test in is_any_of) and kind.bit_width >= 8
+
+
 def odd_array(rng: Random) -> pa.Array:
     """An Arrow array of one value, of any type: mostly one from Arrow's own, made of bits."""
     for _ in range(20):
         kind = rng.choice(ARROW)
         try:
-            if pa.types.is_primitive(kind) and kind.bit_width >= 8 and rng.random() < 0.6:
+            if _is_number(kind) and rng.random() < 0.6:
                 size = kind.bit_width // 8
                 bits = rng.choice([b"\xff" * size, b"\xff" * (size - 1) + b"\x7f", b"\0" * (size - 1) + b"\x80", None])
                 buffers = [None, pa.py_buffer(rng.randbytes(size) if bits is None else bits)]
                 return pa.Array.from_buffers(kind, 1, buffers)
-            return pa.array([odd(rng)], kind)
+            return pa.array([rng.choice([None, *_FITTING.get(str(kind), TEXTS)])], kind)
         except Exception:  # whatever Arrow does not take
             continue
     return pa.nulls(1)

@@ -26,6 +26,8 @@ _INSTANTS = tuple(
 _DAYS = tuple((day - _EPOCH.date()).days for day in (date.min, date.max))
 _LARGEST_FLOAT = 3.4028235677973366e38
 """From here on a number is infinite in single precision."""
+_LARGEST_DECIMAL = 400
+"""A decimal of more digits fits no type, and takes Python minutes to compare with a whole number."""
 
 
 def require_known_times(table: str, rows: pa.Table) -> None:
@@ -79,6 +81,8 @@ def fitting(value: Any, type: str) -> Any:
     """
     if isinstance(value, _numbers()):
         value = value.item()
+    if isinstance(value, Decimal) and value.is_finite() and value.adjusted() > _LARGEST_DECIMAL:
+        raise ValueError("it is too large")
     if type in types.INTEGRAL and isinstance(value, float | Decimal) and not _is_whole(value):
         raise ValueError("a fraction would be lost")
     if type == "float" and isinstance(value, float | Decimal | int) and _overflows(value):
