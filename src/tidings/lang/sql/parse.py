@@ -12,10 +12,10 @@ from sqlglot.tokenizer_core import TokenType
 from tidings.errors import InvalidSyntax, Place
 from tidings.ir.dialect import DIALECT, WrittenSparkSQL
 from tidings.ir.expression import Expression
+from tidings.lang.sql.depth.long_chains import without_long_chains
+from tidings.lang.sql.depth.size_limits import require_size, without_idle_parentheses
 from tidings.lang.sql.identifiers import with_plain_names
-from tidings.lang.sql.long_chains import without_long_chains
 from tidings.lang.sql.schemas import with_whole_names
-from tidings.lang.sql.size_limits import require_size, without_idle_parentheses
 from tidings.lang.sql.syntax_errors import require_items_between_commas, syntax_error
 from tidings.quiet import quiet
 

@@ -18,11 +18,11 @@ from sqlglot.tokenizer_core import Token, TokenType
 from tidings.errors import UnsupportedStatement
 from tidings.ir.dialect import DIALECT
 from tidings.ir.expression import Expression
+from tidings.lang.sql.depth.size_limits import require_size
 from tidings.lang.sql.embedded import HiddenPrograms, hidden
 from tidings.lang.sql.names import relation_name
 from tidings.lang.sql.parameters import Parameters, Params
 from tidings.lang.sql.parse import place, readable, slices, statements
-from tidings.lang.sql.size_limits import require_size
 from tidings.lang.sql.statements.begin import BeginTransaction, read_begin
 from tidings.lang.sql.statements.clauses import refuse_unread
 from tidings.lang.sql.statements.continuous import (

@@ -207,5 +207,5 @@ def _array(table: str, column: Column, type: pa.DataType, values: list[Any], bef
                 pa.array([fitting(value, column.type)], type)
             except Exception as error:
                 reason = f"{_SHOWN.repr(value)} is no value for {column.name}, which is {column.type}"
-                raise InvalidRow(row=number, table=table, reason=reason) from error
+                raise InvalidRow(row=number, table=table, reason=reason) from None
         raise

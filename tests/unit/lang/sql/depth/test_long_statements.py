@@ -9,7 +9,7 @@ import pytest
 
 import tidings
 from tidings import errors
-from tidings.lang.sql.size_limits import CHARACTERS, NESTING, PARENTHESES
+from tidings.lang.sql.depth.size_limits import CHARACTERS, NESTING, PARENTHESES
 
 
 @pytest.fixture(scope="module")
