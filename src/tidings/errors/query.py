@@ -20,6 +20,18 @@ class SessionRelation(TidingsError):
     hint_template = "load its rows into a table of the database, or read it in a query that is asked once"
 
 
+class StatementTooDeep(TidingsError):
+    """What is asked for is nested too deeply, {depth} levels or more: the limit is {limit}"""
+
+    hint_template = "make views of parts of it, or WITH, and write long lists as IN (…) or VALUES"
+
+
+class StatementTooLarge(TidingsError):
+    """The text has {characters} characters, and the limit is {limit}"""
+
+    hint_template = "give rows by tx.insert(table, rows) or db.load(table, rows)"
+
+
 class UnknownRelation(TidingsError):
     """There is no table or view named {name}"""
 

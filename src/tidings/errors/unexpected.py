@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tidings.errors import InternalError, Place, TidingsError
+from tidings.errors import InternalError, Place, StatementTooDeep, TidingsError
 
 _PACKAGE = Path(__file__).parent
 
@@ -25,6 +25,9 @@ def internal_errors(text: str | None = None) -> Iterator[None]:
         yield
     except (TidingsError, StopIteration):
         raise
+    except RecursionError:
+        place = Place(text, 0, len(text)) if text else None
+        raise StatementTooDeep(place, depth="more", limit="what fits in memory for calls") from None
     except Exception as error:
         if isinstance(error.__cause__, KeyboardInterrupt):  # an engine tells it as a failure of its own
             raise error.__cause__ from None

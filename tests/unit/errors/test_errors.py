@@ -126,6 +126,8 @@ CASES: list[tuple[type[TidingsError], Act, dict[str, object], tuple[int, int, st
     (errors.UnknownExecution, lambda db: opened(execution="fast"), {"name": "fast"}, None, True),
 ]
 ELSEWHERE = {
+    errors.StatementTooDeep: "tests/unit/lang/sql/test_long_statements.py",
+    errors.StatementTooLarge: "tests/unit/lang/sql/test_long_statements.py",
     errors.StatementTimeout: "tests/unit/test_running_statements.py",
     errors.StatementInterrupted: "tests/unit/test_running_statements.py",
     errors.InvalidTimeout: "tests/unit/test_running_statements.py",

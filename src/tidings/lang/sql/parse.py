@@ -12,6 +12,8 @@ from sqlglot.tokenizer_core import TokenType
 from tidings.errors import InvalidSyntax, Place
 from tidings.ir.dialect import DIALECT, WrittenSparkSQL
 from tidings.ir.expression import Expression
+from tidings.lang.sql.depth.long_chains import without_long_chains
+from tidings.lang.sql.depth.size_limits import require_size, without_idle_parentheses
 from tidings.lang.sql.identifiers import with_plain_names
 from tidings.lang.sql.schemas import with_whole_names
 from tidings.lang.sql.syntax_errors import require_items_between_commas, syntax_error
@@ -20,6 +22,7 @@ from tidings.quiet import quiet
 
 def statements(text: str) -> list[Expression]:
     """The statements of a text, in order.  Empty ones are left out."""
+    text = readable(text)
     try:
         with quiet("sqlglot"):
             trees = sqlglot.parse(text, read=WrittenSparkSQL)
@@ -34,7 +37,18 @@ def statements(text: str) -> list[Expression]:
     if len(read) != len(slices(text)):  # of a text that begins with a word such as ELSE the parser makes nothing
         raise InvalidSyntax(Place(text, 0, len(text)), reason="it is no statement")
     require_items_between_commas(text, sqlglot.tokenize(text, read=DIALECT))
-    return [with_whole_names(with_plain_names(_with_whole_intervals(t), place(text, t))) for t in read]
+    shortened = [without_long_chains(_with_whole_intervals(t)) for t in read]
+    return [with_whole_names(with_plain_names(t, place(text, t))) for t in shortened]
+
+
+def readable(text: str) -> str:
+    """A text as parsers can read it, with the same places; refused if it is too large or nested too deeply."""
+    require_size(text)
+    try:
+        tokens = sqlglot.tokenize(text, read=DIALECT)
+    except TokenError:
+        return text
+    return without_idle_parentheses(text, tokens)
 
 
 def _with_whole_intervals(tree: Expression) -> Expression:

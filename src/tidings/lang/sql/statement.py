@@ -18,10 +18,11 @@ from sqlglot.tokenizer_core import Token, TokenType
 from tidings.errors import UnsupportedStatement
 from tidings.ir.dialect import DIALECT
 from tidings.ir.expression import Expression
+from tidings.lang.sql.depth.size_limits import require_size
 from tidings.lang.sql.embedded import HiddenPrograms, hidden
 from tidings.lang.sql.names import relation_name
 from tidings.lang.sql.parameters import Parameters, Params
-from tidings.lang.sql.parse import place, slices, statements
+from tidings.lang.sql.parse import place, readable, slices, statements
 from tidings.lang.sql.statements.begin import BeginTransaction, read_begin
 from tidings.lang.sql.statements.clauses import refuse_unread
 from tidings.lang.sql.statements.continuous import (
@@ -216,8 +217,9 @@ Statement: TypeAlias = (
 
 def read(text: str, params: Params | None = None) -> list[Statement]:
     """The statements of a text, in order, with the values of its parameters."""
+    require_size(text)
     programs, parameters = hidden(text), Parameters(params)
-    read = _read(text if programs is None else programs.text, parameters)
+    read = _read(readable(text if programs is None else programs.text), parameters)
     parameters.require_all_used()
     return read if programs is None else [_restored(statement, programs) for statement in read]
 

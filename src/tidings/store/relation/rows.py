@@ -205,7 +205,7 @@ def _array(table: str, column: Column, type: pa.DataType, values: list[Any], bef
         for number, value in enumerate(values, before + 1):
             try:
                 pa.array([fitting(value, column.type)], type)
-            except Exception as error:
+            except Exception:
                 reason = f"{_SHOWN.repr(value)} is no value for {column.name}, which is {column.type}"
-                raise InvalidRow(row=number, table=table, reason=reason) from error
+                raise InvalidRow(row=number, table=table, reason=reason) from None
         raise
