@@ -64,7 +64,7 @@ class SelectBlock:
             self.qualify = list(conjuncts(self._condition(qualify.this)))
 
     def check(self) -> None:
-        """Resolve the names of the clauses to come, so that an unknown one is told as such; windows have their order."""
+        """Resolve the names of the clauses to come, so that an unknown one is told as such; windows need an order."""
         for window in (w for e in (*self.outputs, *self.order, *self.qualify) for w in e.find_all(exp.Window)):
             stages.check_order(self.ctx, window)
         self._grouping(self.node.args.get("group"))
