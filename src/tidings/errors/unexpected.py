@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tidings.errors import InternalError, Place, StatementTooDeep, TidingsError
 
-_PACKAGE = Path(__file__).parent
+_PACKAGE = Path(__file__).parents[1]
 
 
 @contextmanager

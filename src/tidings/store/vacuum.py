@@ -2,7 +2,8 @@
 
 Three kinds of files are unreferenced: those a crash left before the catalog named them, snapshots that a fold replaced,
 and log files whose entries are forgotten or whose table was dropped.  The catalog keeps a note of every file it ceases
-to reference, with the time.
+to reference, with the time.  A file that it never referenced has the name of its writer, and the catalog knows its
+writers.  Any other file is somebody else's, and stays.
 
 A reader that was opened while a file was referenced may still read it, and a fold may be writing one that is not
 referenced yet.  So such files stay for a while: an hour since they ceased to be referenced, or since they were last
@@ -23,8 +24,10 @@ from pyarrow.fs import FileInfo, FileType
 
 from tidings.engine.location import Location
 from tidings.store.fault_points import point
+from tidings.store.files import is_own
 from tidings.store.filesystem import entries, remove
 from tidings.store.storage import Storage
+from tidings.store.write_failures import removing
 
 GRACE = timedelta(hours=1)
 """How long an unreferenced file may still be in use."""
@@ -38,10 +41,13 @@ class Vacuumed:
     bytes: int = 0
     waiting: int = 0
     """Unreferenced files that may still be in use."""
+    unknown: int = 0
+    """Files that no writer of this database has made, as far as its catalog knows: they stay."""
 
     def to_arrow(self) -> pa.Table:
         """The numbers, as one row."""
         facts = {"files": len(self.files), "bytes": self.bytes, "waiting": self.waiting}
+        facts["unknown"] = self.unknown
         return pa.table({name: pa.array([number], pa.int64()) for name, number in facts.items()})
 
 
@@ -58,38 +64,46 @@ def vacuum(
     storage.require_writer()
     contents = storage.journal.contents
     referenced, unreferenced = contents.files(), contents.unreferenced_files()
+    branches = contents.branches()
     point("vacuum.begun")
     before = time.time_ns() // 1000 - grace // timedelta(microseconds=1)
     in_progress = tuple(f"base/{relation}/" for relation in folding)
     removed: set[str] = set()
     remaining: set[str] = set()
-    freed = waiting = 0
+    freed = waiting = unknown = 0
     for folder in contents.folders():
         emptied: set[str] = set()
-        for path, info in entries(folder, recursive=True).items():
+        with removing(folder):
+            present = entries(folder, recursive=True)
+        for path, info in present.items():
             name = f"{folder.name}/{path}"
             if info.type is FileType.Directory:
                 continue
             remaining.add(name)
             if name in referenced:
                 continue
+            if name not in unreferenced and not is_own(name, branches):
+                unknown += 1
+                continue
             is_new = name not in unreferenced and name.startswith(in_progress)
             if name in in_backups or is_new or unreferenced.get(name, info.mtime_ns // 1000) > before:
                 waiting += 1
                 continue
-            remove(folder / path)
+            with removing(folder / path):
+                remove(folder / path)
             remaining.remove(name)
             removed.add(name)
             emptied.add(path.rpartition("/")[0])
             freed += info.size
             point("vacuum.removed")
         if not folding:
-            _remove_empty_folders(folder, before, emptied)
+            with removing(folder):
+                _remove_empty_folders(folder, before, emptied)
     gone = [name for name in unreferenced if name not in remaining]
     if gone:
         storage.journal.files_removed(gone)
     point("vacuum.done")
-    return Vacuumed(tuple(sorted(removed)), freed, waiting)
+    return Vacuumed(tuple(sorted(removed)), freed, waiting, unknown)
 
 
 def _remove_empty_folders(root: Location, before: int, emptied: set[str]) -> None:
