@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from threading import Condition, Event
 
-from tidings.clock import Clock
+from tidings.clock import BoundedClock, Clock
 from tidings.compiled import CompiledPlans
 from tidings.constraints.enforce import Enforcer
 from tidings.constraints.evaluate import Evaluator
@@ -90,6 +90,8 @@ class Settings:
     in_process: bool
     """Whether small waves run in this process."""
     retention: timedelta | None
+    max_clock_step: timedelta | None
+    """How far a reading of the clock may lie after all that is known."""
     deliveries: DeliverySettings
     cascade: int
     rounds: int
@@ -223,9 +225,10 @@ def assemble(storage: Storage, settings: Settings) -> Parts:
     mutex, compiled = Mutex(storage.journal.settlement, settings.timeout), CompiledPlans()
     news = Condition(mutex)  # type: ignore[arg-type]  # it asks no more of a lock than a Mutex has
     signals = Signals(mutex, news, closed=Event(), outbox_filled=Event(), advance_wanted=Event())
-    timeline = Timeline(storage, settings.clock, signals.news, committed=signals.advance_wanted)
+    clock = BoundedClock(settings.clock, settings.max_clock_step)
+    timeline = Timeline(storage, clock, signals.news, committed=signals.advance_wanted)
     scheduler = _scheduler(storage, settings, timeline, compiled)
-    folding = _folding(storage, settings)
+    folding = _folding(storage, settings, clock)
     write = _write_parts(scheduler, timeline, folding, compiled, mutex)
     transactions = RuleTransactions(_rules(settings, write, compiled, signals), write)
 
@@ -259,9 +262,9 @@ def assemble(storage: Storage, settings: Settings) -> Parts:
     )
 
 
-def _folding(storage: Storage, settings: Settings) -> Folding:
+def _folding(storage: Storage, settings: Settings, clock: Clock) -> Folding:
     retention = None if settings.retention is None else settings.retention // timedelta(microseconds=1)
-    return Folding(storage, settings.clock, FoldPolicy(retention=retention))
+    return Folding(storage, clock, FoldPolicy(retention=retention))
 
 
 def _scheduler(storage: Storage, settings: Settings, timeline: Timeline, compiled: CompiledPlans) -> Scheduler:

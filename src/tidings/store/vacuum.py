@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -63,23 +64,17 @@ def vacuum(
     """
     storage.require_writer()
     contents = storage.journal.contents
-    referenced, unreferenced = contents.files(), contents.unreferenced_files()
-    branches = contents.branches()
+    referenced, unreferenced, branches = contents.files(), contents.unreferenced_files(), contents.branches()
     point("vacuum.begun")
     before = time.time_ns() // 1000 - grace // timedelta(microseconds=1)
     in_progress = tuple(f"base/{relation}/" for relation in folding)
     removed: set[str] = set()
     remaining: set[str] = set()
     freed = waiting = unknown = 0
-    for folder in contents.folders():
+    for folder, files in _files(contents.folders()):
         emptied: set[str] = set()
-        with removing(folder):
-            present = entries(folder, recursive=True)
-        for path, info in present.items():
-            name = f"{folder.name}/{path}"
-            if info.type is FileType.Directory:
-                continue
-            remaining.add(name)
+        remaining.update(files)
+        for name, info in files.items():
             if name in referenced:
                 continue
             if name not in unreferenced and not is_own(name, branches):
@@ -89,6 +84,7 @@ def vacuum(
             if name in in_backups or is_new or unreferenced.get(name, info.mtime_ns // 1000) > before:
                 waiting += 1
                 continue
+            path = name.partition("/")[2]
             with removing(folder / path):
                 remove(folder / path)
             remaining.remove(name)
@@ -97,8 +93,7 @@ def vacuum(
             freed += info.size
             point("vacuum.removed")
         if not folding:
-            with removing(folder):
-                _remove_empty_folders(folder, before, emptied)
+            _remove_empty_folders(folder, before, emptied)
     gone = [name for name in unreferenced if name not in remaining]
     if gone:
         storage.journal.files_removed(gone)
@@ -106,17 +101,27 @@ def vacuum(
     return Vacuumed(tuple(sorted(removed)), freed, waiting, unknown)
 
 
+def _files(folders: Sequence[Location]) -> Iterator[tuple[Location, dict[str, FileInfo]]]:
+    """The files in each folder, by their names in the database."""
+    for folder in folders:
+        with removing(folder):
+            present = entries(folder, recursive=True)
+        files = {path: info for path, info in present.items() if info.type is not FileType.Directory}
+        yield folder, {f"{folder.name}/{path}": info for path, info in files.items()}
+
+
 def _remove_empty_folders(root: Location, before: int, emptied: set[str]) -> None:
     """Remove folders that have been empty for a while, or since a moment ago by our own doing."""
-    present = entries(root, recursive=True)
-    children = Counter(path.rpartition("/")[0] for path in present)
-    for path, info in reversed(present.items()):
-        is_empty = info.type is FileType.Directory and not children[path]
-        if is_empty and (path in emptied or _is_older(info, before)):
-            remove(root / path)
-            parent = path.rpartition("/")[0]
-            children[parent] -= 1
-            emptied.add(parent)
+    with removing(root):
+        present = entries(root, recursive=True)
+        children = Counter(path.rpartition("/")[0] for path in present)
+        for path, info in reversed(present.items()):
+            is_empty = info.type is FileType.Directory and not children[path]
+            if is_empty and (path in emptied or _is_older(info, before)):
+                remove(root / path)
+                parent = path.rpartition("/")[0]
+                children[parent] -= 1
+                emptied.add(parent)
 
 
 def _is_older(info: FileInfo, instant: int) -> bool:
