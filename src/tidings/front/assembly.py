@@ -58,6 +58,7 @@ from tidings.rules.silence_statements import SilenceStatements
 from tidings.rules.statements import RuleStatements
 from tidings.rules.system_tables import RuleSystemTables
 from tidings.rules.transactions import RuleTransactions
+from tidings.store.filesystem import SCRATCH
 from tidings.store.fold import Folding, FoldPolicy
 from tidings.store.key_lookup import KeyLookup
 from tidings.store.open import open_folder, open_in_memory
@@ -275,7 +276,9 @@ def _scheduler(storage: Storage, settings: Settings, timeline: Timeline, compile
     in_process = None
     if settings.in_process:
         share = settings.memory.engine(2 if storage.backend.name == "duckdb" else 1)
-        second = in_process_duckdb(share, storage.journal.folder)
+        folder = storage.journal.folder
+        scratch = None if folder is None or storage.is_reader else folder / SCRATCH
+        second = in_process_duckdb(share, folder, scratch)
         in_process = InProcessRunner(storage, on_engine, second, compiled)
     engines = Engines(on_engine, in_process)
     estimator = Estimator(engines, Calibration(storage, engines, settings.usual_speeds), compiled)
