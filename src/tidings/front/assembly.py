@@ -91,8 +91,6 @@ class Settings:
     in_process: bool
     """Whether small waves run in this process."""
     retention: timedelta | None
-    max_clock_step: timedelta | None
-    """How far a reading of the clock may lie after all that is known."""
     deliveries: DeliverySettings
     cascade: int
     rounds: int
@@ -101,6 +99,8 @@ class Settings:
     """What the second engine and the caches of this process may hold."""
     timeout: float | None = None
     """How many seconds statements may take that do not say it themselves."""
+    max_clock_step: timedelta | None = None
+    """How far a reading of the clock may lie after all that is known; None sets no limit."""
     usual_speeds: bool = False
     """Whether strategies are chosen by the usual speeds of engines, not by those on this machine."""
 

@@ -15,7 +15,6 @@ from tidings.engine.memory import MACHINE, MemoryBudget
 from tidings.errors import InvalidMemory
 from tidings.store.snapshots import FileSnapshots
 
-
 LARGE = (
     "SELECT count(*) AS n, max(s) AS m FROM (SELECT DISTINCT hash(i) AS h, repeat(CAST(i AS VARCHAR), 8) AS s"
     " FROM range(1000000) t(i))"
