@@ -140,8 +140,6 @@ CALLS: dict[str, Callable[[Database], Any]] = {
     "explain": lambda db: db.explain("v"),
     "explain_rule": lambda db: db.explain_rule("r"),
     "check": lambda db: db.check(),
-    "backup": lambda db: db.backup("nowhere"),
-    "metrics": lambda db: db.metrics(),
     "expression": lambda db: db.expression("t"),
     "waves": lambda db: db.waves(),
     "tables": lambda db: db.tables(),
@@ -157,18 +155,8 @@ CALLS: dict[str, Callable[[Database], Any]] = {
     "export_metrics": lambda db: db.export_metrics(),
     "backup": lambda db: db.backup("never made"),
 }
-NOT_CALLS = {
-    "close",
-    "stop",
-    "interrupt",
-    "procedure",
-    "foreign",
-    "function",
-    "functions",
-    "operator",
-    "export_metrics",
-}
-"""What ends a database or its statements, adds functions to it, and offers its figures."""
+NOT_CALLS = {"close", "stop", "interrupt", "procedure", "foreign", "function", "functions", "operator"}
+"""What ends a database or its statements, and what adds functions to it."""
 
 
 def refusal(call: Callable[[Database], Any], db: Database) -> type[Exception] | None:
