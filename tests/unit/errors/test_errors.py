@@ -143,6 +143,7 @@ ELSEWHERE = {
     errors.CatalogOfAnother: "tests/unit/store/test_damage.py",
     errors.CatalogBehind: "tests/unit/store/test_damage.py",
     errors.DatabaseForked: "tests/unit/test_interruptions.py",
+    errors.ClockTooFarAhead: "tests/unit/test_clock_steps.py",
     errors.DatabaseInDoubt: "tests/unit/test_interruptions.py",
     errors.InvalidContinuousQuery: "tests/unit/continuous/test_statements.py",
     errors.UnknownContinuousQuery: "tests/unit/continuous/test_statements.py",
