@@ -242,6 +242,7 @@ def assemble(storage: Storage, settings: Settings) -> Parts:
     rule_tables = RuleSystemTables(rules.registry, rules.silences.store, timeline)
     queries = QueryDescriptions(runs, timeline)
     system_tables = SystemTables(Descriptions(storage.relations), rule_tables, queries, storage)
+    storage.relations.system_rows = system_tables.changes
     answers = Answers(scheduler, timeline, system_tables)
     maintenance = Maintenance(storage, views, rules, DetachedRules(transactions), runs, folding, compiled)
     maintenance.restore()

@@ -180,6 +180,7 @@ ELSEWHERE = {
     errors.MissingPackage: "tests/unit/engine/test_frames.py",
     errors.SessionNeeded: "tests/unit/engine/test_frames.py",
     errors.SparkStopped: "tests/spark/test_stopped.py",
+    errors.InvalidReadOption: "tests/unit/test_spark.py",
     errors.SessionRelation: "tests/spark/test_session_relations.py",
     errors.JavaMissing: "tests/unit/engine/test_java.py",
     errors.RecomputeRefused: "tests/unit/waves/test_strategy.py",

@@ -45,6 +45,9 @@ _ROW_GROUP = 20_000
 _PATTERN = frozenset("*?[")
 """Characters that DuckDB takes for those of a pattern of paths."""
 
+_NO_FUNCTION = ("No function matches", "Could not choose a best candidate function")
+"""What DuckDB says where Spark would cast the arguments."""
+
 
 class DuckDB:
     """An in-process DuckDB connection; see :class:`tidings.engine.backend.Backend`."""
@@ -88,7 +91,7 @@ class DuckDB:
                 text = printed(translated, self.dialect)
             self._connection.inner.execute(f"DESCRIBE {without_errors(text)}").fetchall()
         except duckdb.Error as error:
-            is_sparks = alone is not None and (is_call(alone.node) or "No function matches" in str(error))
+            is_sparks = alone is not None and (is_call(alone.node) or any(s in str(error) for s in _NO_FUNCTION))
             if alone is None or not is_sparks or function_name(alone.node) in self._functions:
                 raise AnalysisFailed(sentence(error)) from None
         if alone is not None:
