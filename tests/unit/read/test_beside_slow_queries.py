@@ -18,7 +18,7 @@ ENDLESS = "SELECT count(*) AS n FROM t a, t b, t c, t d WHERE a.x + b.x + c.x + 
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Iterator[Path]:
+def path(tmp_path: Path) -> Path:
     folder = tmp_path / "t.tidings"
     with tidings.open(folder, engine="duckdb") as db:
         db.sql("CREATE TABLE t (x INT); CREATE MATERIALIZED VIEW v AS SELECT count(*) AS n FROM t")
