@@ -1,8 +1,8 @@
 """Random programs of AMOSQL do what a plain interpreter of the functional model does.
 
 Types with subtypes, stored, derived, foreign and overloaded functions, objects that come and go, updates in AMOSQL and
-in SQL, rules that are activated and deactivated, commits and rollbacks.  After each step queries are asked, with what waits for
-the commit; after each commit the tables and views of SQL are held against the functions.
+in SQL, rules that are activated and deactivated, commits and rollbacks.  After each step queries are asked, with what
+waits for the commit; after each commit the tables and views of SQL are held against the functions.
 """
 
 from __future__ import annotations
