@@ -10,7 +10,7 @@ at each instant.
 >>> form_of("__operator_outliers") is None
 True
 
-A foreign function of AMOSQL is a function of its name behind a mark; a name that SQL could not have is written in digits.
+A foreign function of AMOSQL is a function of its name behind a mark; a name with other letters is written in digits.
 
 >>> foreign_function("square"), foreign_name("__FOREIGN_square"), foreign_name(foreign_function("größe"))
 ('__foreign_square', 'square', 'größe')
