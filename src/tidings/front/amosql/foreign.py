@@ -91,6 +91,7 @@ def _as_sql_calls(name: str, code: Callable[..., Any], result: str) -> Callable[
     expected, is_real, is_boolean = _PYTHON_TYPES.get(result, (int,)), result == "real", result == "boolean"
 
     def call(*arguments: Any) -> Any:
+        value: Any
         if any(argument is None for argument in arguments):
             return None
         try:
