@@ -15,12 +15,10 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import pyarrow as pa
-import sqlglot
-from sqlglot import exp
 
 from tidings import opening
 from tidings.algebra import (
@@ -43,11 +41,9 @@ from tidings.algebra.expressions.nodes import inputs_of, with_inputs
 from tidings.algebra.fragments.federation import Position
 from tidings.database import Database
 from tidings.errors import InvalidFragmentation, UnknownRelation, UnsupportedStatement, closest
-from tidings.ir.dialect import DIALECT
-from tidings.ir.expression import Expression
 from tidings.ir.fragments import FragmentScheme, FragmentTree
+from tidings.lang.sql.federated_text import among, canonical, of_the_row, quoted, reads_tables, single_statements
 from tidings.lang.sql.statement import Delete, Drop, Insert, Query, Update, read
-from tidings.lang.sql.statements.dml import trees
 from tidings.lang.sql.statements.fragmented import CreateFragmented
 from tidings.result import AffectedRows, Delta, Result
 
@@ -93,7 +89,7 @@ class FederatedDatabase:
         :param id: Makes each statement that changes rows count once; needed where it changes several sites.
         """
         answer: AffectedRows | Result | None = None
-        for number, statement in enumerate(statement for one in _statements(text) for statement in read(one)):
+        for number, statement in enumerate(statement for one in single_statements(text) for statement in read(one)):
             match statement:
                 case CreateFragmented():
                     self._create(statement)
@@ -155,7 +151,7 @@ class FederatedDatabase:
         try:
             self._create_fragments(self._schemes[statement.name])
         except BaseException:
-            self._scratch.sql(f"DROP TABLE {_quoted(statement.name)}")
+            self._scratch.sql(f"DROP TABLE {quoted(statement.name)}")
             raise
 
     def _create_fragments(self, scheme: FragmentScheme) -> None:
@@ -178,16 +174,16 @@ class FederatedDatabase:
 
     @staticmethod
     def _statement(database: Database, table: str) -> str:
-        answer = database.sql(f"SHOW CREATE TABLE {_quoted(table)}")
+        answer = database.sql(f"SHOW CREATE TABLE {quoted(table)}")
         assert isinstance(answer, Result)
-        return sqlglot.parse_one(answer.rows()[0]["statement"], read=DIALECT).sql(DIALECT)
+        return canonical(answer.rows()[0]["statement"])
 
     def _drop(self, statement: Drop) -> None:
         for name in statement.names:
             scheme = self._scheme(name)
             for leaf in scheme.tree.leaves():
-                self.databases[leaf.site].sql(f"DROP TABLE {_quoted(leaf.table)}")
-            self._scratch.sql(f"DROP TABLE {_quoted(name)}")
+                self.databases[leaf.site].sql(f"DROP TABLE {quoted(leaf.table)}")
+            self._scratch.sql(f"DROP TABLE {quoted(name)}")
 
     def _scheme(self, name: str) -> FragmentScheme:
         if name not in self._schemes:
@@ -198,7 +194,7 @@ class FederatedDatabase:
 
     def _change(self, statement: _Change, id: str | None) -> AffectedRows:
         scheme = self._scheme(statement.table)
-        if any(tree.find(exp.Table) for tree in trees(statement)):
+        if reads_tables(statement):
             hint = "use values and conditions of the row alone"
             raise UnsupportedStatement(None, hint, statement="of a federation that reads other tables")
         if id is not None and (kept := self._kept(id)) is not None:
@@ -221,8 +217,7 @@ class FederatedDatabase:
         if isinstance(statement, Insert):
             return []
         if statement.where is not None:
-            where = statement.where.copy().transform(_unqualified)
-            table = table.select(where.sql(DIALECT))
+            table = table.select(of_the_row(statement.where))
         return federation.read(table).dicts()
 
     @staticmethod
@@ -232,16 +227,14 @@ class FederatedDatabase:
         """The rows of the sites with some values in the first column of the key."""
         if not keys:
             return []
-        column = exp.column(scheme.key[0], quoted=True)
-        wanted = exp.In(this=column, expressions=[exp.convert(key) for key in keys])
-        return federation.read(table.select(wanted.sql(DIALECT))).dicts()
+        return federation.read(table.select(among(scheme.key[0], keys))).dicts()
 
     def _tried(
         self, statement: _Change, scheme: FragmentScheme, old: list[dict[str, Any]]
     ) -> tuple[AffectedRows, dict[str, Delta], list[Any]]:
         """What a statement does to some rows: how many, the changes of each fragment, and the keys that it adds."""
         scratch, name = self._scratch, statement.table
-        scratch.sql(f"TRUNCATE TABLE {_quoted(name)}")
+        scratch.sql(f"TRUNCATE TABLE {quoted(name)}")
         with scratch.transaction() as transaction:
             transaction.insert(name, old)
         since = scratch.time
@@ -272,17 +265,6 @@ class FederatedDatabase:
                 if rows:
                     return _read(rows[0]["shares"])
         return None
-
-
-def _statements(text: str) -> Iterator[str]:
-    """Each statement of a text alone."""
-    read(text)  # what cannot be read is refused with its place in the whole text
-    begin = 0
-    for token in sqlglot.tokenize(text, read=DIALECT):
-        if token.token_type is sqlglot.TokenType.SEMICOLON:
-            yield text[begin : token.start]
-            begin = token.end + 1
-    yield text[begin:]
 
 
 def _fragmentation(
@@ -321,11 +303,3 @@ def _written(shares: Mapping[str, Delta]) -> str:
 
 def _read(text: str) -> dict[str, Delta]:
     return {table: Delta(pa.ipc.open_stream(b64decode(share)).read_all()) for table, share in json.loads(text).items()}
-
-
-def _unqualified(node: Expression) -> Expression:
-    return exp.column(node.name, quoted=True) if isinstance(node, exp.Column) else node
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -91,7 +91,6 @@ def _as_sql_calls(name: str, code: Callable[..., Any], result: str) -> Callable[
     expected, is_real, is_boolean = _PYTHON_TYPES.get(result, (int,)), result == "real", result == "boolean"
 
     def call(*arguments: Any) -> Any:
-        value: Any
         if any(argument is None for argument in arguments):
             return None
         try:
@@ -104,6 +103,7 @@ def _as_sql_calls(name: str, code: Callable[..., Any], result: str) -> Callable[
         if not isinstance(value, expected) or (isinstance(value, bool) and not is_boolean):
             reason = f"it returned {value!r}, where {result} is expected".replace("⟩", ">")
             raise RuntimeError(f"⟨tidings: foreign {name}: {reason}⟩")
-        return float(value) if is_real else value
+        checked: Any = value
+        return float(checked) if is_real else checked
 
     return call
