@@ -43,7 +43,7 @@ def of_the_row(condition: Expression) -> str:
     """A condition of one table's rows, without the name of the table.
 
     >>> from tidings.ir.expression import read
-    >>> of_the_row(read("t.a > 1 OR b IS NULL"))
+    >>> of_the_row(read("t.a > 1 OR t.b IS NULL"))
     '`a` > 1 OR `b` IS NULL'
     """
 
