@@ -42,8 +42,8 @@ from tidings.algebra.fragments.federation import Position
 from tidings.database import Database
 from tidings.errors import InvalidFragmentation, UnknownRelation, UnsupportedStatement, closest
 from tidings.ir.fragments import FragmentScheme, FragmentTree
-from tidings.lang.sql.federated_text import among, canonical, of_the_row, quoted, reads_tables, single_statements
 from tidings.lang.sql.statement import Delete, Drop, Insert, Query, Update, read
+from tidings.lang.sql.statements.federated import among, canonical, of_the_row, quoted, reads_tables, single_statements
 from tidings.lang.sql.statements.fragmented import CreateFragmented
 from tidings.result import AffectedRows, Delta, Result
 
