@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
@@ -10,9 +12,10 @@ from sqlglot import exp
 
 import tidings
 from tests.laws import oracle
-from tests.laws.generate import Case, case, instant
+from tests.laws.generate import Case, View, case, instant
 from tests.laws.keyed_views import keyed_case
 from tests.laws.replay import begin, commit
+from tests.laws.schema import Table, quote
 from tests.laws.seeds import chunks
 from tidings import errors
 
@@ -22,10 +25,18 @@ VARIANTS = 3
 @pytest.mark.parametrize("execution", ["spark", "auto"])
 @pytest.mark.parametrize("seeds", chunks(24, quick=6, size=6))
 def test_views_of_one_shape(seeds: range, execution: str) -> None:
-    shared = sum(
-        check(case(seed), execution=execution) + check(keyed_case(seed), execution=execution) for seed in seeds
-    )
-    assert shared >= len(seeds), "hardly any views were computed by one query"
+    for seed in seeds:
+        check(case(seed), execution=execution)
+        check(keyed_case(seed), execution=execution)
+
+
+@pytest.mark.parametrize("execution", ["spark", "auto"])
+@pytest.mark.parametrize("seeds", chunks(120, quick=8, size=28))
+def test_views_of_one_shape_over_tables_and_groupings(seeds: range, execution: str) -> None:
+    shared = [check(each, execution=execution) for seed in seeds for each in compared(seed)]
+    assert sum(map(bool, shared[::2])) >= len(seeds) // 2, "hardly any views were computed by one query"
+    few = "hardly any groupings were computed by one query"
+    assert sum(map(bool, shared[1::2])) >= (len(seeds) // 4 if execution == "auto" else 0), few
 
 
 @pytest.mark.spark
@@ -33,6 +44,47 @@ def test_views_of_one_shape(seeds: range, execution: str) -> None:
 def test_views_of_one_shape_on_spark(seeds: range, spark: Any) -> None:
     for seed in seeds:
         check(case(seed), engine="spark", spark=spark, execution="spark")
+        for each in compared(seed):
+            check(each, engine="spark", spark=spark, execution="auto")
+
+
+def compared(seed: int) -> tuple[Case, Case]:
+    """A case with a view that compares a column with a constant, and one with a view over such groupings."""
+    rng, it = Random(seed), case(seed)
+    while not all(any(c.kind == "int" for c in table.columns) for table in it.tables):
+        seed += 1_000
+        it = case(seed)
+    one, other = rng.choice(it.tables), rng.choice(it.tables)
+    queries = [
+        f"SELECT * FROM {quote(one.name)} WHERE {limited(rng, one)}",
+        rng.choice(
+            [
+                f"{grouping(rng, one)} HAVING count(*) > {rng.randint(0, 2)}",
+                f"SELECT g, least FROM ({grouping(rng, one)}) WHERE rows < {rng.randint(0, 4)} OR least IS NULL",
+                f"SELECT rows, count(*) AS times, max(g) AS m FROM ({grouping(rng, one)}) GROUP BY rows",
+                f"SELECT a.g, a.rows, b.total FROM ({grouping(rng, one)}) a"
+                f" {rng.choice(['', 'LEFT '])}JOIN ({grouping(rng, other)}) b ON b.rows = a.rows",
+            ]
+        ),
+    ]
+    one_view, grouped = (replace(it, views=(View("v", query),)) for query in queries)
+    return one_view, grouped
+
+
+def limited(rng: Random, table: Table) -> str:
+    """A column of a table, compared with a constant."""
+    column = rng.choice([c for c in table.columns if c.kind == "int"])
+    return f"{quote(column.name)} {rng.choice(['<', '<=', '=', '<>', '>'])} {rng.randint(-1, 5)}"
+
+
+def grouping(rng: Random, table: Table) -> str:
+    """A grouping that can be stored, of the rows that meet a comparison with a constant."""
+    number = quote(rng.choice([c for c in table.columns if c.kind == "int"]).name)
+    key = rng.choice([quote(rng.choice(table.columns).name), f"{number} % 3"])
+    return (
+        f"SELECT {key} AS g, count(*) AS rows, count({number}) AS present, sum({number}) AS total,"
+        f" min({number}) AS least FROM {quote(table.name)} WHERE {limited(rng, table)} GROUP BY {key}"
+    )
 
 
 def check(it: Case, **options: Any) -> int:

@@ -81,7 +81,7 @@ def test_queries_of_one_shape_differ_in_constants_alone() -> None:
 def test_one_query_has_the_columns_of_all_and_their_numbers(query: str) -> None:
     plans = [plan(query.format(n=n)) for n in (1, 2, 3)]
     shapes = [s for s in map(shape, plans) if s is not None]
-    together = in_one(shapes[0][0], [values for _, values in shapes])
+    together = in_one(shapes[0][0], [values for _, values in shapes]).plan
     assert [(f.name, f.type) for f in together.fields[:-1]] == [(f.name, f.type) for f in plans[0].fields]
     assert together.fields[-1].name == QUERY
     assert all(len(node.rows) == 3 for node in walk(together) if isinstance(node, Values))
