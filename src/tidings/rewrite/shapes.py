@@ -136,9 +136,7 @@ def _row_by_row(node: Relation) -> Iterator[Relation]:
             yield from _row_by_row(child)
 
 
-def in_one(
-    common: QueryShape, constants: Sequence[tuple[Expression, ...]], groupings: Sequence[str] = ()
-) -> OneQuery:
+def in_one(common: QueryShape, constants: Sequence[tuple[Expression, ...]], groupings: Sequence[str] = ()) -> OneQuery:
     """One query for several of a shape; in its last column, the place of each row's query among them.
 
     It reads its groupings, which have that column first, under some names.
