@@ -31,7 +31,7 @@ def test_views_of_one_shape(seeds: range, execution: str) -> None:
 
 
 @pytest.mark.parametrize("execution", ["spark", "auto"])
-@pytest.mark.parametrize("seeds", chunks(120, quick=8, size=28))
+@pytest.mark.parametrize("seeds", chunks(32, quick=8, size=8))
 def test_views_of_one_shape_over_tables_and_groupings(seeds: range, execution: str) -> None:
     shared = [check(each, execution=execution) for seed in seeds for each in compared(seed)]
     assert sum(map(bool, shared[::2])) >= len(seeds) // 2, "hardly any views were computed by one query"

@@ -3,7 +3,7 @@
 A view that is not stored is part of every query that reads it.  Where several queries of a batch read it, its delta is
 computed once and handed to their waves, like the delta of a table; where it is empty, nothing that rests on it changes.
 A stored view whose groupings lie inside such a view keeps its own query.  Views that differ only in constants are
-computed by one query, and so are their groupings (:mod:`tidings.waves.shape_states`).
+computed by one query, and so are their groupings (:mod:`tidings.waves.in_process.shape_states`).
 """
 
 from __future__ import annotations

@@ -23,9 +23,9 @@ from tidings.store.relation.view import StoredView
 from tidings.waves import shared
 from tidings.waves.engines import IN_PROCESS
 from tidings.waves.executor import Executor
+from tidings.waves.in_process.shape_states import shape_states
 from tidings.waves.planner import Planner
 from tidings.waves.recursion.deltas import Recursion
-from tidings.waves.shape_states import shape_states
 from tidings.waves.strategy import Strategy
 from tidings.waves.wave import PrecomputedDeltas, Wave, WaveRequest
 

@@ -13,7 +13,7 @@ from tidings.delta.plan import Program
 from tidings.engine.source import Source
 from tidings.ir.relation import Aggregate, Relation
 from tidings.rewrite.shapes import QUERY
-from tidings.waves.shape_states import ShapeState
+from tidings.waves.in_process.shape_states import ShapeState
 from tidings.waves.strategy import Choice
 
 PrecomputedDeltas: TypeAlias = Mapping[str, Source]

@@ -160,7 +160,7 @@ def test_their_groupings_are_read_where_they_were_folded_to(grouped: Database, t
 
 
 def test_not_where_they_have_too_many_rows(grouped: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidings.waves.shape_states.ROWS_LIMIT", 3)
+    monkeypatch.setattr("tidings.waves.in_process.shape_states.ROWS_LIMIT", 3)
     grouped.sql(MORE)
     grouped.advance()
     assert set(together(grouped).values()) == {1}
