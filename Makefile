@@ -7,6 +7,9 @@ STAMP := $(VENV)/.installed
 # Pathway wants an older pyarrow than Tidings, so it has an environment of its own.
 PATHWAY := .venv-pathway
 
+# One process runs what needs a JVM and often waits for it; the others fill the two cores.
+PYTEST := $(BIN)/pytest -q -n 3 --dist loadgroup
+
 # Modules of benchmarks/ that have a main; page writes docs/performance.md. One of them: make bench BENCHMARKS=kernel
 BENCHMARKS ?= kernel compile operators recursion store states large inventory tapestry continuous tpch views rules latency commits first_hour page
 
@@ -55,15 +58,13 @@ java: ## check that a Java fit for Spark is here
 demo: venv java ## run the demonstration
 	@$(BIN)/python -m tidings.demo
 
-test: venv java ## run the tests but for the exhaustive ones; those without a JVM on two cores first
+test: venv java ## run the tests but for the exhaustive ones
 	@scripts/install-for-tests
-	@$(BIN)/pytest -q -n 2 --dist worksteal -m "not slow and not spark"
-	@$(BIN)/pytest -q -m "spark and not slow"
+	@$(PYTEST) -m "not slow"
 
 laws: venv java ## run the exhaustive tests: the laws over many more cases, crashes, TPC, clusters
 	@scripts/install-for-tests
-	@$(BIN)/pytest -q -n 2 --dist worksteal -m "slow and not spark"
-	@$(BIN)/pytest -q -m "spark and slow"
+	@$(PYTEST) -m slow
 
 soak: venv ## let databases live for an hour (HOURS=…) with faults and kills, beside a plain model
 	@$(BIN)/python -m tests.soak --hours $(HOURS) --seed $(SEED)

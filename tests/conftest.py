@@ -10,6 +10,14 @@ from typing import Any
 import pytest
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let one process run all tests that need a JVM, and the others share the rest."""
+    for item in items:
+        if item.get_closest_marker("spark") is not None:
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """A small local session, for ``tidings.open(engine="spark", spark=spark)`` and for plain Spark beside it."""

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import tidings
+from tidings.errors import SparkNeeded
 
 ROWS = 4_000
 VIEWS = {
@@ -29,6 +30,8 @@ VIEWS = {
     "REGR_SLOPE(b, d) OVER (PARTITION BY k) AS s, COVAR_POP(d, b) OVER (PARTITION BY k) AS v FROM t",
     "window": "SELECT DISTINCT k, SUM(d) OVER (PARTITION BY k) AS s, STDDEV(d) OVER (PARTITION BY k) AS p FROM t",
 }
+SPARK_ALONE = {"pairs over windows"}
+"""What DuckDB refuses."""
 
 
 @pytest.fixture(params=["duckdb", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.slow])])
@@ -57,6 +60,10 @@ def bag(db: tidings.Database, query: str) -> Counter[Any]:
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_digits_do_not_depend_on_the_order_of_rows(db: tidings.Database, view: str) -> None:
+    if view in SPARK_ALONE and db._parts.backend.name == "duckdb":
+        with pytest.raises(SparkNeeded):
+            db.query(VIEWS[view])
+        return
     rng = Random(view)
     held = some_rows(rng, ROWS)
     with db.transaction() as tx:

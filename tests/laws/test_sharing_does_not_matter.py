@@ -14,6 +14,7 @@ from tests.laws import oracle
 from tests.laws.generate import Case, case
 from tests.laws.replay import program, replayed, run
 from tests.laws.seeds import chunks
+from tidings.errors import SparkNeeded
 
 
 @pytest.mark.parametrize("seeds", chunks(175, quick=25, size=25))
@@ -23,7 +24,10 @@ def test_sharing_does_not_matter(seeds: range) -> None:
         it = case(seed, views=4)
         with replayed(it) as db:
             end = it.instants[-1]
-            inlined = oracle.changes(run(db, program(db, it.view), 0, end))
+            try:
+                inlined = oracle.changes(run(db, program(db, it.view), 0, end))
+            except SparkNeeded:  # of a value that DuckDB does not evaluate as Spark does
+                continue
             for share in subsets(it):
                 shared = program(db, it.view, share)
                 levels.update(s.level for s in shared.steps)

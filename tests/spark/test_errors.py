@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException
 import tidings
 from tests.unit.errors.test_errors import check_readable
 from tidings import Database
-from tidings.errors import EngineFailed, InvalidExpression, TidingsError
+from tidings.errors import EngineFailed, InvalidExpression, TidingsError, UnknownFunction
 
 pytestmark = pytest.mark.spark
 
@@ -37,10 +37,17 @@ def refused(db: Database, text: str, condition: type[TidingsError], capfd: pytes
 
 
 @pytest.mark.parametrize(
+    ("text", "line", "column"), [("SELECT nosuch(a) FROM t", 1, 8), ("SELECT a,\n  nosuch(b) FROM t", 2, 3)]
+)
+def test_unknown_function(db: Database, text: str, line: int, column: int, capfd: pytest.CaptureFixture[str]) -> None:
+    error = refused(db, text, UnknownFunction, capfd)
+    assert error.place is not None
+    assert (error.place.line, error.place.column) == (line, column)
+
+
+@pytest.mark.parametrize(
     ("text", "line", "column"),
     [
-        ("SELECT nosuch(a) FROM t", 1, 8),
-        ("SELECT a,\n  nosuch(b) FROM t", 2, 3),
         ("SELECT a FROM t WHERE a", 1, None),
         ("SELECT a FROM t WHERE upper(b)", 1, None),
         ("SELECT b + d FROM t", 1, 8),

@@ -150,6 +150,9 @@ CALLS: dict[str, Callable[[Database], Any]] = {
     "start": lambda db: db.start(),
     "time": lambda db: db.time,
     "deliveries": lambda db: db.deliveries,
+    "metrics": lambda db: db.metrics(),
+    "export_metrics": lambda db: db.export_metrics(),
+    "backup": lambda db: db.backup("never made"),
 }
 NOT_CALLS = {"close", "stop", "interrupt", "procedure", "foreign", "function", "functions", "operator"}
 """What ends a database or its statements, and what adds functions to it."""

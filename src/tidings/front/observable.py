@@ -33,6 +33,7 @@ class Observable:
         """
         return prometheus.exposition(Readings(self._parts))
 
+    @exclusive
     def export_metrics(self, meter_provider: Any = None) -> None:
         """Offer the same to OpenTelemetry, as observable instruments; ``tidings[opentelemetry]`` has to be installed.
 

@@ -8,6 +8,7 @@ import pytest
 
 import tidings
 from tidings import Database
+from tidings.errors import UnsupportedType
 
 STATEMENTS: dict[str, list[tuple[Any, ...]] | None] = {
     "INSERT INTO t VALUES (2, upper('x'), NULL, NULL, NULL)": [(2, "X", None, None, None)],
@@ -17,9 +18,9 @@ STATEMENTS: dict[str, list[tuple[Any, ...]] | None] = {
     ],
     "INSERT INTO t SELECT a + 1, NULL, NULL, NULL, NULL FROM t": [(2, None, None, None, None)],
     "INSERT INTO t (day, a) SELECT NULL, 5": [(5, None, None, None, None)],
-    "INSERT INTO t SELECT 2, NULL, NULL, NULL, NULL UNION ALL SELECT 3, 'z', NULL, ARRAY(NULL), NULL": [
+    "INSERT INTO t SELECT 2, NULL, NULL, NULL, NULL UNION ALL SELECT 3, 'z', NULL, ARRAY(1, NULL), NULL": [
         (2, None, None, None, None),
-        (3, "z", None, [None], None),
+        (3, "z", None, [1, None], None),
     ],
     "MERGE INTO t USING (VALUES (11, NULL)) AS s (a, b) ON t.a = s.a "
     "WHEN NOT MATCHED THEN INSERT (a, b) VALUES (s.a, s.b)": [(11, None, None, None, None)],
@@ -73,3 +74,11 @@ def test_a_view_over_an_empty_table_is_stored(options: dict[str, Any]) -> None:
         db.sql("INSERT INTO none VALUES (1, 'a', NULL), (2, 'a', NULL)")
         db.advance()
         assert db.query("counted").rows() == [{"s": "a", "n": 2, "k": 2}]
+
+
+def test_an_array_of_nothing_but_null_has_no_type(options: dict[str, Any]) -> None:
+    with opened(options) as db:
+        for query in ("SELECT ARRAY(NULL)", "SELECT NULL UNION ALL SELECT ARRAY(NULL)"):
+            with pytest.raises(UnsupportedType):
+                db.query(query)
+        assert db.query("SELECT CAST(ARRAY(NULL) AS ARRAY<INT>) AS x").rows() == [{"x": [None]}]

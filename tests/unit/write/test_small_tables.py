@@ -81,7 +81,7 @@ def value(choose: random.Random) -> str:
 def test_what_the_engines_may_not_agree_on_goes_to_the_engine() -> None:
     with opened(None, "auto") as db:
         db.sql("INSERT INTO t VALUES (1, 'a', 1), (2, 'b', 2)")
-        db.sql("UPDATE t SET x = (SELECT max(x) FROM t) + 1 WHERE exp(x) > 3")
+        db.sql("UPDATE t SET x = (SELECT max(x) FROM t) + 1 WHERE x > 1")
         assert rows(db) == Counter([(1, "a", 1), (3, "b", 2)])
 
 

@@ -189,6 +189,6 @@ def _tried_time(node: Expression, term: TypedExpression, to: str) -> TypedExpres
     inner = "TRY_CAST({0} AS TIMESTAMP)" if to == "timestamp" else "{0}"
     text = (
         f"CASE WHEN regexp_full_match({{0}}, '{form}') THEN TRY_CAST({inner} AS {duckdb_type(to)}) "
-        f"WHEN {{0}} IS NULL OR regexp_full_match({{0}}, '[a-z]?[a-z]?') THEN NULL ELSE {ELSEWHERE} END"
+        f"WHEN {{0}} IS NULL OR regexp_full_match({{0}}, '[ a-zA-Z]*') THEN NULL ELSE {ELSEWHERE} END"
     )
     return TypedExpression(words(text, term), to)

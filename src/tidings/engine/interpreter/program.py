@@ -10,7 +10,7 @@ from tidings.engine.interpreter import operators
 from tidings.engine.interpreter.aggregates import require_key
 from tidings.engine.interpreter.expression import Compiler
 from tidings.engine.interpreter.operators import RowFunction, Rows
-from tidings.engine.interpreter.values import NotInterpreted
+from tidings.engine.interpreter.values import LeftToEngine, NotInterpreted
 from tidings.ir.expression import Expression, aliases
 from tidings.ir.relation import (
     Aggregate,
@@ -146,10 +146,13 @@ def _over_rows(node: Filter | Project | Aggregate | Consolidate | Window | Repea
 
 def _values(node: Values) -> InterpretedPlan:
     constants = Compiler({})
-    rows = [
-        tuple(operators.item(constants, e, c.type)(()) for e, c in zip(row, node.columns, strict=True))
-        for row in node.rows
+    items = [
+        [operators.item(constants, e, c.type) for e, c in zip(row, node.columns, strict=True)] for row in node.rows
     ]
+    try:
+        rows = [tuple(item(()) for item in row) for row in items]
+    except LeftToEngine as reason:
+        raise NotInterpreted(str(reason)) from None
     return lambda _: rows
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -19,6 +19,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
 from tidings.engine.backend import Jobs
+from tidings.engine.spark.lazy_session import LazySession
+from tidings.errors import SparkStopped
 from tidings.running_statements import is_statement, stopped_by
 
 _JOB_GROUP = "spark.jobGroup.id"
@@ -113,7 +115,7 @@ class _JobTag:
 class Workload:
     """The kind of work a session is set up for; it is not asked for before there is work."""
 
-    def __init__(self, session: Callable[[], SparkSession]) -> None:
+    def __init__(self, session: LazySession) -> None:
         self._session = session
         self._own: dict[str, str | None] | None = None
         """The session's own settings, once they are known."""
@@ -150,7 +152,8 @@ class Workload:
         finally:
             count, self._count = self._count, None
             if count.begun:
-                jobs.number = count.end(self._session())
+                with self._unless_stopped():
+                    jobs.number = count.end(self._session())
 
     @contextmanager
     def stoppable(self) -> Iterator[Callable[[], None]]:
@@ -161,7 +164,14 @@ class Workload:
             yield tag.stop
         finally:
             self._tags = before
-            tag.end()
+            with self._unless_stopped():
+                tag.end()
+
+    @contextmanager
+    def _unless_stopped(self) -> Iterator[None]:
+        """Tidy up; a Spark that was stopped meanwhile has nothing to be tidied."""
+        with suppress(SparkStopped), self._session.failures_named():
+            yield
 
     @contextmanager
     def cancellable(self) -> Iterator[None]:

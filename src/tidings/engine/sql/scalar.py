@@ -149,9 +149,13 @@ def query_text(query: Expression, language: str) -> str:
 
 @cache
 def _with_words(language: str) -> type[Generator]:
-    """The generator of a dialect that also prints an engine's own words."""
+    """The generator of a dialect that also prints an engine's own words, and the type of a NULL inside others."""
     generator = Language.get_or_raise(language).generator_class
-    members = {"TRANSFORMS": {**generator.TRANSFORMS, Words: words_sql}}
+    no_type = '"NULL"' if language == "duckdb" else "VOID"
+    members = {
+        "TRANSFORMS": {**generator.TRANSFORMS, Words: words_sql},
+        "TYPE_MAPPING": {**generator.TYPE_MAPPING, exp.DataType.Type.NULL: no_type},
+    }
     return type(f"Wordy{generator.__name__}", (generator,), members)
 
 
