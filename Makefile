@@ -26,30 +26,30 @@ export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv java demo test laws soak kills quick check bench peers coverage lines api goldens clean
+.PHONY: help venv java demo test laws soak kills quick check bench peers coverage lines api lowest newest goldens clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-venv: $(STAMP) ## create .venv with Tidings and the tools; redone when pyproject.toml changes
+venv: $(STAMP) ## create .venv with Tidings and the tools, in the versions of constraints.txt
 	@:
 
 # pip is the last thing a new environment gets, so a half-made one is made again.
 $(BIN)/pip:
 	@for python in $(PYTHONS); do \
-	  if $$python -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' 2>/dev/null; then \
+	  if $$python -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null; then \
 	    echo "Creating $(VENV) with $$($$python --version)"; \
 	    exec $$python -m venv $(VENV); \
 	  fi; \
 	done; \
 	found=$$($(lastword $(PYTHONS)) --version 2>/dev/null || echo "not there"); \
-	echo "Tidings needs Python 3.11 or 3.12, but $(lastword $(PYTHONS)) is $$found:" \
+	echo "Tidings needs Python 3.11 to 3.13, but $(lastword $(PYTHONS)) is $$found:" \
 	  "install one, or name yours with 'make venv PYTHON=/path/to/python3.11'." >&2; \
 	exit 1
 
-$(STAMP): pyproject.toml | $(BIN)/pip
+$(STAMP): pyproject.toml constraints.txt | $(BIN)/pip
 	@echo "Installing Tidings and its tools into $(VENV) (minutes, the first time: Spark is large)"
-	@$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
 java: ## check that a Java fit for Spark is here
@@ -98,6 +98,12 @@ lines: venv ## measure which lines of src the tests without Spark run (ten minut
 
 api: venv ## write docs/api.md from the docstrings
 	@$(BIN)/python scripts/api-reference
+
+lowest: java ## run tests with the oldest version of each dependency that is allowed, in .venv-lowest
+	@$(PYTHON) scripts/lowest
+
+newest: java ## the same with the newest versions, in .venv-newest; another Python: PYTHON=python3.13
+	@$(PYTHON) scripts/lowest --newest
 
 goldens: venv ## rewrite the golden files; read the difference before you keep it
 	@TIDINGS_REWRITE_GOLDENS=1 $(BIN)/pytest -q tests/golden

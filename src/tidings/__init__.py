@@ -101,8 +101,8 @@ _HOMES = {
 if not TYPE_CHECKING:  # so that mypy still knows which names there are
 
     def __getattr__(name: str) -> Any:
-        if name == "errors":
-            return import_module("tidings.errors")
+        if name in ("errors", "spark"):
+            return import_module(f"tidings.{name}")
         for home, names in _HOMES.items():
             if name in names:
                 globals()[name] = getattr(import_module(home), name)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from typing import Protocol
 
-from tidings.errors import InvalidInstant
+from tidings.errors import ClockTooFarAhead, InvalidInstant
 
 
 class Clock(Protocol):
@@ -60,6 +60,54 @@ class ManualClock:
     def advance(self, by: timedelta) -> int:
         """Move the clock on; returns the new time in microseconds."""
         return self.set(self._now + by // timedelta(microseconds=1))
+
+
+_SET = 946_684_800_000_000
+"""The year 2000: clocks that are behind it were never set, and may step forward as far as they like."""
+
+
+class BoundedClock:
+    """A clock whose readings are refused where they lie far after the latest instant that is known to have been.
+
+    A commit at a time that is wrong would stay in the timeline for ever: all later ones come after it.
+
+    >>> source = ManualClock(datetime(2026, 1, 1, tzinfo=UTC))
+    >>> clock = BoundedClock(source, timedelta(days=366))
+    >>> clock.now() == source.now(), clock.know(source.set(datetime(2126, 1, 1)))
+    (True, None)
+    """
+
+    def __init__(self, source: Clock, max_step: timedelta | None = None) -> None:
+        self.source = source
+        self.max_step = max_step
+        self._step = None if max_step is None else max_step // timedelta(microseconds=1)
+        self._known = 0
+
+    def now(self) -> int:
+        """What the clock reads; refused if it cannot be true."""
+        reading = self.source.now()
+        if reading > self._known:
+            if self._step is not None and _SET <= self._known < reading - self._step:
+                raise ClockTooFarAhead(reading=_shown(reading), known=_shown(self._known), step=str(self.max_step))
+            self._known = reading
+        return reading
+
+    def know(self, instant: int) -> None:
+        """Take an instant to have been."""
+        self._known = max(self._known, instant)
+
+    def accept(self) -> int:
+        """Take what the clock reads now to be true; returns it."""
+        reading = self.source.now()
+        self.know(reading)
+        return reading
+
+
+def _shown(time: int) -> str:
+    try:
+        return str(instant(time))
+    except OverflowError:
+        return f"{time} µs"
 
 
 def micros(instant: datetime) -> int:

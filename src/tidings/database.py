@@ -141,7 +141,7 @@ class Database(Deductive, Extensible, Observable, Maintainable):
             parts, signals = self._parts, self._parts.signals
             tables, settings = parts.storage.rule_tables, parts.settings.deliveries
             wakers, folder = (signals.outbox_filled, signals.advance_wanted), parts.storage.local_folder
-            self._deliveries = Deliveries(tables, parts.clock, settings, *wakers, folder)
+            self._deliveries = Deliveries(tables, parts.timeline.clock, settings, *wakers, folder)
         return self._deliveries
 
     @reading
@@ -355,6 +355,7 @@ class Database(Deductive, Extensible, Observable, Maintainable):
             for end in (parts.backend.close, parts.scheduler.close, parts.storage.close):
                 ending.callback(end)
             parts.folding.close(adopting=mutex.refusal is None)
+            parts.timeline.end()
             mutex.refusal = DatabaseClosed()
 
     def __enter__(self) -> Database:

@@ -53,6 +53,7 @@ def open(
     cascade: int = 64,
     rounds: int = MAX_ROUNDS,
     timeout: float | None = None,
+    max_clock_step: timedelta | None = timedelta(days=366),
 ) -> Database:
     """Open a database in a folder, made if it is not there; without a path, a new one in memory.
 
@@ -89,6 +90,8 @@ def open(
     :param rounds: After how many rounds a recursion that still derives new rows is refused with ``FixpointTooLong``.
     :param timeout: After how many seconds a call of ``sql``, ``query`` or ``changes`` is ended that does not say it
         itself, with ``StatementTimeout``; None sets no limit.
+    :param max_clock_step: How far the clock may read after the latest instant that the database knows: a later reading
+        is refused with ``ClockTooFarAhead`` until ``ACCEPT CLOCK`` says that it is true.  None takes every reading.
     """
     _require_known(strategy, execution)
     seconds = timeout_of(timeout)
@@ -109,6 +112,7 @@ def open(
         rounds=rounds,
         memory=budget,
         timeout=seconds,
+        max_clock_step=max_clock_step,
     )
     return _assembled(storage, settings)
 

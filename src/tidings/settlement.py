@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import get_ident
+
+from tidings.errors import DatabaseInDoubt
 
 
 @dataclass(slots=True)
@@ -29,3 +33,12 @@ class Settlement:
     def is_due_in(self, thread: int) -> bool:
         """The same of another thread."""
         return self._thread == thread
+
+
+@contextmanager
+def taking_in() -> Iterator[None]:
+    """Let memory have what was recorded on disk; where that fails, nobody goes on with what memory has."""
+    try:
+        yield
+    except Exception as error:
+        raise DatabaseInDoubt(reason=str(error)) from error

@@ -7,12 +7,13 @@ It ends when another process has become the writer, since that one does the work
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from logging import Logger
 from threading import Event, Lock, Thread, current_thread
 
 from tidings.clock import Clock
-from tidings.errors import DatabaseClosed, DatabaseInDoubt, StaleWriter, TidingsError
+from tidings.errors import ClockTooFarAhead, DatabaseClosed, DatabaseInDoubt, StaleWriter, TidingsError
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class WorkerStatus:
     error: str | None = None
     """What went wrong when it last worked; None if that went well."""
     failed_at: int | None = None
-    """When that was."""
+    """When that was, if the clock says it."""
     failures: int = 0
     """How often in a row it went wrong."""
 
@@ -119,4 +120,7 @@ class WorkerThread:
         text = str(error) if isinstance(error, TidingsError) else f"{type(error).__name__}: {error}"
         if self._status.error != text:
             self.logger.warning("%s is held up: %s", self.name, text, exc_info=not isinstance(error, TidingsError))
-        self._status = WorkerStatus(True, text, self.clock.now(), self._status.failures + 1)
+        at = None
+        with suppress(ClockTooFarAhead):
+            at = self.clock.now()
+        self._status = WorkerStatus(True, text, at, self._status.failures + 1)

@@ -79,11 +79,21 @@ def lines(text: str) -> list[str]:
     return [line.rstrip() for line in text.rstrip().splitlines()]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+ON_SPARK = ROOT / "docs" / "spark.md"
+"""The page whose code works in a session of Spark."""
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != ON_SPARK], ids=lambda page: page.stem)
 def test_code_of_page_runs(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = tidings.open
     monkeypatch.setattr(tidings, "open", lambda *path, **options: opened(*path, **{"engine": "duckdb"} | options))
     run_page(page)
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_code_in_a_session_runs() -> None:
+    run_page(ON_SPARK)
 
 
 @pytest.mark.spark

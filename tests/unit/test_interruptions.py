@@ -14,8 +14,9 @@ import pytest
 
 import tidings
 from tidings import Database
-from tidings.errors import DatabaseClosed, DatabaseForked, DatabaseInDoubt, DatabaseMissing
+from tidings.errors import DamagedFile, DatabaseClosed, DatabaseForked, DatabaseInDoubt, DatabaseMissing
 from tidings.store.catalog import catalog_journal
+from tidings.store.snapshots import FileSnapshots
 
 SCHEMA = """
     CREATE TABLE t (k BIGINT PRIMARY KEY, x INT);
@@ -181,6 +182,55 @@ def test_a_closed_database_refuses_everything(tmp_path: Path, in_memory: bool) -
     if not in_memory:
         with opened(tmp_path) as db:
             assert db.query("t").rows() == []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "ALTER TABLE t ADD COLUMN y INT",
+        "CREATE MATERIALIZED VIEW w AS SELECT k FROM t",
+        "CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT k FROM t",
+    ],
+)
+def test_what_is_recorded_and_cannot_be_read_back_puts_the_database_in_doubt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statement: str
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    db = opened(tmp_path)
+    db.sql(SCHEMA)
+    db.sql("INSERT INTO t VALUES (1, 10)")
+    db.fold()
+    monkeypatch.setattr(FileSnapshots, "attach", refuse)
+    with pytest.raises(DatabaseInDoubt):
+        db.sql(statement)
+    with pytest.raises(DatabaseInDoubt):
+        db.query("t")
+    db.close()
+    monkeypatch.undo()
+    with opened(tmp_path) as db:
+        assert db.query("SELECT k FROM t").rows() == [{"k": 1}]
+        assert db.check() == []
+        db.sql(statement.replace("ADD COLUMN y", "ADD COLUMN z").replace("VIEW w", "VIEW another"))
+
+
+def test_a_folder_that_cannot_be_read_refuses_an_alteration_before_anything_is_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(folder: object, *, recursive: bool = False) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    with opened(tmp_path) as db:
+        db.sql(SCHEMA)
+        db.sql("INSERT INTO t VALUES (1, 10)")
+        db.fold()
+        with monkeypatch.context() as patch:
+            patch.setattr("tidings.store.files.entries", refuse)
+            with pytest.raises(DamagedFile):
+                db.sql("ALTER TABLE t ADD COLUMN y INT")
+        assert db.query("t").rows() == [{"k": 1, "x": 10}]
+        db.sql("ALTER TABLE t ADD COLUMN y INT")
 
 
 def test_every_method_of_a_database_is_among_them() -> None:

@@ -22,7 +22,7 @@ PAGES = [
     *(page for page in sorted((ROOT / "docs").glob("*.md")) if page.name not in INNER),
     *sorted((ROOT / "examples").rglob("*.py")),
 ]
-PUBLIC_MODULES = {"algebra", "errors"}
+PUBLIC_MODULES = {"algebra", "errors", "spark"}
 
 
 def test_everything_exported_is_there_and_documented() -> None:

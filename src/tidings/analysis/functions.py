@@ -42,6 +42,7 @@ _ORDER_DEPENDENT = frozenset(
     "first last any_value first_value last_value percentile_approx approx_percentile approx_quantile".split()
 )
 _TELLS_TIES_APART = frozenset("row_number ntile lag lead first_value last_value nth_value first last any_value".split())
+_RANKS = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
 
 
 _SPARK_NAMES = {
@@ -99,6 +100,11 @@ def is_generator(node: Expression) -> bool:
 def depends_on_order(node: Expression) -> bool:
     """Whether an aggregate's answer depends on the order in which it meets the rows."""
     return function_name(node) in _ORDER_DEPENDENT
+
+
+def needs_order(node: Expression) -> bool:
+    """Whether a window function says nothing without an order: it ranks rows or tells them apart."""
+    return depends_on_ties(node) or function_name(node) in _RANKS
 
 
 def depends_on_ties(node: Expression) -> bool:

@@ -47,7 +47,7 @@ class Views:
                 kind = "a table" if isinstance(view, Table) else "a view that is not stored"
                 raise WrongKind(None, "it is always up to date", name=view.name, kind=kind, expected="a stored view")
             stored = [n for n in self.relations.names() if isinstance(self.relations.find(n), StoredView)]
-            raise UnknownRelation(None, closest(name, stored), name=name)
+            raise UnknownRelation(None, closest(name, stored or self.relations.names()), name=name)
         return view
 
     def create(self, create: statement.CreateView) -> list[ReplacementOutcome]:

@@ -22,7 +22,8 @@ def backend_named(
 ) -> Backend:
     """The engine of a name; ``session`` is the Spark session to work in, if there is one.
 
-    ``scratch`` is a folder that all machines of a cluster see; ``memory`` is what an engine in this process may take,
+    ``scratch`` is a folder that all machines of a cluster see, in that of the database, where this process may write;
+    ``memory`` is what an engine in this process may take,
     and ``folder``, that of the database, all that it may touch.
     """
     match engine:
@@ -33,19 +34,19 @@ def backend_named(
         case "duckdb":
             from tidings.engine.duckdb import DuckDB
 
-            return DuckDB(memory=memory, folder=folder)
+            return DuckDB(memory=memory, folder=folder, scratch=scratch)
         case _:
             raise UnknownEngine(name=engine)
 
 
-def in_process_duckdb(memory: int, folder: Location | None = None) -> DuckDB:
+def in_process_duckdb(memory: int, folder: Location | None = None, scratch: Location | None = None) -> DuckDB:
     """The engine of the in-process runner: DuckDB on all cores of the machine, in so many bytes.
 
     What needs more is written to a temporary folder.  A query that fails is given to the main engine by the runner.
     """
     from tidings.engine.duckdb import DuckDB
 
-    return DuckDB(threads=os.cpu_count() or 1, memory=memory, folder=folder)
+    return DuckDB(threads=os.cpu_count() or 1, memory=memory, folder=folder, scratch=scratch)
 
 
 def prepared_queries(memory: int, joins: JoinOrder) -> PreparedQueries:

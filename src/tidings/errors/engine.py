@@ -66,6 +66,12 @@ class SessionNeeded(TidingsError):
     hint_template = "give a session: to_spark(session)"
 
 
+class InvalidReadOption(TidingsError):
+    """A read by the format tidings is not clear: {reason}"""
+
+    hint_template = "spark.read.format('tidings').option('path', …).option('table', …)"
+
+
 class UnknownStrategy(TidingsError):
     """There is no strategy named {name}"""
 

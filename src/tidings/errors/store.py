@@ -131,6 +131,12 @@ class DatabaseInDoubt(TidingsError):
     hint_template = "close the database and open it again: it has everything that was committed"
 
 
+class ClockTooFarAhead(TidingsError):
+    """The clock reads {reading}, which is more than {step} after the last instant that is known, {known}"""
+
+    hint_template = "set the clock right; if it is right, run ACCEPT CLOCK, or open with another max_clock_step"
+
+
 class ReadOnly(TidingsError):
     """The database was opened for reading only"""
 

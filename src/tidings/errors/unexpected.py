@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tidings.errors import InternalError, Place, StatementTooDeep, TidingsError
 
-_PACKAGE = Path(__file__).parent
+_PACKAGE = Path(__file__).parents[1]
 
 
 @contextmanager
@@ -27,7 +27,7 @@ def internal_errors(text: str | None = None) -> Iterator[None]:
         raise
     except RecursionError:
         place = Place(text, 0, len(text)) if text else None
-        raise StatementTooDeep(place, depth="more", limit="what fits in memory for calls") from None
+        raise StatementTooDeep(place, depth="thousands of", limit="what fits in memory for calls") from None
     except Exception as error:
         if isinstance(error.__cause__, KeyboardInterrupt):  # an engine tells it as a failure of its own
             raise error.__cause__ from None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from threading import Condition, Event
 
-from tidings.clock import Clock
+from tidings.clock import BoundedClock, Clock
 from tidings.compiled import CompiledPlans
 from tidings.constraints.enforce import Enforcer
 from tidings.constraints.evaluate import Evaluator
@@ -58,6 +58,7 @@ from tidings.rules.silence_statements import SilenceStatements
 from tidings.rules.statements import RuleStatements
 from tidings.rules.system_tables import RuleSystemTables
 from tidings.rules.transactions import RuleTransactions
+from tidings.store.filesystem import SCRATCH
 from tidings.store.fold import Folding, FoldPolicy
 from tidings.store.key_lookup import KeyLookup
 from tidings.store.open import open_folder, open_in_memory
@@ -98,6 +99,8 @@ class Settings:
     """What the second engine and the caches of this process may hold."""
     timeout: float | None = None
     """How many seconds statements may take that do not say it themselves."""
+    max_clock_step: timedelta | None = None
+    """How far a reading of the clock may lie after all that is known; None sets no limit."""
     usual_speeds: bool = False
     """Whether strategies are chosen by the usual speeds of engines, not by those on this machine."""
 
@@ -223,9 +226,10 @@ def assemble(storage: Storage, settings: Settings) -> Parts:
     mutex, compiled = Mutex(storage.journal.settlement, settings.timeout), CompiledPlans()
     news = Condition(mutex)  # type: ignore[arg-type]  # it asks no more of a lock than a Mutex has
     signals = Signals(mutex, news, closed=Event(), outbox_filled=Event(), advance_wanted=Event())
-    timeline = Timeline(storage, settings.clock, signals.news, committed=signals.advance_wanted)
+    clock = BoundedClock(settings.clock, settings.max_clock_step)
+    timeline = Timeline(storage, clock, signals.news, committed=signals.advance_wanted)
     scheduler = _scheduler(storage, settings, timeline, compiled)
-    folding = _folding(storage, settings)
+    folding = _folding(storage, settings, clock)
     write = _write_parts(scheduler, timeline, folding, compiled, mutex)
     transactions = RuleTransactions(_rules(settings, write, compiled, signals), write)
 
@@ -238,6 +242,7 @@ def assemble(storage: Storage, settings: Settings) -> Parts:
     rule_tables = RuleSystemTables(rules.registry, rules.silences.store, timeline)
     queries = QueryDescriptions(runs, timeline)
     system_tables = SystemTables(Descriptions(storage.relations), rule_tables, queries, storage)
+    storage.relations.system_rows = system_tables.changes
     answers = Answers(scheduler, timeline, system_tables)
     maintenance = Maintenance(storage, views, rules, DetachedRules(transactions), runs, folding, compiled)
     maintenance.restore()
@@ -259,9 +264,9 @@ def assemble(storage: Storage, settings: Settings) -> Parts:
     )
 
 
-def _folding(storage: Storage, settings: Settings) -> Folding:
+def _folding(storage: Storage, settings: Settings, clock: Clock) -> Folding:
     retention = None if settings.retention is None else settings.retention // timedelta(microseconds=1)
-    return Folding(storage, settings.clock, FoldPolicy(retention=retention))
+    return Folding(storage, clock, FoldPolicy(retention=retention))
 
 
 def _scheduler(storage: Storage, settings: Settings, timeline: Timeline, compiled: CompiledPlans) -> Scheduler:
@@ -272,7 +277,9 @@ def _scheduler(storage: Storage, settings: Settings, timeline: Timeline, compile
     in_process = None
     if settings.in_process:
         share = settings.memory.engine(2 if storage.backend.name == "duckdb" else 1)
-        second = in_process_duckdb(share, storage.journal.folder)
+        folder = storage.journal.folder
+        scratch = None if folder is None or storage.is_reader else folder / SCRATCH
+        second = in_process_duckdb(share, folder, scratch)
         in_process = InProcessRunner(storage, on_engine, second, compiled)
     engines = Engines(on_engine, in_process)
     estimator = Estimator(engines, Calibration(storage, engines, settings.usual_speeds), compiled)

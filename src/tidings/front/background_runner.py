@@ -55,7 +55,7 @@ class BackgroundRunner:
 
     def __post_init__(self) -> None:
         clock = self.maintenance.timeline.clock
-        worker = WorkerThread("tidings-runner", self._work, clock, _logger, self.wakeup, backoff=self.backoff)
+        worker = WorkerThread("tidings-runner", self._work, clock.source, _logger, self.wakeup, backoff=self.backoff)
         self._worker = worker
 
     def start(self, poll: float = POLL) -> None:
@@ -66,13 +66,13 @@ class BackgroundRunner:
         if self._worker.is_alive:
             return
         self._poll, self._is_pending = poll, True
-        clock = self.maintenance.timeline.clock
+        clock = self.maintenance.timeline.clock.source
         if self._worker.start() and isinstance(clock, ManualClock):
             clock.listen(self.wakeup.set)
 
     def stop(self) -> None:
         """End the thread; an advance that is under way is waited for."""
-        clock = self.maintenance.timeline.clock
+        clock = self.maintenance.timeline.clock.source
         if isinstance(clock, ManualClock):
             clock.unlisten(self.wakeup.set)
         self._worker.stop()

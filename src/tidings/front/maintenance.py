@@ -56,9 +56,9 @@ class Maintenance:
         self.timeline.begin()
         restore(self.storage, self.views.binder.view, self.views.binder.stored)
         self.timeline.remember()
-        self.timeline.settle_until(max((rule.until for rule in self.rules.registry.records), default=0))
+        self.timeline.know(max((rule.until for rule in self.rules.registry.records), default=0))
         queries = self.continuous.registry.records
-        self.timeline.settle_until(max((q.log_needed_from for q in queries), default=0))
+        self.timeline.know(max((q.log_needed_from for q in queries), default=0))
         self.timeline.has_subscribers |= bool(queries)
 
     def advance(self) -> int:

@@ -44,7 +44,8 @@ class StatementRunner:
 
     def run(self, statement: sql.Statement) -> Result | None:
         """Run one statement; returns the rows of a query, and what others report: how many rows they touched."""
-        if isinstance(statement, sql.Query | sql.ShowStatement | sql.ExplainContinuous) or statement == _CHECK:
+        reading = sql.Query | sql.ShowStatement | sql.ExplainContinuous | sql.AcceptClock
+        if isinstance(statement, reading) or statement == _CHECK:
             return self._run(statement)
         self.maintenance.storage.require_writer()
         try:
@@ -58,9 +59,18 @@ class StatementRunner:
         """Read everything, and say what is wrong."""
         return DatabaseCheck(self.maintenance.storage, self.queries.answers).findings()
 
-    def _vacuum(self, statement: sql.Vacuum) -> Result:
-        """Remove what nobody needs, or look whether everything is whole."""
-        return Result(findings_table(self.check()) if statement.checks else self.maintenance.vacuum(GRACE).to_arrow())
+    def _maintain(self, statement: sql.RefreshView | sql.Vacuum | sql.AcceptClock) -> Result | None:
+        """Bring a view up to date, remove what nobody needs, look whether everything is whole, or accept the clock."""
+        match statement:
+            case sql.RefreshView():
+                self.maintenance.refresh(statement.name)
+            case sql.AcceptClock():
+                self.maintenance.timeline.accept_clock()
+            case sql.Vacuum(checks=True):
+                return Result(findings_table(self.check()))
+            case sql.Vacuum():
+                return Result(self.maintenance.vacuum(GRACE).to_arrow())
+        return None
 
     def _run(self, statement: sql.Statement) -> Result | None:
         match statement:
@@ -87,10 +97,8 @@ class StatementRunner:
                 self.silences.run(statement)
             case sql.CreateContinuousQuery() | sql.DropContinuousQuery() | sql.RefreshContinuousQuery():
                 self.continuous.run(statement)
-            case sql.RefreshView():
-                self.maintenance.refresh(statement.name)
-            case sql.Vacuum():
-                return self._vacuum(statement)
+            case sql.RefreshView() | sql.Vacuum() | sql.AcceptClock():
+                return self._maintain(statement)
             case sql.ShowNames() | sql.ShowCreate() | sql.Describe() | sql.ExplainRule():
                 return self.shows.run(statement)
             case sql.ExplainContinuous():

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 import pyarrow as pa
 
 from tidings.analysis.influents import reads
-from tidings.errors import InvalidInterval
+from tidings.errors import InvalidInterval, UnsupportedStatement
 from tidings.ir.relation import Relation
 from tidings.read import in_transaction
 from tidings.result import Delta, Result
@@ -69,6 +69,7 @@ class Answers:
         self, name: str, plan: Relation, since: int | None, until: int | None, *, per_commit: bool, strict: bool
     ) -> Delta:
         """How the rows of a plan changed over ``(since, until]``, by default from the beginning up to the present."""
+        self._require_history(plan)
         present = self.timeline.present(plan)
         if since is None:
             since = self.timeline.beginning(plan) if until is None else min(until, self.timeline.beginning(plan))
@@ -81,8 +82,16 @@ class Answers:
         delta = Delta(changes, self.scheduler.storage.backend)
         return delta if per_commit else delta.net()
 
+    def _require_history(self, plan: Relation) -> None:
+        """Refuse changes of tables that show what the database knows of itself."""
+        system = sorted(reads(plan) & self.scheduler.relations.system_tables.keys())
+        if system:
+            hint = "it has no history; query it"
+            raise UnsupportedStatement(None, hint, statement=f"a question for the changes of {system[0]}")
+
     def strategy(self, text: str, plan: Relation, since: int, until: int) -> ExplainedStrategy:
         """How the changes of a query or view over ``(since, until]`` would be computed."""
+        self._require_history(plan)
         relations = self.scheduler.relations
         relation = relations.find(text)
         if isinstance(relation, StoredView):

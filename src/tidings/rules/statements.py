@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
 from tidings.constraints.evaluate import Evaluator
-from tidings.errors import DuplicateRule, InvalidRule, UnknownEvent, UnknownGroup, UnknownRule
+from tidings.errors import DuplicateRule, InvalidRule, UnknownGroup, UnknownRule
 from tidings.ir.types import is_nested
 from tidings.lang.sql.instant import at_instant
 from tidings.lang.sql.rules.condition import activations_of
@@ -225,11 +225,9 @@ class RuleStatements:
     # events
 
     def _drop_event(self, statement: DropEvent) -> None:
-        event = self._storage.relations.find(statement.name)
-        if event is None and statement.if_exists:
+        if statement.if_exists and self._storage.relations.find(statement.name) is None:
             return
-        if not isinstance(event, Table) or event.role != "event":
-            raise UnknownEvent(statement.place, name=statement.name)
+        event = self._storage.relations.event(statement.name, statement.place)
         self.dependencies.require_free(event.name, "dropped")
         self._storage.relations.droppable(event.name, "TABLE")
         self._drop_table(event)

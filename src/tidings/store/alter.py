@@ -7,6 +7,7 @@ from tidings.engine.changes import no_changes
 from tidings.engine.run import Runner
 from tidings.engine.source import Source
 from tidings.ir.relation import Scan
+from tidings.settlement import taking_in
 from tidings.store.catalog.definitions import table_definition
 from tidings.store.relation.schema_evolution import with_current_columns
 from tidings.store.relation.table import Table
@@ -17,7 +18,15 @@ from tidings.store.storage import Storage
 def alter(storage: Storage, table: Table, altered: Table) -> None:
     """Give a table the name, the columns and the constraints of another; its rows stay."""
     storage.require_writer()
+    snapshot = storage.snapshots.files.get(table.id)
+    if snapshot is not None:
+        snapshot.check()  # while it can still be refused
     storage.journal.redefine(table_definition(altered))
+    with taking_in():
+        _alter_in_memory(storage, table, altered)
+
+
+def _alter_in_memory(storage: Storage, table: Table, altered: Table) -> None:
     before = Source(table.columns, table.base, no_changes(table.columns))
     storage.relations.remove(table)
     old, layout = table.columns, table.layout

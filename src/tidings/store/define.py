@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tidings.settlement import taking_in
 from tidings.store.catalog.definitions import (
     grouping_definition,
     stored_view_definition,
@@ -68,5 +69,6 @@ def _define_stored(storage: Storage, view: StoredView) -> None:
     storage.journal.define(
         [stored_view_definition(view.rows.id, view), *groupings], [s.record for s in snapshots], view.rows.id
     )
-    for snapshot in snapshots:
-        storage.snapshots.attach(snapshot.table, snapshot.record)
+    with taking_in():
+        for snapshot in snapshots:
+            storage.snapshots.attach(snapshot.table, snapshot.record)

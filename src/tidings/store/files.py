@@ -1,10 +1,16 @@
-"""Files that are there when a crash is over: written, synced, and only then named by the catalog."""
+"""Files that are there when a crash is over: written, synced, and only then named by the catalog.
+
+Their names begin with the branch of history that their writer has begun, which the catalog knows.  So a file that no
+catalog has ever named is still known to be of this database, or not to be.
+"""
 
 from __future__ import annotations
 
 import os
+import re
+import uuid
 import zlib
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,6 +20,33 @@ from tidings.errors import DamagedFile
 from tidings.store.fault_points import point
 from tidings.store.filesystem import entries, make_folder, make_private, storage_failures, sync_path
 from tidings.store.write_failures import writing
+
+
+def log_file(relation: int, time: int, branch: str) -> str:
+    """A new name for a log entry of a relation."""
+    return f"log/{relation}/{branch}-{time}-{uuid.uuid4().hex[:8]}.parquet"
+
+
+def snapshot_folder(relation: int, branch: str) -> str:
+    """A new name for the folder of a snapshot of a relation."""
+    return f"base/{relation}/{branch}-{uuid.uuid4().hex[:12]}"
+
+
+_OWN = re.compile(
+    r"log/\d+/(?P<log>\w+)-\d+-[0-9a-f]{8}\.parquet|"
+    r"base/\d+/(?P<base>\w+)-[0-9a-f]{12}/(_temporary/.*|\.?(part-|_SUCCESS)[^/]*)"
+)
+
+
+def is_own(name: str, branches: Container[str]) -> bool:
+    """Whether a file was made by a writer of these branches.
+
+    >>> name = log_file(1, 5, "5c1f")
+    >>> is_own(name, {"5c1f"}), is_own(name, {"77aa"}), is_own("log/notes.txt", {"5c1f"})
+    (True, False, False)
+    """
+    match = _OWN.fullmatch(name)
+    return match is not None and (match["log"] or match["base"]) in branches
 
 
 def write_parquet(rows: pa.Table, root: Location, name: str) -> None:
@@ -42,7 +75,10 @@ def read_parquet(root: Location, name: str) -> pa.Table:
 
 def check_files(root: Location, folder: str, sizes: Mapping[str, int]) -> None:
     """Refuse a folder some of whose files are missing or not as long as they were."""
-    present = entries(root / folder)
+    try:
+        present = entries(root / folder)
+    except OSError as error:
+        raise DamagedFile(path=str(root / folder), reason=error.strerror or str(error)) from None
     for name, size in sizes.items():
         file = present.get(name.removeprefix(f"{folder}/"))
         if file is None:

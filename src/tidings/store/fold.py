@@ -19,7 +19,7 @@ import logging
 from dataclasses import dataclass, field
 
 from tidings.clock import Clock
-from tidings.errors import TidingsError
+from tidings.errors import DatabaseInDoubt, TidingsError
 from tidings.logs import FOLD, INFO, WARNING, tell
 from tidings.store.filesystem import discard
 from tidings.store.fold_job import FoldJob, FoldOutcome, FoldThread
@@ -197,6 +197,8 @@ class Folding:
             else:
                 try:
                     adopt(storage.journal, storage.snapshots, table, job.snapshot(outcome.snapshot), outcome.merged)
+                except DatabaseInDoubt:
+                    raise
                 except TidingsError as failure:
                     self._failed(table, failure)
                     continue

@@ -113,8 +113,7 @@ class FoldThread:
             try:
                 snapshot = run(self._backend, job)
                 if job.merge:
-                    target = job.target
-                    entry = merged(target.root, target.relation, job.entries(), target.layout)
+                    entry = merged(job.target, job.entries())
             except (TidingsError, OSError) as error:
                 failure = error
             except Exception as error:

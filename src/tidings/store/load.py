@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from tidings.settlement import taking_in
 from tidings.store.relation.table import Table
 from tidings.store.relation.view import StoredView
 from tidings.store.snapshots import WrittenSnapshot
@@ -37,8 +38,9 @@ def load(
         _check(storage, snapshots, check)
         records, outdated = [s.record for s in snapshots], [v.rows.id for v in readers]
         storage.journal.record_load(records, outdated, committed, extra_write, is_first=is_first)
-        for snapshot in snapshots:
-            storage.snapshots.attach(snapshot.table, snapshot.record)
+        with taking_in():
+            for snapshot in snapshots:
+                storage.snapshots.attach(snapshot.table, snapshot.record)
     except BaseException:
         storage.backend.unload(table.name)
         storage.snapshots.files.pop(table.id, None)

@@ -76,8 +76,11 @@ def _catalog_url(folder: Location, catalog: str | None) -> URL:
 def _begun(
     backend: Backend, journal: CatalogJournal, relations: Relations | None, memory: MemoryBudget | None
 ) -> Storage:
-    """The store of the only writer: what an earlier one left in its scratch folder is nobody's."""
+    """The store of the only writer: what an earlier one left in its scratch folders is nobody's."""
     discard(journal.folder / SCRATCH)
+    if journal.folder.is_local:
+        for path in Path(journal.folder.path).glob(f"{SCRATCH}-*"):
+            discard(journal.folder / path.name)
     return _over(backend, journal, relations, memory)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tidings.settlement import taking_in
 from tidings.store.catalog.definitions import grouping_definition, stored_view_definition, view_definition
 from tidings.store.records import Replacement
 from tidings.store.relation.table import Table
@@ -37,17 +38,18 @@ def replace(
     if isinstance(new, StoredView):
         replacement.snapshots[new.rows.id] = [s.record for s in snapshots]
     storage.journal.replace(replacement)
-    if defined_at is not None:
-        storage.defined_since[new.name.lower()] = defined_at
-    for view in outdated:
-        view.outdate()
-    storage.relations.replace([new, *(v for _, v in readers)])
-    storage.ids.set(new, next((d.id for d in [*replacement.added, *replacement.changed] if d.kind == "view"), 0))
-    for snapshot in snapshots:
-        storage.snapshots.attach(snapshot.table, snapshot.record)
-    for table in _tables(old):
-        if all(table is not t for t in _tables(new)) and table.base is not None:
-            storage.backend.unload(table.base)
+    with taking_in():
+        if defined_at is not None:
+            storage.defined_since[new.name.lower()] = defined_at
+        for view in outdated:
+            view.outdate()
+        storage.relations.replace([new, *(v for _, v in readers)])
+        storage.ids.set(new, next((d.id for d in [*replacement.added, *replacement.changed] if d.kind == "view"), 0))
+        for snapshot in snapshots:
+            storage.snapshots.attach(snapshot.table, snapshot.record)
+        for table in _tables(old):
+            if all(table is not t for t in _tables(new)) and table.base is not None:
+                storage.backend.unload(table.base)
 
 
 def _replacement(storage: Storage, old: AnyView, new: AnyView, defined_at: int | None) -> Replacement:

@@ -21,6 +21,7 @@ from tidings.engine.location import Location
 from tidings.engine.source import Source
 from tidings.engine.sql.row_queries import rows_query
 from tidings.ir.relation import Version
+from tidings.settlement import taking_in
 from tidings.store.catalog.journal import Journal
 from tidings.store.catalog.log_entries import merged
 from tidings.store.filesystem import discard
@@ -139,7 +140,7 @@ class FileSnapshots:
 
     def _written_as_given(self, table: Table, data: Any) -> SnapshotRecord:
         """The snapshot of rows: few are written by this process, others by the engine."""
-        target, name = SnapshotTarget.of(table, self.root), table.name
+        target, name = self._target(table), table.name
         if isinstance(data, pa.Table) and self._is_small(target, data):
             return write_rows(target, conform(data, table.schema), 0)
         self.backend.offer(name, table.columns, data)
@@ -160,7 +161,7 @@ class FileSnapshots:
         return [WrittenSnapshot(table, self._written(table, at)) for table in tables]
 
     def _written(self, table: Table, at: int) -> SnapshotRecord:
-        target, rows = SnapshotTarget.of(table, self.root), self._small_rows(table, at)
+        target, rows = self._target(table), self._small_rows(table, at)
         if rows is not None and self._is_small(target, rows):
             record = write_rows(target, rows, at)
         else:
@@ -177,7 +178,10 @@ class FileSnapshots:
 
     def _written_by_engine(self, table: Table, at: int) -> SnapshotRecord:
         query = rows_query(self.backend, table.name, table.source(Version.CURRENT, 0, at))
-        return write_snapshot(self.backend, SnapshotTarget.of(table, self.root), query, at)
+        return write_snapshot(self.backend, self._target(table), query, at)
+
+    def _target(self, table: Table) -> SnapshotTarget:
+        return SnapshotTarget.of(table, self.root, self.journal.contents.branch)
 
     def discard(self, snapshots: Sequence[WrittenSnapshot]) -> None:
         for snapshot in snapshots:
@@ -202,14 +206,14 @@ class FileSnapshots:
 
     def fold(self, table: Table, *, merge: bool) -> None:
         record = self._written(table, table.last)
-        entry = merged(self.root, table.id, table.history.unfolded()(), table.layout) if merge else None
+        entry = merged(self._target(table), table.history.unfolded()()) if merge else None
         adopt(self.journal, self, table, Snapshot(self.root, record, table.columns, table.key_column), entry)
 
     def fold_job(self, table: Table, *, merge: bool) -> FoldJob:
         snapshot = self.files.get(table.id)
         return FoldJob(
             table=table,
-            target=SnapshotTarget.of(table, self.root),
+            target=self._target(table),
             base=None if snapshot is None else snapshot.record,
             added_values=table.added_values,
             dropped=() if snapshot is None else snapshot.dropped,
@@ -232,6 +236,7 @@ def adopt(
     since = table.base_time if table.base is not None else -1
     snapshots.verified.update(file.path for file in record.files)
     journal.record_fold(record, merged)
-    snapshots.attach(table, record)
-    if merged is not None:
-        table.merge_entries(since)
+    with taking_in():
+        snapshots.attach(table, record)
+        if merged is not None:
+            table.merge_entries(since)

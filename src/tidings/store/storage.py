@@ -18,7 +18,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from tidings.engine.backend import Backend
-from tidings.errors import DatabaseInDoubt, ReadOnly, TidingsError, UnknownRelation
+from tidings.errors import ReadOnly, TidingsError, UnknownRelation
+from tidings.settlement import taking_in
 from tidings.store.catalog.functions import DeclaredFunctions
 from tidings.store.catalog.journal import Journal, NameChange
 from tidings.store.catalog.pending import Pending
@@ -135,10 +136,8 @@ class Storage:
             raise
         finally:
             self._pending = None
-        try:
+        with taking_in():
             pending.finish()
-        except TidingsError as error:  # it is recorded, and memory does not have it
-            raise DatabaseInDoubt(reason=str(error)) from error
 
     def log(self, table: Table, entry: pa.Table) -> None:
         """Log changes of a table as part of what is recorded together."""

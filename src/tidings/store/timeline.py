@@ -1,21 +1,28 @@
 """The instants of one database: when transactions were committed, and up to when nothing can be any more.
 
 Commit times strictly increase.  An answer to something that reads the clock is about an instant at which nothing was
-committed.  The answer stays true: later transactions get later times.
+committed.  The answer stays true: later transactions get later times, also those of the next process, however far its
+clock was put back.  So such an instant is noted in the catalog before the answer is given.  That it is not a write for
+each answer, a second more is noted; whoever closes the database notes where it really was.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import Condition, Event
 
 from tidings.analysis.influents import CLOCK
-from tidings.clock import Clock
+from tidings.clock import BoundedClock
+from tidings.errors import TidingsError
 from tidings.ir.relation import Relation
+from tidings.store.catalog.facts import SETTLED, SettledNote
 from tidings.store.records import BEGAN
 from tidings.store.storage import Storage
+
+_AHEAD = 1_000_000
+"""So many microseconds more than were asked for are noted as settled."""
 
 
 @dataclass(slots=True)
@@ -23,7 +30,7 @@ class Timeline:
     """Past and present of one database."""
 
     storage: Storage
-    clock: Clock
+    clock: BoundedClock
     news: Condition
     """Wakes those who wait for commits."""
     time: int = 0
@@ -36,6 +43,8 @@ class Timeline:
     """Whether somebody has subscribed to changes, and may hold a position in them."""
     committed: Event = field(default_factory=Event)
     """Is set by every commit; whoever acts on it clears it."""
+    _noted: SettledNote = field(init=False, default_factory=SettledNote)
+    """What the catalog knows of ``answered_until``."""
     _began: int | None = field(init=False, default=None)
     """The first instant there is, once it is known."""
 
@@ -46,7 +55,14 @@ class Timeline:
     def remember(self) -> None:
         """Know about which instants answers were given, once everything is restored."""
         ends = (v.until for v in self.storage.relations.stored())
-        self.answered_until = max([0, *ends, *self.storage.defined_since.values()])
+        self._noted = SettledNote.read(self.storage.journal.note(SETTLED))
+        noted = self._noted.at if self.storage.is_reader else self._noted.until
+        self.know(max([0, noted, *ends, *self.storage.defined_since.values()]))
+        self.clock.know(max(self.time, self._noted.at))
+
+    def know(self, instant: int) -> None:
+        """Know about an instant, which is recorded elsewhere, that nothing is committed up to it any more."""
+        self.answered_until = max(self.answered_until, instant)
 
     def reach(self, time: int) -> None:
         """Let an instant be that of the last commit; the one before the first was just before it."""
@@ -98,8 +114,25 @@ class Timeline:
 
     def settle_until(self, instant: int) -> int:
         """Promise that nothing is committed up to an instant any more; the last instant of which that was promised."""
-        self.answered_until = max(self.answered_until, instant)
+        if instant > max(self.time, self._noted.until) and not self.storage.is_reader:
+            self._note(SettledNote(instant, instant + _AHEAD))
+        self.know(instant)
         return self.answered_until
+
+    def accept_clock(self) -> int:
+        """Take what the clock reads to be true, however late it is; returns it."""
+        return self.settle_until(self.clock.accept())
+
+    def end(self) -> None:
+        """Note where the instants of answers end, when the database is closed."""
+        at = max(self.time, self.answered_until)
+        if self._noted.until > at and not self.storage.is_reader:
+            with suppress(TidingsError):  # more than that is noted
+                self._note(SettledNote(at, at))
+
+    def _note(self, note: SettledNote) -> None:
+        self.storage.journal.take_note(SETTLED, str(note))
+        self._noted = note
 
     def settled(self) -> int:
         """The instant up to which nothing more can be committed; a reader knows only what the writer has recorded."""

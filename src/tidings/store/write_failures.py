@@ -54,6 +54,15 @@ def writing(location: Location) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def removing(location: Location) -> Iterator[None]:
+    """Look into a folder and remove what is in it, or say why that cannot be done."""
+    try:
+        yield
+    except OSError as error:
+        raise write_failure(error, location) from None
+
+
 def write_failure(error: OSError | EngineFailed, location: Location) -> TidingsError:
     """Why a file could not be written; an engine may have failed for a reason of its own."""
     path = str(location)

@@ -13,9 +13,10 @@ from types import TracebackType
 
 import pyarrow as pa
 
+from tidings.analysis.influents import reads
 from tidings.constraints.enforce import Enforcer, NetChange
 from tidings.engine.changes import as_changes
-from tidings.errors import MissingRow, NotATable, UnknownEvent, UnknownTransactionState, UnsupportedStatement
+from tidings.errors import MissingRow, NotATable, UnknownTransactionState, UnsupportedStatement
 from tidings.exclusive import Mutex
 from tidings.ir.relation import Relation, Scan
 from tidings.ir.traverse import walk
@@ -132,10 +133,7 @@ class Workspace:
     def event(self, name: str) -> Table:
         """The event of a name, to be signalled."""
         self.require_open()
-        event = self.parts.relations.find(name)
-        if not isinstance(event, Table) or event.role != "event":
-            raise UnknownEvent(None, name=name)
-        return event
+        return self.parts.relations.event(name)
 
     def add(self, table: Table, rows: pa.Table, weight: int) -> None:
         """Add rows of the table's schema (weight 1), or remove them (weight -1); fragments take those of a whole."""
@@ -198,11 +196,19 @@ class Workspace:
         replaced = {**entries, **self._session_rows(plan), **self.local_relations}
         if self.reads is not None:
             self.reads.plan(plan, replaced)
+        replaced |= self._system_rows(plan)
         timeline, at = self.parts.timeline, self.parts.timeline.time
         if timeline.reads_clock(plan):
             timeline.settle_until(now)
             at = now
         return in_transaction.answer(self.parts.scheduler, plan, at, changes, replaced)
+
+    def _system_rows(self, plan: Relation) -> Mapping[str, pa.Table]:
+        """What a plan reads of the tables that show what the database knows of itself: what is committed."""
+        relations = self.parts.relations
+        if relations.system_rows is None:
+            return {}
+        return {name: relations.system_rows(name) for name in reads(plan) & relations.system_tables.keys()}
 
     def _session_rows(self, plan: Relation) -> Mapping[str, pa.Table]:
         """The rows of what a plan reads of the user's session: they are the same for all questions of a statement."""

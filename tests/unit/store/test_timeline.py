@@ -8,6 +8,7 @@ import pytest
 
 from tests.unit.schema import bound
 from tidings import ManualClock
+from tidings.clock import BoundedClock
 from tidings.engine.duckdb import DuckDB
 from tidings.store.open import open_in_memory
 from tidings.store.timeline import Timeline
@@ -15,7 +16,7 @@ from tidings.store.timeline import Timeline
 
 @pytest.fixture
 def timeline(clock: ManualClock) -> Timeline:
-    return Timeline(open_in_memory(DuckDB()), clock, Condition())
+    return Timeline(open_in_memory(DuckDB()), BoundedClock(clock), Condition())
 
 
 def test_commit_times_increase_though_the_clock_stands_still(timeline: Timeline) -> None:

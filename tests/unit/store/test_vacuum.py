@@ -12,7 +12,8 @@ import pytest
 
 import tidings
 from tidings import Database, ManualClock
-from tidings.errors import UnsupportedStatement
+from tidings.errors import NotWritable, UnsupportedStatement
+from tidings.store.files import log_file, snapshot_folder
 from tidings.store.vacuum import Vacuumed
 
 NOW = timedelta(0)
@@ -80,25 +81,49 @@ def test_a_dropped_table(db: Database, path: Path) -> None:
 
 def test_what_a_crash_left(db: Database, path: Path) -> None:
     put(db, 20_000)
-    left = [path / "log" / "1" / "left.parquet", path / "base" / "1" / "left" / "_temporary" / "part"]
+    branch = db._parts.storage.journal.contents.branch
+    log, base = log_file(1, 7, branch), f"{snapshot_folder(1, branch)}"
+    left = [path / log, path / base / "_temporary" / "part"]
     for file in left:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("half a file")
     assert db.vacuum().waiting == 2
     hours_ago = time.time() - 7200
     os.utime(left[0], (hours_ago, hours_ago))
-    assert db.vacuum().files == ("log/1/left.parquet",)
+    assert db.vacuum().files == (log,)
     assert len(db.vacuum(NOW).files) == 1
     assert files(path) == named(db)
-    assert not (path / "base" / "1" / "left").exists()
+    assert not (path / base).exists()
 
 
 def test_files_of_others_stay(db: Database, path: Path) -> None:
-    mine = path / "notes.txt"
-    mine.write_text("mine")
-    db.vacuum(NOW)
-    assert mine.exists()
+    put(db, 20_000)
+    db.fold()
+    snapshot = next(name for name in named(db) if name.startswith("base/")).rpartition("/")[0]
+    of_another = [log_file(1, 7, "0123456789ab"), f"{snapshot_folder(1, '0123456789ab')}/part-00000.parquet"]
+    others = ["log/1/notes.txt", "log/7.parquet", f"{snapshot}/notes.txt", "base/part-00000.parquet", *of_another]
+    for name in ["notes.txt", *others]:
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_text("mine")
+        os.utime(path / name, (0, 0))
+    db.sql("DELETE FROM t")
+    db.fold()
+    vacuumed = db.vacuum(NOW)
+    assert vacuumed.unknown == len(others)
+    assert len(vacuumed.files) == 2
+    assert not {*others} & {*vacuumed.files}
+    assert files(path) - named(db) == {*others}
+    assert (path / "notes.txt").exists()
     assert (path / "catalog.sqlite").exists()
+
+
+def test_a_folder_that_cannot_be_read_is_refused_by_name(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(folder: object, *, recursive: bool = False) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tidings.store.vacuum.entries", refuse)
+    with pytest.raises(NotWritable):
+        db.vacuum(NOW)
 
 
 def test_a_reader_of_the_last_hour_reads_on(db: Database, path: Path) -> None:
@@ -118,7 +143,7 @@ def test_in_sql(db: Database, path: Path) -> None:
     db.fold()
     result = db.sql("VACUUM")
     assert result is not None
-    assert result.rows() == [{"files": 0, "bytes": 0, "waiting": 1}]
+    assert result.rows() == [{"files": 0, "bytes": 0, "waiting": 1, "unknown": 0}]
     with pytest.raises(UnsupportedStatement):
         db.sql("VACUUM t")
 

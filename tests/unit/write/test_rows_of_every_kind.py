@@ -54,6 +54,8 @@ def folder_of_files(folder: Path) -> Path:
 
 
 KINDS: dict[str, tuple[Callable[[Path], Any], list[tuple[Any, ...]]]] = {
+    "a lazy frame": (lambda folder: polars(folder).lazy(), BOTH),
+    "columns": (lambda _: {"v": ("a", "b"), "K": [1, 2]}, BOTH),
     "arrow": (lambda _: ROWS, BOTH),
     "arrow in another order": (lambda _: ROWS.select(["v", "k"]), BOTH),
     "arrow of a wider type": (lambda _: ROWS.set_column(0, "K", pa.array([1, 2], pa.int64())), BOTH),
@@ -177,3 +179,15 @@ def test_files_that_cannot_be_read(db: Database, tmp_path: Path, name: str, text
     assert refused.value.parameters["row"] == row
     assert reason in str(refused.value.parameters["reason"])
     assert "Arrow" not in str(refused.value)
+
+
+def test_lists_are_columns_unless_the_columns_are_of_arrays() -> None:
+    with tidings.open(engine="duckdb") as db:
+        db.sql("CREATE TABLE t (a ARRAY<INT>); CREATE TABLE u (a INT, b ARRAY<INT>)")
+        db.load("t", {"a": [1, 2]})
+        db.load("u", {"a": [1, 2], "b": [[1], None]})
+        db.load("u", {"a": 3, "b": [3, 4]})
+        assert db.query("t").rows() == [{"a": [1, 2]}]
+        assert [row["b"] for row in db.query("SELECT b FROM u ORDER BY a")] == [[1], None, [3, 4]]
+        with pytest.raises(InvalidRow, match="different lengths"):
+            db.load("u", {"a": [4, 5], "b": [[1]]})

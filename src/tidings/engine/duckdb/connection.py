@@ -46,11 +46,19 @@ class DuckDBConnection:
     """A connection to a DuckDB in memory; what fails raises :class:`tidings.errors.EngineFailed`."""
 
     def __init__(
-        self, threads: int, memory: int | None, passes_off: tuple[str, ...] = (), folder: Location | None = None
+        self,
+        threads: int,
+        memory: int | None,
+        passes_off: tuple[str, ...] = (),
+        folder: Location | None = None,
+        scratch: Location | None = None,
     ) -> None:
-        spill = f"{_private_folder()}/{uuid.uuid4().hex}"  # DuckDB makes and removes it
-        limit = {} if memory is None else {"memory_limit": f"{memory}B", "temp_directory": spill}
-        self.inner = duckdb.connect(":memory:", config={"threads": threads, **limit})
+        """Connect; only ``folder`` may be touched, and what does not fit into memory goes beside ``scratch``."""
+        spill = f"{scratch.path}-" if scratch is not None and scratch.is_local else f"{_private_folder()}/"
+        config = {"temp_directory": f"{spill}{uuid.uuid4().hex[:12]}"}  # DuckDB makes and removes it
+        if memory is not None:
+            config["memory_limit"] = f"{memory}B"
+        self.inner = duckdb.connect(":memory:", config={"threads": threads, **config})
         self.inner.execute("SET TimeZone = 'UTC'")
         self.inner.execute("SET enable_progress_bar = false")
         self.inner.execute("SET order_by_non_integer_literal = true")  # as in Spark

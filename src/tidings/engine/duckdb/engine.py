@@ -45,6 +45,9 @@ _ROW_GROUP = 20_000
 _PATTERN = frozenset("*?[")
 """Characters that DuckDB takes for those of a pattern of paths."""
 
+_NO_FUNCTION = ("No function matches", "Could not choose a best candidate function")
+"""What DuckDB says where Spark would cast the arguments."""
+
 
 class DuckDB:
     """An in-process DuckDB connection; see :class:`tidings.engine.backend.Backend`."""
@@ -55,8 +58,14 @@ class DuckDB:
     dialect = Dialect("duckdb", casts_items=True, one_task=False, in_words=True)
     analyses: Analyses | None = None
 
-    def __init__(self, threads: int = 1, memory: int | None = None, folder: Location | None = None) -> None:
-        self._folder = folder
+    def __init__(
+        self,
+        threads: int = 1,
+        memory: int | None = None,
+        folder: Location | None = None,
+        scratch: Location | None = None,
+    ) -> None:
+        self._folder, self._scratch = folder, scratch
         self._registered: dict[str, Source] = {}
         self._holds = False
         self._memory = memory
@@ -65,7 +74,7 @@ class DuckDB:
         self._operators: dict[str, TableOperator] = {}
         self._remote: set[str] = set()
         """Bases that are read through Arrow."""
-        self._connection = DuckDBConnection(threads, memory, folder=folder)
+        self._connection = DuckDBConnection(threads, memory, folder=folder, scratch=scratch)
         self.held_limit = (MemoryBudget().engine() if memory is None else memory) * 2 // 3
         """So many bytes of columns may be held, counted before they are compressed."""
         self.scratch: Scratch | None = Scratch()
@@ -82,7 +91,7 @@ class DuckDB:
                 text = printed(translated, self.dialect)
             self._connection.inner.execute(f"DESCRIBE {without_errors(text)}").fetchall()
         except duckdb.Error as error:
-            is_sparks = alone is not None and (is_call(alone.node) or "No function matches" in str(error))
+            is_sparks = alone is not None and (is_call(alone.node) or any(s in str(error) for s in _NO_FUNCTION))
             if alone is None or not is_sparks or function_name(alone.node) in self._functions:
                 raise AnalysisFailed(sentence(error)) from None
         if alone is not None:
@@ -272,7 +281,7 @@ class DuckDB:
         raise AssertionError("nothing is known of a session")
 
     def sibling(self) -> DuckDB:
-        return DuckDB(memory=self._memory, folder=self._folder)
+        return DuckDB(memory=self._memory, folder=self._folder, scratch=self._scratch)
 
     def over(self, name: str, rows: pa.Table, text: str) -> pa.Table:
         """The answer of a query that reads nothing but some rows, by a name, one by one; they are not copied."""

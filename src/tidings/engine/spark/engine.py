@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException, PySparkException
@@ -41,6 +41,7 @@ from tidings.engine.spark.session import (
     type_text,
 )
 from tidings.engine.spark.states import state
+from tidings.engine.spark.vectorised import vectorised_udf
 from tidings.engine.spark.workload import Work, Workload
 from tidings.engine.speeds import SPARK
 from tidings.engine.sql.dialect import Dialect, printed
@@ -279,9 +280,7 @@ class Spark:
 
     def register(self, function: ScalarFunction) -> None:
         with self._failures_named():
-            untyped: Any = F  # the stubs of PySpark do not have arrow_udf
-            udf = untyped.arrow_udf(function.vectorised(), function.returns)
-            self._session().udf.register(function.name, udf)
+            self._session().udf.register(function.name, vectorised_udf(function))
         self._functions[function.name] = function
         if function.operator is not None:
             self._operators[function.operator.name] = function.operator

@@ -111,7 +111,6 @@ def _rounded(ends: pa.Array) -> pa.Array:
 
 def _has_gaps(keys: pa.Array) -> bool:
     """Whether a few ranges around some numbers leave out half of what lies between the least and the greatest."""
-    values = keys.sort().to_numpy().astype("float64")
-    gaps = values[1:] - values[:-1]
-    gaps.sort()
-    return bool(gaps[-31:].sum() > gaps.sum() / 2)
+    values = keys.sort().cast(pa.float64(), safe=False)
+    gaps = pc.subtract(values[1:], values[:-1]).sort()
+    return bool((pc.sum(gaps[-31:]).as_py() or 0) > (pc.sum(gaps).as_py() or 0) / 2)

@@ -97,6 +97,8 @@ class Context:
     reads_session: bool = False
     """Whether the query may read what the user's session has."""
     used: set[str] = field(default_factory=set)
+    _numbers: dict[str, int] = field(init=False, default_factory=dict)
+    """For names that were preferred and taken, a number below which all are."""
 
     def place(self, node: Expression) -> Place | None:
         return place(self.text, node)
@@ -109,8 +111,13 @@ class Context:
 
     def fresh(self, preferred: str) -> str:
         """A name that is free, not yet taken."""
-        taken = (f"{preferred}_{n}" for n in range(2, len(self.used) + 3))
-        return preferred if preferred.lower() not in self.used else next(n for n in taken if n.lower() not in self.used)
+        if preferred.lower() not in self.used:
+            return preferred
+        number = self._numbers.get(preferred, 2)
+        while f"{preferred}_{number}".lower() in self.used:
+            number += 1
+        self._numbers[preferred] = number
+        return f"{preferred}_{number}"
 
     def analyze(self, query: exp.Query, node: Expression) -> tuple[Column, ...]:
         """The analyzer's word on a query; ``node`` is what it stands for in the text."""

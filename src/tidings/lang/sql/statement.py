@@ -25,6 +25,7 @@ from tidings.lang.sql.parameters import Parameters, Params
 from tidings.lang.sql.parse import place, readable, slices, statements
 from tidings.lang.sql.statements.begin import BeginTransaction, read_begin
 from tidings.lang.sql.statements.clauses import refuse_unread
+from tidings.lang.sql.statements.clock import AcceptClock, is_accept_clock, read_accept_clock
 from tidings.lang.sql.statements.continuous import (
     ContinuousStatement,
     CreateContinuousQuery,
@@ -95,6 +96,7 @@ from tidings.lang.sql.statements.token_reader import TokenReader, blanked, parse
 from tidings.lang.sql.statements.view import CreateView, read_create_view
 
 __all__ = [
+    "AcceptClock",
     "ActivateRule",
     "AddColumns",
     "BeginTransaction",
@@ -203,6 +205,7 @@ Statement: TypeAlias = (
     | Merge
     | Copy
     | Vacuum
+    | AcceptClock
     | BeginTransaction
     | CommitTransaction
     | RollbackTransaction
@@ -243,6 +246,8 @@ def _read(text: str, parameters: Parameters) -> list[Statement]:
             result.append(read_rule_statement(reader, _change))
         elif is_silence_statement(reader):
             result.append(read_silence_statement(reader))
+        elif is_accept_clock(reader):
+            result.append(read_accept_clock(reader))
         elif is_continuous_statement(reader):
             result.append(read_continuous_statement(reader))
         elif is_explain_continuous(reader):
@@ -258,7 +263,7 @@ def _read(text: str, parameters: Parameters) -> list[Statement]:
 
 
 _MAY_BE_OWN = re.compile(
-    r"\b(rule|event|signal|enable|disable|silence|unsilence|show|describe|continuous|fragmented)\b|(^|;)\s*desc\b",
+    r"\b(rule|event|signal|enable|disable|silence|unsilence|show|describe|continuous|fragmented|clock)\b|(^|;)\s*desc\b",
     re.IGNORECASE,
 )
 """Texts without one of these words need not be looked at twice."""
@@ -269,6 +274,7 @@ def _is_own(reader: TokenReader) -> bool:
     own = (
         is_rule_statement,
         is_silence_statement,
+        is_accept_clock,
         is_continuous_statement,
         is_explain_continuous,
         is_fragmented,

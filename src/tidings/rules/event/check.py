@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidings.errors import InvalidRule, UnknownColumn, UnknownEvent, UnknownRelation, closest
+from tidings.errors import InvalidRule, UnknownColumn, UnknownRelation, closest
 from tidings.lang.sql.statements.event import (
     At,
     Cron,
@@ -30,9 +30,7 @@ def check(event: Event, relations: Relations, rule: str) -> None:
             case TableEvent():
                 _check_table(part, relations)
             case SignalEvent():
-                signal = relations.find(part.event)
-                if not isinstance(signal, Table) or signal.role != "event":
-                    raise UnknownEvent(part.place, name=part.event)
+                relations.event(part.event, part.place)
             case Then(within=None) if not is_local(part):
                 reason = "the parts of a THEN without WITHIN happen in one transaction, and these need not"
                 raise InvalidRule(None, "give THEN a WITHIN INTERVAL", name=rule, reason=reason)

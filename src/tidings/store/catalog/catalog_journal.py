@@ -136,7 +136,7 @@ class CatalogJournal:
     # rows
 
     def record(self, batch: Batch) -> None:
-        rows = [stored(self.folder, e) for e in batch.entries]
+        rows = [stored(self.folder, e, self.contents.branch) for e in batch.entries]
         point("commit.files")
         transaction = self.session.writing if batch.extra_writes else self.session.writing_rows
         with transaction() as connection:

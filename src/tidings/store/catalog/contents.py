@@ -55,6 +55,10 @@ class Contents(Protocol):
     def branches(self) -> dict[str, int]:
         """The branches of the history, in order, each with the last instant before it began."""
 
+    @property
+    def branch(self) -> str:
+        """The branch of the present writer."""
+
     def folders(self) -> Sequence[Location]:
         """The folders that hold files of rows; nothing else is written to them."""
 
@@ -183,6 +187,11 @@ class CatalogContents:
 
     def branches(self) -> dict[str, int]:
         return self.session.branches()
+
+    @property
+    def branch(self) -> str:
+        """The branch of the present writer, by which the names of its files begin."""
+        return next(reversed(self.branches()))
 
     def folders(self) -> Sequence[Location]:
         return self.folder / "log", self.folder / "base"

@@ -5,21 +5,21 @@ The file is written and made durable before the catalog names it; a file that no
 
 from __future__ import annotations
 
-import uuid
 from typing import Any
 
 import pyarrow as pa
 
 from tidings.engine.location import Location
-from tidings.store.files import pack, read_parquet, unpack, write_parquet
+from tidings.store.files import log_file, pack, read_parquet, unpack, write_parquet
 from tidings.store.records import LogEntry
 from tidings.store.relation.log import EntryFacts, span
+from tidings.store.relation.snapshot_writer import SnapshotTarget
 
 INLINE = 64 * 1024
 """Log entries of up to this many bytes are in the catalog itself."""
 
 
-def stored(folder: Location, entry: LogEntry) -> dict[str, Any]:
+def stored(folder: Location, entry: LogEntry, branch: str) -> dict[str, Any]:
     """A log entry as a row of the catalog; if it is large, its changes are in a file then, and durable."""
     facts = EntryFacts.of(entry.rows, entry.time if entry.first is None else entry.first, entry.time)
     row = {
@@ -33,16 +33,17 @@ def stored(folder: Location, entry: LogEntry) -> dict[str, Any]:
     }
     if entry.rows.nbytes <= INLINE:
         return row | {"inline": pack(entry.rows), "file": None}
-    name = f"log/{entry.relation}/{entry.time}-{uuid.uuid4().hex[:8]}.parquet"
+    name = log_file(entry.relation, entry.time, branch)
     write_parquet(entry.rows, folder, name)
     return row | {"inline": None, "file": name}
 
 
-def merged(folder: Location, relation: int, entries: list[pa.Table], layout: int = 0) -> dict[str, Any]:
+def merged(target: SnapshotTarget, entries: list[pa.Table]) -> dict[str, Any]:
     """Several log entries as one row of the catalog, :func:`stored` already; all are in the layout of now."""
     rows = pa.concat_tables(entries).combine_chunks()
     first, last = span(rows)
-    return stored(folder, LogEntry(relation, last, rows, first, layout))
+    entry = LogEntry(target.relation, last, rows, first, target.layout)
+    return stored(target.root, entry, target.branch)
 
 
 def changes(folder: Location, inline: bytes | None, file: str) -> pa.Table:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+
 from tidings.analysis.influents import reads
-from tidings.errors import DependentObjects, DuplicateRelation, NotATable, UnknownRelation, closest
+from tidings.errors import DependentObjects, DuplicateRelation, NotATable, UnknownEvent, UnknownRelation, closest
+from tidings.errors.base import Place
 from tidings.ir.fragments import FragmentScheme
 from tidings.ir.relation import Column, Relation
 from tidings.store.relation.constraints import NONE, Constraints
@@ -22,6 +25,8 @@ class Relations:
     _views: dict[str, View | StoredView] = field(default_factory=dict)
     system_tables: dict[str, tuple[Column, ...]] = field(default_factory=dict)
     """Tables that show what the database knows of itself; queries may read them, views may not."""
+    system_rows: Callable[[str], pa.Table] | None = None
+    """Has the rows of these, as changes that insert them."""
 
     def names(self) -> list[str]:
         return [t.name for t in self._tables.values()] + [v.name for v in self._views.values()]
@@ -43,6 +48,14 @@ class Relations:
         if table is None:
             raise UnknownRelation(None, closest(name, [t.name for t in self._tables.values()]), name=name)
         return table
+
+    def event(self, name: str, place: Place | None = None) -> Table:
+        """The event of this name, or a refusal."""
+        event = self._tables.get(name.lower())
+        if event is not None and event.role == "event":
+            return event
+        hint = closest(name, [t.name for t in self._tables.values() if t.role == "event"])
+        raise UnknownEvent(place, hint if hint and hint.startswith("did") else None, name=name)
 
     def rows(self, name: str) -> Table:
         """The rows of a table or stored view, or of a grouping stored for one."""
@@ -190,7 +203,7 @@ class Relations:
         same_kind: Mapping[str, Table | View | StoredView] = self._tables if kind == "TABLE" else self._views
         relation = same_kind.get(name.lower())
         if relation is None:
-            raise UnknownRelation(name=name)
+            raise UnknownRelation(None, closest(name, [r.name for r in same_kind.values()]), name=name)
         readers = [v.name for v in self._views.values() if relation.name in reads(v.plan)]
         if readers:
             raise DependentObjects(name=relation.name, change="dropped", dependents=", ".join(sorted(readers)))

@@ -343,7 +343,7 @@ def _is_ascending(values: pa.Array) -> bool:
 def _places(column: _Column, sought: pa.Array, null: bool) -> pa.Array:
     """Where a column has one of some values, which are in order, or NULL if that is sought too."""
     keys = column.values if column.values.type == sought.type else column.values.cast(sought.type)
-    if column.ascending:
+    if column.ascending and hasattr(pc, "search_sorted"):  # since Arrow 26
         try:
             firsts = pc.search_sorted(keys, sought, side="left")
             lasts = pc.search_sorted(keys, sought, side="right")

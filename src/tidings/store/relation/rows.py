@@ -97,6 +97,8 @@ def as_records(table: str, columns: tuple[Column, ...], data: Any) -> pa.Table |
     """Rows as an Arrow table or as a list of records: dictionaries and tuples, frames, files."""
     if names_files(data):
         return read_together(table, columns, data)
+    if hasattr(data, "collect_schema"):  # a lazy frame of polars, which does not like to be asked for its columns
+        data = data.collect() if hasattr(data, "collect") else data
     if hasattr(data, "to_arrow_table") or hasattr(data, "toArrow"):
         data = data.toArrow() if hasattr(data, "toArrow") else data.to_arrow_table()
     if not isinstance(data, pa.Table) and hasattr(data, "columns") and hasattr(data, "iloc"):
@@ -108,11 +110,27 @@ def as_records(table: str, columns: tuple[Column, ...], data: Any) -> pa.Table |
     if not isinstance(data, pa.Table | Iterable):
         raise InvalidRow(row=1, table=table, reason=f"{_SHOWN.repr(data)} holds no rows")
     if isinstance(data, Mapping):
-        return [data]
+        return _of_columns(table, columns, data)
     if isinstance(data, str | bytes):
         hint = "give a list of rows; a name of files ends in .parquet, .csv or .jsonl, or is that of a folder"
         raise InvalidRow(None, hint, row=1, table=table, reason=f"{_SHOWN.repr(data)} holds no rows")
     return data if isinstance(data, pa.Table) else list(data)
+
+
+def _of_columns(table: str, columns: tuple[Column, ...], data: Mapping[Any, Any]) -> list[Any]:
+    """One row as a dictionary, or lists of values by column.
+
+    Lists are columns unless the columns are of arrays.
+    """
+    types = {c.name.lower(): c.type for c in columns}
+    lists = data and all(isinstance(v, list | tuple | pa.Array | pa.ChunkedArray) for v in data.values())
+    if not lists or all(types.get(str(name).lower(), "").startswith("array") for name in data):
+        return [data]
+    lengths = {len(values) for values in data.values()}
+    if len(lengths) > 1:
+        raise InvalidRow(row=min(lengths) + 1, table=table, reason="the columns have different lengths")
+    values = (v.to_pylist() if isinstance(v, pa.Array | pa.ChunkedArray) else v for v in data.values())
+    return [dict(zip(data, row, strict=True)) for row in zip(*values, strict=True)]
 
 
 def _of_frame(frame: Any) -> pa.Table | list[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -17,7 +16,7 @@ from tidings.engine.backend import Backend
 from tidings.engine.location import Location
 from tidings.ir.relation import Column
 from tidings.store.fault_points import point
-from tidings.store.files import checksum, sync_folder
+from tidings.store.files import checksum, snapshot_folder, sync_folder
 from tidings.store.filesystem import entries, make_folder, remove
 from tidings.store.records import SnapshotFile, SnapshotRecord
 from tidings.store.relation.table import Table
@@ -41,17 +40,19 @@ class SnapshotTarget:
     columns: tuple[Column, ...]
     sort_column: str
     root: Location
+    branch: str
+    """That of the writer."""
     layout: int = 0
     """How many columns of the relation have been dropped."""
 
     @staticmethod
-    def of(table: Table, root: Location) -> SnapshotTarget:
-        return SnapshotTarget(table.id, table.name, table.columns, table.sort_column, root, table.layout)
+    def of(table: Table, root: Location, branch: str) -> SnapshotTarget:
+        return SnapshotTarget(table.id, table.name, table.columns, table.sort_column, root, branch, table.layout)
 
 
 def write_snapshot(backend: Backend, target: SnapshotTarget, query: str, at: int) -> SnapshotRecord:
     """Write the rows of a query, which are those at an instant, to files that are durable and not yet referenced."""
-    folder = f"base/{target.relation}/{uuid.uuid4().hex[:12]}"
+    folder = snapshot_folder(target.relation, target.branch)
     point("fold.begun")
     with writing(target.root / folder):
         make_folder(target.root / folder.rpartition("/")[0], inherits=True)
@@ -67,7 +68,7 @@ def write_rows(target: SnapshotTarget, rows: pa.Table, at: int) -> SnapshotRecor
 
     NULL comes first, as with Spark.
     """
-    folder = f"base/{target.relation}/{uuid.uuid4().hex[:12]}"
+    folder = snapshot_folder(target.relation, target.branch)
     file = target.root / folder / "part-00000.parquet"
     least, most = _ROWS_PER_GROUP
     per_group = min(most, max(least, _ROW_GROUP * rows.num_rows // max(rows.nbytes, 1)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -23,14 +24,26 @@ NESTING = 200
 PARENTHESES = 5000
 """So many parentheses around nothing but parentheses may stand within each other."""
 
+OPERANDS = 900
+"""No chain of arithmetic operators is longer: its parentheses count, and engines go no deeper than a thousand."""
+
 SHALLOW = 15
 """Up to so much nesting the usual recursion limit does."""
+
+SHORT = 50
+"""And up to chains of so many operators, or so many queries in ``WITH``."""
 
 _RECURSION = 10_000
 """Python calls that may be within each other for what is nested as deeply as that."""
 
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE)
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END)
+_ARITHMETIC = (TokenType.PLUS, TokenType.DASH, TokenType.STAR, TokenType.SLASH, TokenType.DIV, TokenType.MOD)
+_APART = (
+    *(TokenType.COMMA, TokenType.SEMICOLON, TokenType.SELECT, TokenType.FROM, TokenType.WHERE, TokenType.AND),
+    *(TokenType.OR, TokenType.WHEN, TokenType.THEN, TokenType.ELSE, TokenType.ON, TokenType.UNION),
+)
+"""What stands between chains of operators."""
 _PREFIXES = (TokenType.NOT, TokenType.DASH, TokenType.TILDE, TokenType.PLUS)
 
 
@@ -51,8 +64,8 @@ def without_idle_parentheses(text: str, tokens: Sequence[Token]) -> str:
     'SELECT f(   (a, b)   )'
     """
     idle = _idle(text, tokens)
-    depth = _depth(text, [token for n, token in enumerate(tokens) if n not in idle])
-    if depth > SHALLOW:
+    kept = [token for n, token in enumerate(tokens) if n not in idle]
+    if _depth(text, kept) > SHALLOW or max(_longest_chain(text, kept), _named_queries(kept)) > SHORT:
         sys.setrecursionlimit(max(_RECURSION, sys.getrecursionlimit()))
     if not idle:
         return text
@@ -97,6 +110,36 @@ def _depth(text: str, tokens: Sequence[Token]) -> int:
         if deepest > NESTING:
             raise StatementTooDeep(_place(text, token), depth=deepest, limit=NESTING)
     return deepest
+
+
+def _longest_chain(text: str, tokens: Sequence[Token]) -> int:
+    """How many arithmetic operators follow each other; refused if too many.
+
+    >>> import sqlglot
+    >>> _longest_chain("", sqlglot.tokenize("SELECT a + (b * c - d) + e, a - b", read="spark"))
+    2
+    """
+    chains, longest = [0], 0
+    for token in tokens:
+        kind = token.token_type
+        if kind in _ARITHMETIC:
+            chains[-1] += 1
+            longest = max(longest, chains[-1])
+            if longest > OPERANDS:
+                raise StatementTooDeep(_place(text, token), depth=longest, limit=OPERANDS)
+        elif kind in _APART:
+            chains[-1] = 0
+        elif kind in _OPENING:
+            chains.append(0)
+        elif kind in _CLOSING and len(chains) > 1:
+            chains.pop()
+    return longest
+
+
+def _named_queries(tokens: Sequence[Token]) -> int:
+    """How many queries in parentheses follow an ``AS``: each may read the one before."""
+    kinds = [token.token_type for token in tokens]
+    return sum(one is TokenType.ALIAS and two is TokenType.L_PAREN for one, two in pairwise(kinds))
 
 
 def _place(text: str, token: Token) -> Place:

@@ -241,7 +241,8 @@ class Binder:
         declared = self.ctx.namespace.columns(".".join(p.name for p in node.parts)) or self._of_session(node)
         if declared is None:
             known = [*self.ctx.namespace.names(), *(c.tree.alias for c in ctes.values())]
-            raise UnknownRelation(at, closest(node.name, known), name=".".join(p.name for p in node.parts))
+            full = ".".join(p.name for p in node.parts)
+            raise UnknownRelation(at, closest(full, known), name=full)
         return Bound.of(Scan(declared[0], self.ctx.alias(name), declared[1]))
 
     def _of_session(self, node: exp.Table) -> tuple[str, tuple[Column, ...]] | None:

@@ -9,7 +9,7 @@ import pytest
 
 import tidings
 from tidings import errors
-from tidings.lang.sql.depth.size_limits import CHARACTERS, NESTING, PARENTHESES
+from tidings.lang.sql.depth.size_limits import CHARACTERS, NESTING, OPERANDS, PARENTHESES
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,13 @@ LONG: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
     "NOT OR": ("SELECT a FROM t WHERE NOT (" + chained("OR", "a = {n} + 3", 100) + ")", [(1,)]),
     "IN": ("SELECT a FROM t WHERE a IN (" + chained(",", "{n}", 2000) + ")", [(1,), (3,), (3,)]),
     "texts": ("SELECT " + chained("||", "CAST({n} % 10 AS STRING)", 200) + " AS x", [("0123456789" * 20,)]),
-    "sum": ("SELECT " + chained("+", "a", 200) + " AS x FROM t", [(200,), (600,), (600,)]),
+    "sum": ("SELECT " + chained("+", "a", OPERANDS + 1) + " AS x FROM t", [(901,), (2703,), (2703,)]),
+    "WITH": (
+        "WITH c0 AS (SELECT a FROM t)"
+        + "".join(f", c{n} AS (SELECT a FROM c{n - 1})" for n in range(1, 300))
+        + " SELECT * FROM c299",
+        [(1,), (3,), (3,)],
+    ),
     "UNION ALL": (chained("UNION ALL", "SELECT {n} AS a", 50), [(n,) for n in range(50)]),
     "UNION": (chained("UNION", "SELECT a + {n} % 2 AS a FROM t", 30), [(1,), (2,), (3,), (4,)]),
     "EXCEPT": (chained("EXCEPT", "SELECT a + {n} AS a FROM t", 30), [(1,)]),
@@ -86,6 +92,7 @@ DEEP = {
     "calls": "SELECT " + nested("abs(", "a", ")", NESTING + 1) + " FROM t",
     "operators": "SELECT a FROM t WHERE " + "NOT " * (NESTING + 1) + "a = 1",
     "queries": nested("SELECT * FROM (", "SELECT a FROM t", ")", NESTING + 1),
+    "sum": "SELECT " + chained("+", "a", OPERANDS + 2) + " FROM t",
     "CASE": "SELECT " + nested("CASE WHEN a = 1 THEN 2 ELSE ", "3", " END", NESTING + 1) + " FROM t",
     "in a rule": "CREATE RULE r WHEN SELECT a FROM t WHERE " + nested("(1 + ", "a", ")", 300) + " > 1 DO NOTIFY 'x'",
     "in a change": "UPDATE t SET a = " + nested("(1 + ", "a", ")", 300),

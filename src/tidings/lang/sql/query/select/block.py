@@ -64,7 +64,9 @@ class SelectBlock:
             self.qualify = list(conjuncts(self._condition(qualify.this)))
 
     def check(self) -> None:
-        """Resolve the names of the clauses to come, so that an unknown one is told as such."""
+        """Resolve the names of the clauses to come, so that an unknown one is told as such; windows need an order."""
+        for window in (w for e in (*self.outputs, *self.order, *self.qualify) for w in e.find_all(exp.Window)):
+            stages.check_order(self.ctx, window)
         self._grouping(self.node.args.get("group"))
         having = self.node.args.get("having")
         if having is not None:
@@ -273,8 +275,6 @@ class SelectBlock:
         self._project_arguments(mentioned)
         self._place_rows()
         mentioned = [*self.outputs, *self.order, *self.qualify]
-        for window in (w for e in mentioned for w in e.find_all(exp.Window)):
-            stages.check_order(self.ctx, window)
         stage = stages.Stage(self.ctx.alias("windows"), "w")
         over = [stages.without_windows(e, stage) for e in mentioned]
         types = self.ctx.types(list(stage.computed), self.plan.fields, self.node)

@@ -88,8 +88,8 @@ def partitioned(window: Expression, ties: list[Expression]) -> Expression:
 
 
 def check_order(ctx: Context, window: Expression) -> None:
-    """Refuse a window function that tells rows apart without an order to tell them apart by."""
-    if window.args.get("order") is None and (by_rows(window) or functions.depends_on_ties(window.this)):
+    """Refuse a window function that tells rows apart, or ranks them, without an order to do so by."""
+    if window.args.get("order") is None and (by_rows(window) or functions.needs_order(window.this)):
         name = functions.function_name(window.this) or "window"
         raise NonDeterministic(ctx.place(window), "give the window an ORDER BY", function=f"{name}()")
 
