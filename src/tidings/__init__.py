@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tidings.deliver.mail import Mail
     from tidings.deliver.notify import Listener, Notice
     from tidings.deliver.signature import new_secret, signed, verifies
+    from tidings.federated import FederatedDatabase, federate
     from tidings.front.choices import Engine, Execution, Instant, Late, StrategyChoice
     from tidings.opening import open, restore
     from tidings.read.subscriptions import ChangeBatch, Subscription
@@ -44,6 +45,7 @@ __all__ = [
     "Delta",
     "Engine",
     "Execution",
+    "FederatedDatabase",
     "Instant",
     "Late",
     "Listener",
@@ -65,6 +67,7 @@ __all__ = [
     "WaveRecord",
     "WorkerStatus",
     "errors",
+    "federate",
     "instant",
     "micros",
     "new_secret",
@@ -82,6 +85,7 @@ _HOMES = {
     "tidings.deliver.mail": ("Mail",),
     "tidings.deliver.notify": ("Listener", "Notice"),
     "tidings.deliver.signature": ("new_secret", "signed", "verifies"),
+    "tidings.federated": ("FederatedDatabase", "federate"),
     "tidings.front.choices": ("Engine", "Execution", "Instant", "Late", "StrategyChoice"),
     "tidings.opening": ("open", "restore"),
     "tidings.read.subscriptions": ("ChangeBatch", "Subscription"),

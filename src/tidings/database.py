@@ -85,7 +85,8 @@ class Database(Deductive, Extensible, Observable, Maintainable):
         """Register a function under the name by which ``as foreign 'name'`` of AMOSQL finds it."""
 
         def registered(function: F) -> F:
-            self._parts.amosql.foreign.register(name, function)
+            with self._mutex:
+                self._parts.amosql.definitions.register(name, function)
             return function
 
         return registered

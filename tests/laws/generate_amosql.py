@@ -22,6 +22,21 @@ STORED = [
 ]
 
 
+def scaled(number: float) -> float | None:
+    """Nothing for some numbers."""
+    return None if number < 0 else number * 2 + 1
+
+
+def nearest(left: float, right: float) -> int | None:
+    return None if left == right else int(abs(left - right) < 2)
+
+
+FOREIGN = [
+    Resolvent("scaled", ("real",), "real", foreign=scaled),
+    Resolvent("nearest", ("real", "real"), "integer", foreign=nearest),
+]
+
+
 class NoObject(Exception):
     """No expression for an object of the type is at hand; definitions have no interface variables."""
 
@@ -108,7 +123,7 @@ class Generator:
 
     def _number(self, scope: dict[str, str], depth: int) -> Expr:
         plain = ["const", "size", "price"]
-        kinds = [*plain, "fits", "op", "op", "derived", "agg"] if depth else plain
+        kinds = [*plain, "fits", "op", "op", "derived", "agg", "foreign"] if depth else plain
         match self.random.choice(kinds):
             case "const":
                 numbers = [name for name, own in scope.items() if own == "integer"]
@@ -120,6 +135,9 @@ class Generator:
             case "op":
                 sign = self.random.choice("+-*/" if self.random.random() < 0.3 else "+-*")
                 return ("op", sign, self.number(scope, depth - 1), self.number(scope, depth - 1))
+            case "foreign":
+                function = self.random.choice(FOREIGN)
+                return ("call", function.name, tuple(self.number(scope, depth - 1) for _ in function.types))
             case "derived":
                 known = [r for rs in self.model.resolvents.values() for r in rs if r.name.startswith("derived")]
                 if not known:

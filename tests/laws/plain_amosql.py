@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import operator
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -39,6 +39,8 @@ class Resolvent:
     result: str
     many: bool = False
     query: Query | None = None
+    foreign: Callable[..., Any] | None = None
+    """What a foreign function does; it is registered under its own name."""
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -48,6 +50,8 @@ class Resolvent:
     def text(self) -> str:
         parameters = ", ".join(f"{t} {p}" for t, p in zip(self.types, self.parameters, strict=True))
         head = f"create function {self.name}({parameters}) -> {'set of ' if self.many else ''}{self.result}"
+        if self.foreign is not None:
+            return f"{head} as foreign '{self.name}';"
         return f"{head};" if self.query is None else f"{head} as {text(self.query)};"
 
 
@@ -149,6 +153,9 @@ class Interpreter:
         return [] if resolvent is None else self.apply(resolvent, arguments)
 
     def apply(self, resolvent: Resolvent, arguments: tuple[Any, ...]) -> list[Any]:
+        if resolvent.foreign is not None:
+            value = resolvent.foreign(*arguments)
+            return [] if value is None else [value]
         if resolvent.query is None:
             return sorted(self.state.values.get((resolvent.name, resolvent.types[0]), {}).get(arguments, ()))
         env = dict(zip(resolvent.parameters, arguments, strict=True))

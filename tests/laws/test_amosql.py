@@ -1,8 +1,8 @@
 """Random programs of AMOSQL do what a plain interpreter of the functional model does.
 
-Types with subtypes, stored, derived and overloaded functions, objects that come and go, updates in AMOSQL and in SQL,
-rules that are activated and deactivated, commits and rollbacks.  After each step queries are asked, with what waits for
-the commit; after each commit the tables and views of SQL are held against the functions.
+Types with subtypes, stored, derived, foreign and overloaded functions, objects that come and go, updates in AMOSQL and
+in SQL, rules that are activated and deactivated, commits and rollbacks.  After each step queries are asked, with what
+waits for the commit; after each commit the tables and views of SQL are held against the functions.
 """
 
 from __future__ import annotations
@@ -15,13 +15,19 @@ from typing import Any
 import pytest
 
 import tidings
-from tests.laws.generate_amosql import SCHEMA, STORED, Generator
+from tests.laws.generate_amosql import FOREIGN, SCHEMA, STORED, Generator
 from tests.laws.plain_amosql import Interpreter, Resolvent, Rule, text
 from tests.laws.seeds import chunks
 from tidings.errors import TidingsError
 
 LOGS = {"log1": ("thing",), "log2": ("thing", "box"), "log3": ("integer", "thing")}
 TEXTS = ["a", "it's", 'say "x"', "back\\slash", "ö\n", "%_`$"]
+
+
+def register(db: tidings.Database) -> None:
+    for foreign in FOREIGN:
+        assert foreign.foreign is not None
+        db.foreign(foreign.name)(foreign.foreign)
 
 
 class Program:
@@ -53,6 +59,10 @@ class Program:
         for resolvent in [*STORED, *(r for r in overloads if r not in late)]:
             self.run(resolvent.text)
             self.model.resolvents.setdefault(resolvent.name, []).append(resolvent)
+        register(self.db)
+        for resolvent in FOREIGN:
+            self.run(resolvent.text)
+            self.model.resolvents[resolvent.name] = [resolvent]
         for log, types in LOGS.items():
             self.model.resolvents[log] = [Resolvent(log, types, "integer", many=True)]
         for type in ("thing", "box", "tool", "drill"):
@@ -214,7 +224,7 @@ class Program:
         for type in SCHEMA:
             found = Counter(row["oid"] for row in self.db.query(f"SELECT oid FROM {type}").rows())
             self.same(found, Counter(self.model.extent(type)))
-        for name in self.model.resolvents:
+        for name in self.model.resolvents.keys() - {foreign.name for foreign in FOREIGN}:
             rows = Counter(tuple(row.values()) for row in self.db.query(f"SELECT * FROM {name}").rows())
             self.same(rows, self.model.table(name))
 
@@ -259,6 +269,7 @@ def test_definitions_survive_a_restart(seeds: range, tmp_path: Path) -> None:
         program.play(5)
         program.db.close()
         program.db = tidings.open(tmp_path / str(seed), engine="duckdb")
+        register(program.db)
         program.check()
         for _ in range(3):
             program.by_sql()

@@ -213,6 +213,19 @@ def test_example_3_changes_of_filtered_data(key: tuple[str, ...]) -> None:
     assert change.rows == ({("s1", 20, 1000), ("s1", 21, 1001)}, {("s1", 85, 1001), ("s1", 90, 1002)})
 
 
+def test_figure_3_the_graph_of_filtered_sensor_data() -> None:
+    """IncrFilter above the old projection, which is passive, and IncrProject; the paper's has no base relation."""
+    filter_ = UserOperator("Filter", TP, without_outliers)
+    assert signal_graph(chain_rule(SENSORS.project(*TP).apply(filter_))).text().splitlines() == [
+        "* IncrFilter",
+        "  · Π[Sensor, Temperature, Pressure]",
+        "    · Sensor_Data",
+        "  * IncrProject[Sensor, Temperature, Pressure]",
+        "    · Sensor_Data",
+        "    * ΔSensor_Data",
+    ]
+
+
 def test_example_3_the_filter_is_not_run_if_the_projection_does_not_change() -> None:
     runs = []
 

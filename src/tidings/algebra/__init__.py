@@ -16,7 +16,16 @@ from tidings.algebra.changes.hipac import (
     published_incr_join,
     right_incr_join,
 )
-from tidings.algebra.changes.incremental import delta_of, incr_diff, incr_join, incr_project, incr_select, incr_union
+from tidings.algebra.changes.incremental import (
+    ProjectionSteps,
+    delta_of,
+    incr_diff,
+    incr_join,
+    incr_project,
+    incr_project_steps,
+    incr_select,
+    incr_union,
+)
 from tidings.algebra.changes.nodes import (
     Changes,
     DeltaExpression,
@@ -103,6 +112,7 @@ __all__ = [
     "IncrUnion",
     "Joined",
     "Projected",
+    "ProjectionSteps",
     "RelationInstance",
     "Renamed",
     "Selected",
@@ -138,6 +148,7 @@ __all__ = [
     "incr_diff",
     "incr_join",
     "incr_project",
+    "incr_project_steps",
     "incr_select",
     "incr_union",
     "instance_of",

@@ -15,13 +15,16 @@ from typing import Any
 import pyarrow as pa
 
 from tidings.engine.arrow import arrow_type
-from tidings.errors import EngineFailed, FunctionNotRegistered, TidingsError, WrongIncrementalForm
+from tidings.errors import EngineFailed, ForeignFailed, FunctionNotRegistered, TidingsError, WrongIncrementalForm
+from tidings.ir.operator_calls import foreign_name
 from tidings.lang.sql.table_operator import TableOperator
 
 _MISSING = re.compile(r"⟨tidings: (\w+) is not registered⟩")
 """What a function that is only declared says when it is called, wherever that is."""
 _WRONG_FORM = re.compile(r"⟨tidings: form of (\w+): ([^⟩]*)⟩", re.DOTALL)
 """What an incremental form says that is checked and wrong."""
+_FOREIGN_FAILED = re.compile(r"⟨tidings: foreign (\w+): ([^⟩]*)⟩", re.DOTALL)
+"""What a foreign function of AMOSQL says that fails."""
 _RAISED = re.compile(r"^([A-Za-z_][\w.]*: .+)$", re.MULTILINE)
 """The line of a traceback that has the error."""
 
@@ -42,7 +45,7 @@ class ScalarFunction:
     @property
     def shown_name(self) -> str:
         """The name that users know it by."""
-        return self.name if self.operator is None else self.operator.name
+        return foreign_name(self.name) or self.name if self.operator is None else self.operator.name
 
     def vectorised(self) -> Callable[..., pa.Array]:
         """The function over arrays of any types that can be cast to its own.
@@ -97,6 +100,9 @@ def engine_failure(engine: str, reason: str, whole_text: str) -> TidingsError:
     wrong = wrong_form(whole_text)
     if wrong is not None:
         return wrong
+    foreign = _FOREIGN_FAILED.search(whole_text)
+    if foreign is not None:
+        return ForeignFailed(name=foreign[1], reason=foreign[2])
     raised = _RAISED.findall(whole_text) if "Traceback" in whole_text else []
     return EngineFailed(engine=engine, reason=raised[-1] if raised else reason)
 

@@ -127,7 +127,9 @@ class InvalidFunction(TidingsError):
 class FunctionNotRegistered(TidingsError):
     """The function {name} is declared in this database, and its code is not registered in this process"""
 
-    hint_template = "register it again with @db.function or @db.operator; db.functions() shows the text that it had"
+    hint_template = (
+        "register it again with @db.function, @db.operator or @db.foreign; db.functions() shows the text that it had"
+    )
 
 
 class WrongIncrementalForm(TidingsError):

@@ -134,6 +134,7 @@ class Parts:
     statements: StatementRunner
     maintenance: Maintenance
     background: BackgroundRunner
+    functions: Functions
     amosql: AmosqlSession
 
     @property
@@ -143,12 +144,6 @@ class Parts:
     @property
     def relations(self) -> Relations:
         return self.storage.relations
-
-    @property
-    def functions(self) -> Functions:
-        texts = {f"rule {record.name}": record.text for record in self.registry.records}
-        texts |= {f"query {record.name}": record.text for record in self.continuous.registry.records}
-        return Functions(self.storage, self.compiled, texts)
 
     @property
     def backend(self) -> Backend:
@@ -248,7 +243,8 @@ def assemble(storage: Storage, settings: Settings) -> Parts:
     maintenance.restore()
     statements = _statements(answers, transactions, continuous, maintenance, rule_tables, queries)
     compiled.definitions = lambda: storage.relations.count + rules.registry.count
-    amosql = AmosqlSession(statements)
+    functions = Functions(storage, compiled, lambda: _texts(rules.registry, runs.registry))
+    amosql = AmosqlSession(statements, functions)
     amosql.definitions.load()
     return Parts(
         settings=settings,
@@ -260,8 +256,15 @@ def assemble(storage: Storage, settings: Settings) -> Parts:
         statements=statements,
         maintenance=maintenance,
         background=BackgroundRunner(maintenance, mutex, signals.advance_wanted, signals.closed),
+        functions=functions,
         amosql=amosql,
     )
+
+
+def _texts(rules: RuleRegistry, queries: QueryRegistry) -> dict[str, str]:
+    """What rules and continuous queries say, by their kinds and names."""
+    texts = {f"rule {record.name}": record.text for record in rules.records}
+    return texts | {f"query {record.name}": record.text for record in queries.records}
 
 
 def _folding(storage: Storage, settings: Settings, clock: Clock) -> Folding:

@@ -35,7 +35,7 @@ class Functions:
 
     storage: Storage
     compiled: CompiledPlans
-    texts: Mapping[str, str]
+    texts: Callable[[], Mapping[str, str]]
     """What rules and continuous queries say, by their names."""
 
     def register(
@@ -52,7 +52,8 @@ class Functions:
         ``written`` is the code as its user has written it, ``form`` the incremental form of an operator.
         """
         declared = self.storage.functions
-        self._check(record, written)
+        if record.kind != "foreign":
+            self._check(record, written)
         before = declared.records.get(record.name)
         if before is not None and before != record:
             self._require_unused(before, record)
@@ -61,13 +62,27 @@ class Functions:
         declared.register(record, code, form, each=each)
         self.compiled.forget()
 
+    def declare(self, record: FunctionRecord) -> None:
+        """Let a function be bound whose code is not known; one that is declared like this already stays as it is."""
+        declared = self.storage.functions
+        before = declared.records.get(record.name)
+        if before is not None:
+            if before.declaration == record.declaration:
+                return
+            self._require_unused(before, record)
+        if not self.storage.is_reader:
+            self._record(record)
+        declared.forget(record.name)
+        declared.declare(record.definition(declared.ids.get(record.name, 0)))
+        self.compiled.forget()
+
     def describe(self) -> Result:
         """The functions: name, types, whether their code is known in this process, and its text."""
         declared = self.storage.functions
         rows = [
             {
                 "name": record.shown_name,
-                "kind": "function" if record.operator is None else "operator",
+                "kind": record.kind,
                 "takes": ", ".join(record.takes),
                 "returns": record.returns,
                 "registered": record.name in declared.registered,
@@ -100,12 +115,12 @@ class Functions:
 
     def _require_unused(self, before: FunctionRecord, record: FunctionRecord) -> None:
         """Refuse another function in the place of one that stored views have called, or others are bound to."""
-        call = re.compile(rf"\b{record.shown_name}\s*\(", re.IGNORECASE)
+        call = re.compile(rf"\b{record.called_name}\s*\(", re.IGNORECASE)
         relations = self.storage.relations
         hint = "the rows of stored views were computed by it; drop them first, or choose another name"
         if before.declaration != record.declaration:
             users = [view.name for view in relations.views() if self._calls(view, call)]
-            users += [name for name, text in self.texts.items() if call.search(text)]
+            users += [name for name, text in self.texts().items() if call.search(text)]
             hint = "drop them first, or choose another name"
         elif "" in (before.text, record.text):
             return

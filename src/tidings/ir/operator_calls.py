@@ -1,4 +1,4 @@
-"""The names of the functions behind users' operators, by which plans tell what an operator has.
+"""The names of the functions behind users' operators and behind foreign functions, by which plans tell what they are.
 
 An operator in FROM is a call of one function of arrays of rows, one array per relation.  If the operator has an
 incremental form, the function is called otherwise, and beside it is another one: it takes the rows of each relation
@@ -9,6 +9,11 @@ at each instant.
 ('__incremental_operator_outliers', '__form_of_operator_outliers')
 >>> form_of("__operator_outliers") is None
 True
+
+A foreign function of AMOSQL is a function of its name behind a mark; a name with other letters is written in digits.
+
+>>> foreign_function("square"), foreign_name("__FOREIGN_square"), foreign_name(foreign_function("größe"))
+('__foreign_square', 'square', 'größe')
 """
 
 from __future__ import annotations
@@ -21,6 +26,7 @@ RESERVED = "__"
 """How no function of a user begins."""
 
 _PLAIN, _INCREMENTAL, _FORM = "__operator_", "__incremental_operator_", "__form_of_operator_"
+_FOREIGN, _ENCODED = "__foreign_", "__foreign_in_digits_"
 
 
 def function_of(operator: str, *, incremental: bool) -> str:
@@ -44,6 +50,19 @@ def operator_called(expression: Expression) -> str:
     function = expression.name.lower() if isinstance(expression, exp.Anonymous) else ""
     marks = {_PLAIN: "", _INCREMENTAL: "", _FORM: "Incr"}
     return next((mark + function.removeprefix(p) for p, mark in marks.items() if function.startswith(p)), "")
+
+
+def foreign_function(name: str) -> str:
+    """The name in SQL of a foreign function of AMOSQL."""
+    return _FOREIGN + name if name.isascii() else _ENCODED + name.encode().hex()
+
+
+def foreign_name(function: str) -> str | None:
+    """The name in AMOSQL of a foreign function; nothing for other functions."""
+    name = function.lower()
+    if name.startswith(_ENCODED):
+        return bytes.fromhex(name.removeprefix(_ENCODED)).decode()
+    return name.removeprefix(_FOREIGN) if name.startswith(_FOREIGN) else None
 
 
 def timed_rows_type(row: str) -> str:

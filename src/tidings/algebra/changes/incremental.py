@@ -14,6 +14,7 @@ IncrProject counts by the difference of bags: a value goes if as many tuples los
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import assert_never
 
 from tidings.algebra.changes.first_principle import first_principle
@@ -30,7 +31,7 @@ from tidings.algebra.changes.nodes import (
     StoredDelta,
 )
 from tidings.algebra.changes.substitution import SubstitutionList
-from tidings.algebra.delta_relations.instance import RelationInstance
+from tidings.algebra.delta_relations.instance import RelationInstance, Values
 from tidings.algebra.delta_relations.pair import DeltaPair
 from tidings.algebra.expressions.condition import Condition
 from tidings.algebra.expressions.evaluate import evaluate, join, projected_values, selection, union
@@ -43,14 +44,37 @@ def incr_select(delta: DeltaPair, condition: Condition | str) -> DeltaPair:
     return DeltaPair(selection(delta.removed, condition), selection(delta.added, condition))
 
 
+@dataclass(frozen=True, slots=True)
+class ProjectionSteps:
+    """The steps by which the change of a projection is found; a bag counts how often it has each tuple."""
+
+    old: Counter[Values]
+    """Π+(R)"""
+    lost: Counter[Values]
+    """d1 = Π+(d)"""
+    gained: Counter[Values]
+    """i1 = Π+(i)"""
+    net_lost: Counter[Values]
+    """d2 = d1 - i1"""
+    net_gained: Counter[Values]
+    """i2 = i1 - d1"""
+    change: DeltaPair
+    """d_V = (d2 ⊎ δ(d2)) - Π+(R), i_V = δ(i2) - Π+(R)"""
+
+
+def incr_project_steps(relation: RelationInstance, delta: DeltaPair, attributes: tuple[str, ...]) -> ProjectionSteps:
+    """The change of Π, step by step: without duplicates removed, compressed, and held against the old bag."""
+    lost, gained = (Counter(projected_values(part, attributes)) for part in (delta.removed, delta.added))
+    old, net_lost, net_gained = Counter(projected_values(relation, attributes)), lost - gained, gained - lost
+    removed = (net_lost + Counter(set(net_lost))) - old
+    added = Counter(set(net_gained)) - old
+    change = DeltaPair(RelationInstance.by_value(attributes, removed), RelationInstance.by_value(attributes, added))
+    return ProjectionSteps(old, lost, gained, net_lost, net_gained, change)
+
+
 def incr_project(relation: RelationInstance, delta: DeltaPair, attributes: tuple[str, ...]) -> DeltaPair:
     """The change of Π, which the tuples that stay can hide."""
-    lost, gained = (Counter(projected_values(part, attributes)) for part in (delta.removed, delta.added))
-    old = Counter(projected_values(relation, attributes))
-    net_lost = lost - gained
-    removed = (net_lost + Counter(set(net_lost))) - old
-    added = Counter(set(gained - lost)) - old
-    return DeltaPair(RelationInstance.by_value(attributes, removed), RelationInstance.by_value(attributes, added))
+    return incr_project_steps(relation, delta, attributes).change
 
 
 def incr_join(

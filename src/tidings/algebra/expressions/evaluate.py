@@ -19,13 +19,22 @@ from tidings.algebra.expressions.nodes import (
     Subtracted,
     United,
 )
+from tidings.algebra.expressions.sources import instance_of
+from tidings.errors import UnknownRelation
 
 State: TypeAlias = Callable[[Stored], RelationInstance]
 """What the stored relations are."""
 
 
-def evaluate(node: AlgebraExpression, state: State) -> RelationInstance:
-    """The relation an expression stands for in a state."""
+def own_tuples(leaf: Stored) -> RelationInstance:
+    """The tuples of the data that a relation was made with."""
+    if leaf.data is None:
+        raise UnknownRelation(None, "give its tuples by relation(name, data=…), or a state", name=leaf.name)
+    return instance_of(leaf.data, name=leaf.name)
+
+
+def evaluate(node: AlgebraExpression, state: State = own_tuples) -> RelationInstance:
+    """The relation an expression stands for in a state; without one, with the data of its relations as they are now."""
     match node:
         case Stored():
             return state(node).in_order_of(node.attributes).require_set(node.name)

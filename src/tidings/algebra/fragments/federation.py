@@ -1,6 +1,7 @@
 """Fragments at sites that are databases of their own: changes of the whole from theirs, and changes routed to them.
 
-An expression is cut into its largest parts that one site computes alone.  Each database is asked for the changes of its
+Selections go down to the sites, and fragments that cannot have a tuple for an expression are left out.  Then it is cut
+into its largest parts that one site computes alone.  Each database is asked for the changes of its
 parts, which it finds from its own deltas; what one site can judge never leaves it otherwise.  Between the sites the
 chain rule goes on from there, with the changes of the parts for those of relations.  Where it needs what a part was
 before, it asks for the tuples with touched keys alone, if every operator above keeps the key; else for the part.
@@ -40,6 +41,7 @@ from tidings.algebra.expressions.nodes import (
 )
 from tidings.algebra.expressions.sql import to_sql
 from tidings.algebra.fragments.fragmentation import Fragmentation, Vertical, fragments, routed, whole
+from tidings.algebra.fragments.localise import localised
 from tidings.algebra.fragments.sites import Sites
 from tidings.errors import InvalidFragmentation, PartlyApplied, SeveralSites
 
@@ -81,10 +83,12 @@ class Federation:
 
     fragmentation: Fragmentation
     databases: Mapping[str, SiteDatabase]
+    others: tuple[Fragmentation, ...] = ()
+    """Other relations at these sites that expressions may read."""
     sites: Sites = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sites", Sites.of(self.fragmentation))
+        object.__setattr__(self, "sites", Sites.of(self.fragmentation, *self.others))
         missing = sorted(set(self.sites.by_relation.values()) - set(self.databases))
         if missing:
             raise InvalidFragmentation(reason=f"there is no database for the site {', '.join(missing)}")
@@ -99,16 +103,25 @@ class Federation:
         """Where all sites are now."""
         return {site: database.time for site, database in self.databases.items()}
 
+    def localised(self, expression: AlgebraExpression) -> AlgebraExpression:
+        """An equal expression of which the sites judge as much as they can; it is what is read."""
+        known = [fragment for whole in (self.fragmentation, *self.others) for fragment in fragments(whole)]
+        return localised(expression, {f.relation.name: f.condition for f in known if f.condition is not None})
+
+    def explain(self, expression: AlgebraExpression) -> str:
+        """Whether one site judges an expression, and else what each computes alone."""
+        return self.sites.explain(self.localised(expression))
+
     def read(self, expression: AlgebraExpression, at: Position | None = None) -> RelationInstance:
         """The value of an expression, now or at a position."""
-        parts, above = self._parts(expression)
+        parts, above = self._parts(self.localised(expression))
         places = at or self.position
         states = {p.name: self._rows(p, *parts[p.name], places) for p in stored_relations(above)}
         return evaluate(above, SubstitutionList(states, {}).old)
 
     def changes(self, expression: AlgebraExpression, since: Position, until: Position | None = None) -> FederatedDelta:
         """How an expression changed from one position to another, by default to where the sites are now."""
-        parts, above = self._parts(expression)
+        parts, above = self._parts(self.localised(expression))
         end, sent = until or self.position, dict.fromkeys(self.databases, 0)
         leaves = {leaf.name: leaf for leaf in stored_relations(above)}
         deltas = {}
@@ -138,6 +151,12 @@ class Federation:
         for name, share in routed(self.fragmentation, delta).items():
             if share:
                 shares.setdefault(self.sites.by_relation[name], {})[name] = share
+        return self.apply_shares(shares, id)
+
+    def apply_shares(
+        self, shares: Mapping[str, Mapping[str, DeltaPair]], id: str | None = None
+    ) -> dict[str, int | None]:
+        """The same for changes of tables by site and name."""
         if len(shares) > 1 and id is None:
             raise SeveralSites(sites=", ".join(sorted(shares)))
         done: dict[str, int | None] = {}

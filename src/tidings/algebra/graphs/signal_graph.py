@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from tidings.algebra.changes.nodes import Changes, DeltaExpression, StoredDelta
 from tidings.algebra.changes.text import AnyExpression, any_inputs, any_label
 from tidings.algebra.expressions.nodes import AlgebraExpression, Stored, stored_relations
+from tidings.algebra.graphs.drawing import svg
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,14 @@ class SignalGraph:
             for below in node.inputs:
                 lines.append(f"  n{below} {'-->' if self.nodes[below].active else '-.->'} n{node.number}")
         return "\n".join([*lines, "  classDef passive stroke-dasharray: 4 4"])
+
+    def svg(self) -> str:
+        """The graph as a drawing: what is passive is dashed."""
+        return svg(self.nodes)
+
+    def _repr_svg_(self) -> str:
+        """What a notebook shows."""
+        return self.svg()
 
     def _lines(self, node: GraphNode, depth: int) -> Iterable[str]:
         yield f"{'  ' * depth}{'*' if node.active else '·'} {node.label}"

@@ -104,6 +104,15 @@ def _project_below_union(node: AlgebraExpression) -> AlgebraExpression | None:
     return None
 
 
+SINKING: tuple[Callable[[AlgebraExpression], AlgebraExpression | None], ...] = (
+    _merge_selects,
+    _select_below_project,
+    _select_below_join,
+    _select_below_union,
+    _select_below_difference,
+)
+"""The laws that bring selections alone closer to the leaves."""
+
 PUSHING: tuple[Callable[[AlgebraExpression], AlgebraExpression | None], ...] = (
     _merge_selects,
     _merge_projects,

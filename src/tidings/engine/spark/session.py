@@ -53,7 +53,7 @@ def local_session() -> SparkSession:
         "spark.buffer.pageSize": "1m",
         "spark.driver.memory": os.environ.get("TIDINGS_SPARK_MEMORY", "4g"),
         "spark.sql.execution.arrow.pyspark.enabled": "true",
-        "spark.log.level": "ERROR",
+        "spark.log.level": os.environ.get("TIDINGS_SPARK_LOG", "FATAL"),  # what fails is raised
     }
     if master.startswith("local"):
         settings |= {

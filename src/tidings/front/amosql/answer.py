@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tidings.errors import ForeignNotHere, UnboundVariable
+from tidings.errors import UnboundVariable
 from tidings.front.amosql.foreign import ForeignFunctions
 from tidings.front.amosql.rows import Bindings
 from tidings.lang.amosql.objectlog import (
@@ -143,11 +143,8 @@ def _cut(body: Body, bindings: Bindings) -> tuple[Body, Body]:
     for literal in body:
         used = [literal] if not isinstance(literal, Not | Alternatives | Aggregated) else list[Literal]()
         free = {t.name for one in used for t in terms_of(one) if isinstance(t, Variable)} - known
-        inner = list(foreign_calls((literal,)))
         if isinstance(literal, ForeignCall) or (free and not isinstance(literal, Atom)):
             in_python.append(literal)
-        elif inner:
-            raise ForeignNotHere(name=inner[0].function, where="not, or, or a query in another")
         else:
             in_sql.append(literal)
     return tuple(in_sql), tuple(in_python)

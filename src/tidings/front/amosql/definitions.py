@@ -8,7 +8,7 @@ the database is opened.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -22,9 +22,10 @@ from tidings.errors import (
     closest,
 )
 from tidings.front.amosql.actions import ActionRunner
-from tidings.front.amosql.foreign import ForeignFunctions
+from tidings.front.amosql.foreign import ForeignFunctions, ForeignInSql
 from tidings.front.amosql.rows import Bindings
 from tidings.front.amosql.schema_changes import SchemaChanges
+from tidings.front.functions import Functions
 from tidings.front.statement_runner import StatementRunner
 from tidings.lang.amosql import syntax
 from tidings.lang.amosql.build import build
@@ -49,6 +50,7 @@ class Definitions:
 
     statements: StatementRunner
     foreign: ForeignFunctions
+    functions: Functions
     schema: Schema = field(init=False, default_factory=Schema)
     _defined: list[Defined] = field(init=False, default_factory=list)
     """What the schema asks for."""
@@ -63,6 +65,10 @@ class Definitions:
     def _changes(self) -> SchemaChanges:
         return SchemaChanges(self.statements)
 
+    @property
+    def _in_sql(self) -> ForeignInSql:
+        return ForeignInSql(self.functions, self.foreign)
+
     # opening
 
     def load(self) -> None:
@@ -74,6 +80,7 @@ class Definitions:
         definitions = list(self._numbered.values())
         self.schema, self._loaded = build(definitions), True
         self._defined = defined(self.schema)
+        self._in_sql.declare(self.schema)
         unfinished = [row["number"] for row in rows if not row["made"]]
         if not self._storage.is_reader and (unfinished or not all(map(self._changes.is_there, self._defined))):
             self._changes.apply(defined(build(definitions[:-1])), self._defined, unfinished=True)
@@ -81,6 +88,11 @@ class Definitions:
         self._register()
 
     # changing
+
+    def register(self, name: str, function: Callable[..., Any]) -> None:
+        """Register a foreign function, for queries too if it is defined."""
+        self.foreign.register(name, function)
+        self._in_sql.declare(self.schema)
 
     def add(self, definition: syntax.Definition) -> None:
         """Add a definition, or refuse it."""
@@ -131,6 +143,7 @@ class Definitions:
         self._changes.check_movable(self._defined, wanted)
         self._record(come={n: numbered[n].text for n in added})
         try:
+            self._in_sql.declare(schema)
             self._changes.apply(self._defined, wanted)
         except TidingsError:
             self._changes.apply(wanted, self._defined, reverting=True)

@@ -19,6 +19,7 @@ from tidings.front.amosql.definitions import Definitions
 from tidings.front.amosql.explain import explain
 from tidings.front.amosql.foreign import ForeignFunctions
 from tidings.front.amosql.rows import Bindings
+from tidings.front.functions import Functions
 from tidings.front.statement_runner import StatementRunner
 from tidings.lang.amosql import syntax
 from tidings.lang.amosql.objectlog import ConstantTerm, HornClause, Literal
@@ -39,6 +40,7 @@ class AmosqlSession:
     """The session of one open database."""
 
     statements: StatementRunner
+    functions: Functions
     foreign: ForeignFunctions = field(default_factory=ForeignFunctions)
     definitions: Definitions = field(init=False)
     variables: dict[str, ConstantTerm] = field(init=False, default_factory=dict)
@@ -50,7 +52,7 @@ class AmosqlSession:
     """The numbers of objects that come next."""
 
     def __post_init__(self) -> None:
-        self.definitions = Definitions(self.statements, self.foreign)
+        self.definitions = Definitions(self.statements, self.foreign, self.functions)
 
     @property
     def schema(self) -> Schema:

@@ -184,9 +184,9 @@ class _Bodies:
         free, lost = unbound(clause.body, clause.head, [p.name for p in function.parameters])
         if lost:
             raise UnboundVariable(place, name=lost[0])
-        is_view = not free and not list(foreign_calls(clause.body))
+        is_view = not free and all(call.arguments for call in foreign_calls(clause.body))
         if not is_view and len(schema.functions[function.name]) > 1:
-            reason = "it has no rows of its own, for it depends on given values or foreign functions"
+            reason = "it has no rows of its own, for it depends on given values or on a function without arguments"
             raise InvalidOverload(place, name=function.name, type=function.dispatches_on, reason=reason)
         if not is_view and clause.distinct:
             raise InvalidCall(place, name=function.name, reason="its query is distinct, but has no rows of its own")
@@ -217,7 +217,9 @@ def _rule(schema: Schema, definition: syntax.DefineRule) -> RuleDefinition:
     name = f"cnd_{definition.name}"
     condition = translator.clause(name, [*head, *declared], body, len(declared))
     for call in foreign_calls(condition.body):
-        raise ForeignNotHere(definition.place, name=call.function, where="the condition of a rule")
+        if not call.arguments:
+            where = "the condition of a rule, for it has no arguments"
+            raise ForeignNotHere(definition.place, name=call.function, where=where)
     free, lost = unbound(condition.body, condition.head, [p.name for p in parameters])
     if lost:
         raise UnboundVariable(definition.place, name=lost[0])

@@ -105,6 +105,8 @@ class ForeignCall:
     name: str
     """The name under which the function of Python is registered."""
     arguments: tuple[Term, ...]
+    types: tuple[str, ...]
+    """The declared types of the arguments."""
 
 
 Literal: TypeAlias = Atom | Compute | Compare | Not | Alternatives | Aggregated | ForeignCall

@@ -56,6 +56,11 @@ class Function:
         return body.name if isinstance(body, syntax.Foreign) and self.result is not None else None
 
     @property
+    def is_in_sql(self) -> bool:
+        """Whether it is a foreign function that queries of SQL can call."""
+        return self.foreign is not None and bool(self.parameters)
+
+    @property
     def is_procedure(self) -> bool:
         body = self.definition.body
         if isinstance(body, syntax.Foreign):

@@ -17,6 +17,7 @@ from sqlglot import exp
 from tidings.errors import ForeignNotHere, UnboundVariable
 from tidings.ir.dialect import DIALECT
 from tidings.ir.expression import Expression
+from tidings.ir.operator_calls import foreign_function
 from tidings.lang.amosql.objectlog import (
     Aggregated,
     Alternatives,
@@ -32,6 +33,7 @@ from tidings.lang.amosql.objectlog import (
     Term,
     Variable,
     atoms,
+    terms_of,
 )
 from tidings.lang.amosql.schema import SQL_TYPES
 from tidings.lang.amosql.syntax import Value
@@ -196,11 +198,25 @@ class _Block:
             case Aggregated():
                 return self._aggregate(literal)
             case ForeignCall():
-                raise ForeignNotHere(name=literal.function, where="a query inside another")
+                return self._call(literal)
             case Atom() | Not() | Alternatives():
                 raise AssertionError("these are added apart")
             case _:
                 assert_never(literal)
+        return True
+
+    def _call(self, literal: ForeignCall) -> bool:
+        """A foreign function has a value or none; none makes the body false."""
+        if not all(map(self._is_bound, literal.arguments)):
+            return False
+        if not literal.arguments:
+            raise ForeignNotHere(name=literal.function, where="a query inside another, for it has no arguments")
+        arguments = [
+            exp.cast(self.value(a), _sql_type(t)) for a, t in zip(literal.arguments, literal.types, strict=True)
+        ]
+        call = exp.Anonymous(this=foreign_function(literal.function), expressions=arguments)
+        self.conditions.append(exp.not_(exp.Is(this=call.copy(), expression=exp.null())))
+        self._equal(literal.result, call)
         return True
 
     def _aggregate(self, literal: Aggregated) -> bool:
@@ -210,11 +226,14 @@ class _Block:
             value: Expression = inner.value(literal.value)
         except UnboundVariable:
             return False
-        if literal.kind == "count" and not literal.distinct:
-            value = exp.Star()
-        elif literal.distinct:
-            value = exp.Distinct(expressions=[value])
-        subquery = exp.Subquery(this=inner.select([_AGGREGATES[literal.kind](this=value)]))
+        if literal.kind != "count" and inner.is_outside(value):
+            subquery = _of_one_value(literal, value, inner.select([exp.Count(this=exp.Star())]))
+        else:
+            if literal.kind == "count" and not literal.distinct:
+                value = exp.Star()
+            elif literal.distinct:
+                value = exp.Distinct(expressions=[value])
+            subquery = exp.Subquery(this=inner.select([_AGGREGATES[literal.kind](this=value)]))
         result: Expression = exp.cast(subquery, _sql_type(literal.result.type))
         if literal.kind == "sum":
             result = exp.Coalesce(this=result, expressions=[_zero(literal.result.type)])
@@ -222,6 +241,12 @@ class _Block:
             self.conditions.append(exp.not_(exp.Is(this=subquery.copy(), expression=exp.null())))
         self._equal(literal.result, result)
         return True
+
+    def is_outside(self, value: Expression) -> bool:
+        """Whether a value is of the queries around alone; SQL would take an aggregate of it for one of theirs."""
+        own = {source.alias for source in self.sources}
+        columns = list(value.find_all(exp.Column))
+        return bool(columns) and not any(column.table in own for column in columns)
 
     def _holds(self, body: Body) -> Expression:
         """Whether there is a way to make a body true."""
@@ -263,8 +288,8 @@ class _Block:
 
     def _first_unbound(self, waiting: Sequence[Literal]) -> str:
         for literal in waiting:
-            if isinstance(literal, Compute | Compare):
-                for term in (literal.left, literal.right):
+            if isinstance(literal, Compute | Compare | ForeignCall):
+                for term in terms_of(literal):
                     if isinstance(term, Variable) and term.name not in self.bound:
                         return term.name.removeprefix("?")
         return "of an aggregate"
@@ -282,6 +307,14 @@ def constant(value: Value) -> Expression:
         return exp.Neg(this=number) if value < 0 else number
     converted: Expression = exp.convert(value)
     return converted
+
+
+def _of_one_value(literal: Aggregated, value: Expression, count: exp.Select) -> Expression:
+    """An aggregate of one value as often as a query counts."""
+    counted, one = exp.Subquery(this=count), exp.Literal.number(1)
+    if literal.kind == "sum" and not literal.distinct:
+        return exp.Mul(this=value, expression=counted)
+    return exp.Case(ifs=[exp.If(this=exp.GTE(this=counted, expression=one), true=value)])
 
 
 def _zero(type: str) -> Expression:

@@ -181,7 +181,8 @@ class ClauseTranslator:
             raise InvalidCall(call.place, "call it as a statement", name=call.function, reason="it is a procedure")
         if function.foreign is not None:
             result = self.fresh(function.result.type)
-            body.append(ForeignCall(result, function.name, function.foreign, arguments))
+            types = tuple(p.type for p in function.parameters)
+            body.append(ForeignCall(result, function.name, function.foreign, arguments, types))
             return result
         if late:
             return self._read(self.schema.generic(function.name), arguments, body)

@@ -12,6 +12,7 @@ from typing import Any
 
 from tidings.engine.backend import Backend
 from tidings.engine.scalar_function import ScalarFunction
+from tidings.ir.operator_calls import foreign_name
 from tidings.ir.relation import Column
 from tidings.lang.sql.table_operator import TableOperator
 from tidings.store.records import Definition
@@ -33,7 +34,19 @@ class FunctionRecord:
     @property
     def shown_name(self) -> str:
         """The name that users know it by."""
+        return foreign_name(self.name) or self.name if self.operator is None else self.operator.name
+
+    @property
+    def called_name(self) -> str:
+        """The name by which queries call it."""
         return self.name if self.operator is None else self.operator.name
+
+    @property
+    def kind(self) -> str:
+        """What users call it: a function, a foreign one of AMOSQL, or an operator."""
+        if self.operator is not None:
+            return "operator"
+        return "function" if foreign_name(self.name) is None else "foreign"
 
     @property
     def declaration(self) -> tuple[object, ...]:
@@ -84,6 +97,10 @@ class DeclaredFunctions:
             for function in record.functions(None):
                 self.backend.register(function)
         self.records[record.name] = record
+
+    def forget(self, name: str) -> None:
+        """Take a function for one whose code is not known."""
+        self.registered.discard(name)
 
     def register(
         self, record: FunctionRecord, code: Callable[..., Any], form: Callable[..., Any] | None = None, *, each: bool

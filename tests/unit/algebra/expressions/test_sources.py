@@ -55,7 +55,16 @@ def test_tids_are_columns_with_unique_values() -> None:
         instance_of([{"k": 1, "v": 1}, {"k": 1, "v": 2}], "k")
 
 
+def test_an_expression_has_the_tuples_of_its_data() -> None:
+    assert evaluate(relation("r", data=[{"a": 1}, {"a": 2}]).select("a > 1")).rows == {(2,)}
+    with tidings.open(engine="duckdb") as db:
+        db.sql("CREATE TABLE t (a INT); INSERT INTO t VALUES (5), (6)")
+        assert evaluate(relation("t", data=db).select("a > 5")).rows == {(6,)}
+
+
 def test_a_relation_that_is_nowhere_is_refused() -> None:
+    with pytest.raises(UnknownRelation):
+        evaluate(relation("nowhere", "a"))
     with pytest.raises(UnknownRelation):
         evaluate(relation("nowhere", "a"), SubstitutionList({}, {}).old)
     with pytest.raises(UnknownRelation):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from xml.etree import ElementTree
+
 from tidings.algebra import chain_rule, relation, signal_graph
 
 R, S = relation("r", "k", "a"), relation("s", "k", "b")
@@ -31,6 +33,22 @@ def test_shared_nodes_are_drawn_once() -> None:
     labels = [node.label for node in GRAPH.nodes]
     assert labels.count("r") == labels.count("σ[a > 1]") == 1
     assert GRAPH.root.label == "IncrUnion"
+
+
+def test_a_drawing_has_every_node_and_edge_once() -> None:
+    """Each node is above what it reads; what is passive is dashed, edges from it too."""
+    drawing = ElementTree.fromstring(GRAPH.svg())
+    name = "{http://www.w3.org/2000/svg}"
+    texts, boxes = drawing.findall(f"{name}text"), drawing.findall(f"{name}rect")
+    assert [text.text for text in texts] == [node.label for node in GRAPH.nodes]
+    assert [box.get("stroke-dasharray") is None for box in boxes] == [node.active for node in GRAPH.nodes]
+    edges = [below for node in GRAPH.nodes for below in node.inputs]
+    lines = drawing.findall(f"{name}line")
+    assert [line.get("stroke-dasharray") is None for line in lines] == [GRAPH.nodes[below].active for below in edges]
+    heights = [float(box.get("y", "")) for box in boxes]
+    assert all(heights[node.number] < heights[below] for node in GRAPH.nodes for below in node.inputs)
+    assert GRAPH._repr_svg_() == GRAPH.svg()
+    assert "a &lt; 1" in signal_graph(R.select("a < 1")).svg()
 
 
 def test_dot_and_mermaid_draw_the_passive_dashed() -> None:

@@ -89,8 +89,88 @@ def test_foreign_functions_in_queries_and_procedures(db: tidings.Database) -> No
     assert rows(db, "select square(5)") == [(25,)]
     db.amosql("for each item i do set quantity(i) = square(quantity(i)); commit;")
     assert rows(db, "select quantity(i) for each item i") == [(4,), (9,), (12,)]
-    with pytest.raises(errors.UnknownRelation):
-        db.query("SELECT * FROM squared")
+    db.amosql("create function gone(item i) -> integer as select square(square(quantity(i)));")
+    assert db.query("SELECT * FROM squared").to_pandas().values.tolist() == [[1, 17], [2, 82]]
+    assert db.query("SELECT i, value FROM gone").rows() == []
+
+
+def test_foreign_functions_in_conditions_of_rules(db: tidings.Database) -> None:
+    """With negations, aggregates and parameters; a function that has no value makes a condition false."""
+    calls: list[tuple[object, ...]] = []
+    db.foreign("note")(lambda *values: calls.append(values))
+    db.amosql("""
+        create function square(integer n) -> integer as foreign 'square';
+        create function half(real x) -> real as foreign 'half';
+        create procedure note(charstring rule, item i) as foreign 'note';
+        create rule big() as for each item i when square(quantity(i)) > 20 do note('big', i);
+        create rule odd() as for each item i when not (square(quantity(i)) > 0) do note('odd', i);
+        create rule above(integer n) as for each item i when square(n) < half(weight(i)) do note('above', i);
+        create rule total() as for each item i
+          when sum(select square(quantity(j)) for each item j where quantity(j) <= quantity(i)) > 30
+          do note('total', i);
+        create item instances :a, :b;
+        activate big(); activate odd(); activate total(); activate above(3);
+    """)
+    db.foreign("square")(lambda n: n * n if n < 10 else None)
+    db.foreign("half")(lambda x: x / 2)
+    for text, expected in [
+        ("set quantity(:a) = 4; set quantity(:b) = 5; commit;", [("big", 2), ("total", 2)]),
+        ("set quantity(:a) = 12; commit;", [("odd", 1)]),
+        ("set quantity(:a) = 5; commit;", [("big", 1), ("total", 1), ("total", 2)]),
+        ("set weight(:b) = 18; commit;", []),
+        ("set weight(:b) = 18.5; commit;", [("above", 2)]),
+    ]:
+        calls.clear()
+        db.amosql(text)
+        assert sorted(calls) == expected, text
+    assert "G2 = square(G1)" in db.amosql("explain rule big").rows()[0]["explanation"]  # type: ignore[union-attr]
+
+
+def test_aggregates_of_values_from_around_them(db: tidings.Database) -> None:
+    """An aggregate of a parameter is none of the query that the parameter belongs to."""
+    calls: list[tuple[object, ...]] = []
+    db.foreign("note")(lambda *values: calls.append(values))
+    for name, query in {"s": "sum(select n", "m": "max(select n + 1", "d": "sum(select distinct n"}.items():
+        db.amosql(f"""
+            create procedure note_{name}(charstring rule, item i) as foreign 'note';
+            create rule {name}(integer n) as for each item i
+              when {query} for each item j where quantity(j) <= quantity(i)) > 3 do note_{name}('{name}', i);
+        """)
+    db.amosql("activate s(2); activate m(3); activate d(3); activate d(4); create item instances :a, :b;")
+    db.amosql("set quantity(:a) = 4; set quantity(:b) = 5; commit;")
+    assert sorted(calls) == [("d", 1), ("d", 2), ("m", 1), ("m", 2), ("s", 2)]
+
+
+def test_foreign_functions_after_a_restart(tmp_path: Path) -> None:
+    """They are declared, and named if they are missing; while a stored view calls one, another code is refused."""
+    square, calls = (lambda n: n * n), list[int]()
+    text = "set quantity(:a) = {}; commit;"
+    with tidings.open(tmp_path / "db", engine="duckdb") as db:
+        db.amosql("""
+            create type item; create function quantity(item) -> integer;
+            create function square(integer n) -> integer as foreign 'square';
+            create procedure note(item i) as foreign 'note';
+            create rule big() as for each item i when square(quantity(i)) > 20 do note(i);
+            create item instances :a; activate big(); set quantity(:a) = 2;
+        """)
+        with pytest.raises(errors.RuleFailed, match="square is declared"):
+            db.amosql("commit;")
+        assert [(r["name"], r["kind"], r["registered"]) for r in db.functions()] == [("square", "foreign", False)]
+    with tidings.open(tmp_path / "db", engine="duckdb") as db:
+        db.foreign("note")(calls.append)
+        db.foreign("square")(square)
+        db.amosql("create item instances :a; " + text.format(7))
+        assert len(calls) == 1
+        db.sql("CREATE MATERIALIZED VIEW stored AS SELECT i FROM cnd_big")
+    with tidings.open(tmp_path / "db", engine="duckdb") as db:
+        with pytest.raises(errors.DependentObjects, match="stored"):
+            db.foreign("square")(lambda n: n + 1)
+        db.foreign("square")(square)
+        with pytest.raises(errors.ForeignNotHere, match="no arguments"):
+            db.amosql("""
+                create function now() -> integer as foreign 'now';
+                create rule late() as for each item i when quantity(i) < now() do note(i);
+            """)
 
 
 def test_a_refused_commit_leaves_the_session_as_before(db: tidings.Database) -> None:

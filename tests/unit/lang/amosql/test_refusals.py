@@ -25,6 +25,7 @@ create function double(integer n) -> integer as select n * 2;
 create function noise(integer n) -> integer as foreign 'noise';
 create function broken(integer n) -> integer as foreign 'broken';
 create function wrong(integer n) -> integer as foreign 'wrong';
+create function moment() -> integer as foreign 'moment';
 create procedure empty(item i) as set quantity(i) = 0;
 create rule low(integer n) as for each item i when quantity(i) < n do empty(i);
 create item instances :a, :b; create part instances :p; create shop instances :s;
@@ -77,8 +78,8 @@ CASES: list[tuple[type[TidingsError], str, dict[str, Any], int, str | None]] = [
     (errors.RecursiveFunction, "create function r(item i) -> integer as select r(i) + 1", {"name": "r"}, 48, None),
     (
         errors.ForeignNotHere,
-        "create rule r() as for each item i when noise(quantity(i)) > 1 do empty(i)",
-        {"name": "noise"},
+        "create rule r() as for each item i when quantity(i) > moment() do empty(i)",
+        {"name": "moment"},
         13,
         None,
     ),
@@ -90,7 +91,8 @@ WITHOUT_PLACE: list[tuple[type[TidingsError], str, dict[str, Any]]] = [
     (errors.UnknownForeign, "select noise(1)", {"name": "noise"}),
     (errors.ForeignFailed, "select broken(1)", {"name": "broken"}),
     (errors.ForeignFailed, "select wrong(1)", {"name": "wrong"}),
-    (errors.ForeignNotHere, "select i for each item i where not (wrong(quantity(i)) = 1)", {"name": "wrong"}),
+    (errors.ForeignFailed, "select i for each item i where not (wrong(quantity(i)) = 1)", {"name": "wrong"}),
+    (errors.FunctionNotRegistered, "select i for each item i where not (noise(quantity(i)) = 1)", {"name": "noise"}),
 ]
 
 
