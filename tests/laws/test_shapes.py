@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -11,10 +13,10 @@ from sqlglot import exp
 
 import tidings
 from tests.laws import oracle
-from tests.laws.generate import Case, case, instant
+from tests.laws.generate import Case, View, case, instant
 from tests.laws.keyed_views import keyed_case
 from tests.laws.replay import begin, commit
-from tests.laws.schema import quote
+from tests.laws.schema import Table, quote
 from tests.laws.seeds import chunks
 from tidings import errors
 
@@ -30,11 +32,53 @@ def test_views_of_one_shape(seeds: range, execution: str) -> None:
     assert shared >= len(seeds), "hardly any views were computed by one query"
 
 
+@pytest.mark.parametrize("seeds", chunks(32, quick=8, size=8))
+def test_views_of_one_shape_over_groupings(seeds: range) -> None:
+    shared = [check(grouped_case(seed), execution="auto") for seed in seeds]
+    assert sum(map(bool, shared)) >= len(seeds) // 4, "hardly any groupings were computed by one query"
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize("seeds", chunks(6, quick=2, size=2))
 def test_views_of_one_shape_on_spark(seeds: range, spark: Any) -> None:
     for seed in seeds:
         check(case(seed), engine="spark", spark=spark, execution="spark")
+        check(grouped_case(seed), engine="spark", spark=spark, execution="auto")
+
+
+def grouped_case(seed: int) -> Case:
+    """A case with a view over groupings of rows that are compared with a constant."""
+    rng, it = Random(seed), case(seed)
+    while not all(any(c.kind == "int" for c in table.columns) for table in it.tables):
+        seed += 1_000
+        it = case(seed)
+    one, other = rng.choice(it.tables), rng.choice(it.tables)
+    query = rng.choice(
+        [
+            f"{grouping(rng, one)} HAVING count(*) > {rng.randint(0, 2)}",
+            f"SELECT g, least FROM ({grouping(rng, one)}) WHERE rows < {rng.randint(0, 4)} OR least IS NULL",
+            f"SELECT rows, count(*) AS times, max(g) AS m FROM ({grouping(rng, one)}) GROUP BY rows",
+            f"SELECT a.g, a.rows, b.total FROM ({grouping(rng, one)}) a"
+            f" {rng.choice(['', 'LEFT '])}JOIN ({grouping(rng, other)}) b ON b.rows = a.rows",
+        ]
+    )
+    return replace(it, views=(View("v", query),))
+
+
+def limited(rng: Random, table: Table) -> str:
+    """A column of a table, compared with a constant."""
+    column = rng.choice([c for c in table.columns if c.kind == "int"])
+    return f"{quote(column.name)} {rng.choice(['<', '<=', '=', '<>', '>'])} {rng.randint(-1, 5)}"
+
+
+def grouping(rng: Random, table: Table) -> str:
+    """A grouping that can be stored, of the rows that meet a comparison with a constant."""
+    number = quote(rng.choice([c for c in table.columns if c.kind == "int"]).name)
+    key = rng.choice([quote(rng.choice(table.columns).name), f"{number} % 3"])
+    return (
+        f"SELECT {key} AS g, count(*) AS rows, count({number}) AS present, sum({number}) AS total,"
+        f" min({number}) AS least FROM {quote(table.name)} WHERE {limited(rng, table)} GROUP BY {key}"
+    )
 
 
 def check(it: Case, **options: Any) -> int:

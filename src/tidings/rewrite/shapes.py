@@ -8,19 +8,37 @@ Only what something is compared with is taken out, in the conditions of filters 
 that looks at more than one row at a time.  A number keeps the type it has as a literal, or gets a wider one, so the
 comparison means the same.  A string takes its meaning from the other side of the comparison; so it is taken out only
 where the other side is a column of strings.
+
+A query over groupings that are stored is taken with the definitions of these: the number of the query is one more key
+of each.  Not so a grouping without keys: it has a row for each query that has none below it, and a key would lose that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import NamedTuple
 
 from sqlglot import exp
 
 from tidings.ir import types
 from tidings.ir.expression import Expression, Ref, column, literal, ref
-from tidings.ir.relation import Column, Field, Filter, Item, Join, OuterJoin, Project, Relation, SemiJoin, Values
+from tidings.ir.relation import (
+    Aggregate,
+    Column,
+    Field,
+    Filter,
+    Item,
+    Join,
+    OuterJoin,
+    Project,
+    Relation,
+    Scan,
+    SemiJoin,
+    Values,
+)
+from tidings.ir.traverse import children, rebuild, walk
 from tidings.rewrite.pipeline import normalise
 
 QUERY = "__query"
@@ -28,6 +46,11 @@ QUERY = "__query"
 
 _CONSTANT = "__CONSTANT"
 """Stands with a number for a constant that was taken out."""
+
+_GROUPING = "#grouping"
+"""Stands with a number for the name of a grouping."""
+
+NO_GROUPINGS: Mapping[str, Aggregate] = MappingProxyType({})
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between)
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Mod, exp.Neg, exp.Paren)
@@ -48,10 +71,23 @@ class QueryShape:
     """The query with marks in the place of its constants."""
     types: tuple[str, ...]
     """The types of the constants."""
+    groupings: tuple[Aggregate, ...] = ()
+    """The definitions of the groupings that the query reads, in the same way."""
 
 
-def shape(plan: Relation) -> tuple[QueryShape, tuple[Expression, ...]] | None:
+class OneQuery(NamedTuple):
+    """One query for several of a shape, and the definitions of the groupings it reads, in their order."""
+
+    plan: Relation
+    groupings: tuple[Aggregate, ...]
+
+
+def shape(
+    plan: Relation, groupings: Mapping[str, Aggregate] = NO_GROUPINGS
+) -> tuple[QueryShape, tuple[Expression, ...]] | None:
     """The shape of a query and its constants; None if there are none to be taken out.
+
+    ``groupings`` are definitions of what the query reads, each after those it reads itself.
 
     >>> from tidings.ir.text import parse
     >>> plans = [parse(f"project v [a int := t.a]\\n  filter [t.a < {n}]\\n    scan t t [a int]") for n in (1, 2)]
@@ -59,21 +95,56 @@ def shape(plan: Relation) -> tuple[QueryShape, tuple[Expression, ...]] | None:
     >>> one == two, [c.sql() for c in ones + twos]
     (True, ['1', '2'])
     """
+    names = {name: f"{_GROUPING}{n}" for n, name in enumerate(groupings)}
+    if not all(g.keys and _is_reached(g.input, names) for g in groupings.values()) or not _is_reached(plan, names):
+        return None
     taking = _Taking()
-    marked = taking.marked(plan)
+    marked_groupings = [
+        replace(grouping, input=taking.marked(renamed(grouping.input, names))) for grouping in groupings.values()
+    ]
+    marked = taking.marked(renamed(plan, names))
     if not taking.constants or not isinstance(marked, Project):
         return None
     constant_types = tuple(c.type for c in taking.constants)
-    return QueryShape(replace(marked, alias="shape"), constant_types), tuple(c.value for c in taking.constants)
+    common = QueryShape(replace(marked, alias="shape"), constant_types, tuple(marked_groupings))
+    return common, tuple(c.value for c in taking.constants)
 
 
-def in_one(common: QueryShape, constants: Sequence[tuple[Expression, ...]]) -> Relation:
+def renamed(plan: Relation, names: Mapping[str, str]) -> Relation:
+    """A plan that reads some relations under other names."""
+    if not names:
+        return plan
+    return rebuild(
+        plan, lambda n: replace(n, relation=names[n.relation]) if isinstance(n, Scan) and n.relation in names else n
+    )
+
+
+def _is_reached(plan: Relation, groupings: Mapping[str, str]) -> bool:
+    """Whether the number of the query gets from all groupings to the top: nothing between looks at several rows."""
+    there, reached = (
+        [node for node in nodes if isinstance(node, Scan) and node.relation in groupings]
+        for nodes in (walk(plan), _row_by_row(plan))
+    )
+    return len(there) == len(reached)
+
+
+def _row_by_row(node: Relation) -> Iterator[Relation]:
+    """The nodes of a plan that lie above every operator that looks at more than one row at a time, and these."""
+    yield node
+    if isinstance(node, Filter | Project | Join | OuterJoin | SemiJoin):
+        for child in children(node):
+            yield from _row_by_row(child)
+
+
+def in_one(common: QueryShape, constants: Sequence[tuple[Expression, ...]], groupings: Sequence[str] = ()) -> OneQuery:
     """One query for several of a shape; in its last column, the place of each row's query among them.
+
+    It reads its groupings, which have that column first, under some names.
 
     >>> from tidings.ir.text import parse, show
     >>> plans = [parse(f"project v [a int := t.a]\\n  filter [t.a < {n}]\\n    scan t t [a int]") for n in (1, 2)]
     >>> (one, ones), (_, twos) = map(shape, plans)
-    >>> print(show(in_one(one, [ones, twos])))
+    >>> print(show(in_one(one, [ones, twos]).plan))
     project shape [a int := t.a, __query int := constants1.__query]
       join [t.a < constants1.c0]
         scan t t [a int]
@@ -81,7 +152,10 @@ def in_one(common: QueryShape, constants: Sequence[tuple[Expression, ...]]) -> R
     """
     columns = (Column(QUERY, "int"), *(Column(f"c{n}", type) for n, type in enumerate(common.types)))
     rows = tuple((literal(n), *values) for n, values in enumerate(constants))
-    return normalise(_Joining(Values("", columns, rows)).joined(common.plan).plan, {})
+    names = {f"{_GROUPING}{n}": name for n, name in enumerate(groupings)}
+    joining = _Joining(Values("", columns, rows), frozenset(groupings))
+    together = tuple(joining.grouping(replace(g, input=renamed(g.input, names))) for g in common.groupings)
+    return OneQuery(normalise(joining.joined(renamed(common.plan, names)).plan, {}), together)
 
 
 @dataclass(slots=True)
@@ -153,7 +227,17 @@ class _Joining:
     """Joins the constants into a query from which they were taken out."""
 
     constants: Values
+    groupings: frozenset[str]
+    """The names of groupings over the constants."""
     _uses: int = field(init=False, default=0)
+
+    def grouping(self, node: Aggregate) -> Aggregate:
+        """A grouping whose first key is the number of the query."""
+        below = self.joined(node.input)
+        if below.query is None:
+            below, _ = self._beside(below, (), always=True)
+        assert below.query is not None
+        return replace(node, input=below.plan, keys=(Item(QUERY, "int", column(*below.query)), *node.keys))
 
     def joined(self, node: Relation) -> _Joined:
         """The query over the constants."""
@@ -171,6 +255,8 @@ class _Joining:
                 return self._join(node)
             case OuterJoin() | SemiJoin():
                 return self._two_sided(node)
+            case Scan() if node.relation in self.groupings:
+                return _Joined(replace(node, columns=(Column(QUERY, "int"), *node.columns)), (node.alias, QUERY))
             case _:
                 return _Joined(node, None)
 

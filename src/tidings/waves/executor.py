@@ -23,7 +23,7 @@ from tidings.waves.experience import Experience, Way
 from tidings.waves.record import StoppedWave, WaveRecord, WaveTotal
 from tidings.waves.strategy import Strategy
 from tidings.waves.time_limit import longest
-from tidings.waves.wave import PrecomputedDeltas, Wave
+from tidings.waves.wave import PrecomputedDeltas, SharedStates, Wave
 
 RECORDS = 1000
 """So many waves are remembered."""
@@ -47,14 +47,22 @@ class Executor:
         """Runs programs on the database's engine."""
         return self.engines.runner
 
-    def sources(self, since: int, until: int, precomputed: PrecomputedDeltas | None = None) -> Sources:
+    def sources(
+        self,
+        since: int,
+        until: int,
+        precomputed: PrecomputedDeltas | None = None,
+        states: SharedStates | None = None,
+    ) -> Sources:
         """Where the engine finds the rows of a batch."""
-        deltas = precomputed or {}
+        deltas, in_common = precomputed or {}, states or {}
 
         @cache
         def source(relation: str, version: Version) -> Source:
             if version is Version.DELTA and relation in deltas:
                 return deltas[relation]
+            if relation in in_common:
+                return in_common[relation].source(version, since, until)
             return self.relations.rows(relation).source(version, since, until)
 
         return source
@@ -97,7 +105,7 @@ class Executor:
     ) -> dict[str, pa.Table]:
         run = ProgramRun(
             wave.program,
-            partial(self.sources, precomputed=wave.precomputed),
+            partial(self.sources, precomputed=wave.precomputed, states=wave.states),
             wave.since,
             wave.until,
             wave.changes,

@@ -117,7 +117,16 @@ class Planner:
                 ends = ends if request.net else tuple(sorted(batch.instants.to_pylist()))
             seconds = perf_counter() - begun
             return Wave(
-                choice, program, request.since, request.until, ends, changes, seconds, request.precomputed, other
+                choice,
+                program,
+                request.since,
+                request.until,
+                ends,
+                changes,
+                seconds,
+                request.precomputed,
+                other,
+                states=request.states,
             )
 
         def other() -> Wave:
@@ -136,7 +145,7 @@ class Planner:
         times = 1 if request.net else max(1, len(batch.instants))
         estimates = self.estimator.estimates(
             differential,
-            None if CLOCK in batch.inputs or request.recursive else recompute,
+            None if CLOCK in batch.inputs or request.recursive or request.states else recompute,
             self._sizes(request, batch),
             changes=changes,
             times=times,
@@ -258,22 +267,30 @@ class Planner:
         """The number of changes of a relation in a batch."""
         if relation in request.precomputed:
             return _size(request.precomputed[relation])
+        if relation in request.states:
+            return 0
         return self.relations.rows(relation).history.change_count(request.since, request.until)
 
     def _sizes(self, request: WaveRequest, batch: _BatchChanges) -> Sizes:
         """What the estimates need to know of the relations of a batch."""
+        unstored = request.precomputed.keys() | request.states.keys()
 
         def fanout(relation: str, column: str) -> float | None:
-            if relation in request.precomputed:
+            if relation in unstored:
                 return None
             return self.storage.fanout(self.relations.rows(relation), column)
 
+        def rows(relation: str) -> int:
+            if relation in request.states:
+                return request.states[relation].rows
+            return self.relations.rows(relation).history.size(request.since)
+
         return Sizes(
-            cache(lambda relation: self.relations.rows(relation).history.size(request.since)),
+            cache(rows),
             cache(lambda relation: self._changed_rows(request, relation)),
             len(batch.instants),
             fanout,
-            lambda relation: "" if relation in request.precomputed else self.relations.rows(relation).sort_column,
+            lambda relation: "" if relation in unstored else self.relations.rows(relation).sort_column,
         )
 
     def _merges(self, grouping: Aggregate, definitions: Mapping[str, Relation], since: int, until: int) -> bool:

@@ -3,20 +3,20 @@
 A view that is not stored is part of every query that reads it.  Where several queries of a batch read it, its delta is
 computed once and handed to their waves, like the delta of a table; where it is empty, nothing that rests on it changes.
 A stored view whose groupings lie inside such a view keeps its own query.  Views that differ only in constants are
-computed by one query.
+computed by one query, and so are their groupings (:mod:`tidings.waves.in_process.shape_states`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tidings.analysis.influents import influents, reads
 from tidings.ir.expression import Expression
 from tidings.ir.relation import Aggregate, Relation
 from tidings.rewrite.pipeline import normalise
-from tidings.rewrite.shapes import QueryShape, in_one, shape
+from tidings.rewrite.shapes import NO_GROUPINGS, QueryShape, in_one, shape
 from tidings.store.relation.view import StoredView, stored
 
 
@@ -34,21 +34,48 @@ class OneShape:
 
     views: tuple[str, ...]
     plan: Relation
+    groupings: Mapping[str, Aggregate] = field(default_factory=dict)
+    """The definitions of the groupings that the query reads, by the names under which it does."""
+    stored: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By the same names, what each of the views has stored of them."""
 
     @property
     def name(self) -> str:
-        return f"{self.views[0]} and {len(self.views) - 1} more"
+        return _name(self.views)
 
 
-def of_one_shape(queries: Mapping[str, Relation]) -> list[OneShape]:
-    """The groups of views that differ only in constants, two or more each."""
+def of_one_shape(
+    queries: Mapping[str, Relation], groupings: Mapping[str, Mapping[str, Aggregate]] | None = None
+) -> list[OneShape]:
+    """The groups of views that differ only in constants, two or more each; ``groupings`` are those of each."""
+    of_each = groupings or {}
     shapes: dict[QueryShape, dict[str, tuple[Expression, ...]]] = {}
     for name, query in queries.items():
-        taken = shape(query)
+        taken = shape(query, of_each.get(name, NO_GROUPINGS))
         if taken is not None:
             shapes.setdefault(taken[0], {})[name] = taken[1]
-    groups = [(common, members) for common, members in shapes.items() if len(members) > 1]
-    return [OneShape(tuple(members), in_one(common, list(members.values()))) for common, members in groups]
+    return [_one_shape(common, members, of_each) for common, members in shapes.items() if len(members) > 1]
+
+
+def _one_shape(
+    common: QueryShape,
+    members: Mapping[str, tuple[Expression, ...]],
+    groupings: Mapping[str, Mapping[str, Aggregate]],
+) -> OneShape:
+    views = tuple(members)
+    names = [f"{_name(views)}#shared{n}" for n, _ in enumerate(common.groupings, 1)]
+    one = in_one(common, list(members.values()), names)
+    of_views = zip(*(groupings.get(view, NO_GROUPINGS) for view in views), strict=True)
+    return OneShape(
+        views,
+        one.plan,
+        dict(zip(names, one.groupings, strict=True)),
+        dict(zip(names, of_views, strict=True)),
+    )
+
+
+def _name(views: tuple[str, ...]) -> str:
+    return f"{views[0]} and {len(views) - 1} more"
 
 
 def groups(views: list[StoredView], definitions: Mapping[str, Relation]) -> list[list[StoredView]]:

@@ -21,7 +21,9 @@ from tidings.ir.relation import Relation
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.view import StoredView
 from tidings.waves import shared
+from tidings.waves.engines import IN_PROCESS
 from tidings.waves.executor import Executor
+from tidings.waves.in_process.shape_states import shape_states
 from tidings.waves.planner import Planner
 from tidings.waves.recursion.deltas import Recursion
 from tidings.waves.strategy import Strategy
@@ -72,9 +74,10 @@ class ViewDeltas:
                 if not (view.strict and wave.choice.strategy is Strategy.RECOMPUTE):
                     alone.append((view, wave))
         requests = [(wave, frozenset(view.groupings)) for view, wave in alone]
-        results = self.executor.run_all([(wave, frozenset[str]()) for wave in waves] + requests)
-        for result in results[: len(waves)]:
-            deltas |= {name: {name: delta} for name, delta in result.items()}
+        results = self.executor.run_all([(wave, frozenset(wave.stored)) for wave in waves] + requests)
+        of_views = {view.name: (view.name, *query.groupings) for view, query in queries}
+        for wave, result in zip(waves, results, strict=False):
+            deltas |= {v: {n: result[n] for n in of_views[v] if n in result} for v in wave.of_one_shape}
         return deltas | {view.name: result for (view, _), result in zip(alone, results[len(waves) :], strict=True)}
 
     def _waves_of_shapes(
@@ -82,18 +85,34 @@ class ViewDeltas:
     ) -> list[Wave]:
         """Waves for several views each: those of one shape, where their changes are few and not recomputed."""
         waves: list[Wave] = []
-        for group in self._of_one_shape([(view, query) for view, query in queries if not query.groupings]):
-            request = WaveRequest(group.name, group.plan, since, until, precomputed=precomputed)
+        for group in self._of_one_shape(queries):
+            states = shape_states(self.planner.storage, group) if self._may_share(group) else None
+            if states is None:
+                continue
+            groupings = group.groupings or None
+            request = WaveRequest(
+                group.name, group.plan, since, until, groupings=groupings, precomputed=precomputed, states=states
+            )
             wave = self.planner.plan(self.recursion.prepared(request))
             if wave.choice.strategy is not Strategy.RECOMPUTE and wave.changes <= LIST_LIMIT:
-                waves.append(replace(wave, other=None, of_one_shape=group.views))
+                shared_wave = replace(wave, other=None, of_one_shape=group.views, stored=group.stored)
+                waves += [shared_wave] if self._is_in_place(shared_wave) else []
         return waves
+
+    def _may_share(self, group: shared.OneShape) -> bool:
+        """Whether views of one shape may have one wave: their groupings are read in this process."""
+        return not group.groupings or self.executor.engines.in_process is not None
+
+    def _is_in_place(self, wave: Wave) -> bool:
+        """Whether a wave runs where the rows are that it reads of groupings."""
+        return not wave.stored or self.executor.choice(wave).execution == IN_PROCESS
 
     def _of_one_shape(self, queries: list[ViewQuery]) -> list[shared.OneShape]:
         """The groups of views of one shape; found out once."""
         key = tuple((view.name, Identity(query.over)) for view, query in queries)
         if key not in self._shapes:
-            self._shapes[key] = shared.of_one_shape({view.name: query.over for view, query in queries})
+            plans = {view.name: query.over for view, query in queries}
+            self._shapes[key] = shared.of_one_shape(plans, {view.name: query.groupings for view, query in queries})
         return self._shapes[key]
 
     def _plan(

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.schema import bound
-from tidings.ir.relation import Relation, Values
+from tidings.ir.relation import Aggregate, Relation, Scan, Values
 from tidings.ir.traverse import walk
 from tidings.rewrite.pipeline import normalise
 from tidings.rewrite.shapes import QUERY, QueryShape, in_one, shape
+from tidings.store.relation.view import View, stored
 
 
 def plan(query: str) -> Relation:
@@ -81,7 +82,46 @@ def test_queries_of_one_shape_differ_in_constants_alone() -> None:
 def test_one_query_has_the_columns_of_all_and_their_numbers(query: str) -> None:
     plans = [plan(query.format(n=n)) for n in (1, 2, 3)]
     shapes = [s for s in map(shape, plans) if s is not None]
-    together = in_one(shapes[0][0], [values for _, values in shapes])
+    together = in_one(shapes[0][0], [values for _, values in shapes]).plan
     assert [(f.name, f.type) for f in together.fields[:-1]] == [(f.name, f.type) for f in plans[0].fields]
     assert together.fields[-1].name == QUERY
     assert all(len(node.rows) == 3 for node in walk(together) if isinstance(node, Values))
+
+
+def over_groupings(name: str, query: str) -> tuple[Relation, dict[str, Aggregate]]:
+    """A stored view's query over its groupings, and the definitions of these."""
+    normal = plan(query)
+    view = stored(View(name, query, normal), normal, 0, strict=False)
+    return view.over, view.groupings
+
+
+GROUPED = "SELECT a, count(*) AS n, sum(c) AS s FROM u WHERE c < {n} GROUP BY a HAVING count(*) > {m}"
+
+
+def test_the_number_of_the_query_is_a_key_of_its_groupings() -> None:
+    parts = [over_groupings(name, GROUPED.format(n=n, m=n + 1)) for n, name in enumerate(("one", "two"))]
+    shapes = [s for s in (shape(*part) for part in parts) if s is not None]
+    assert shapes[0][0] == shapes[1][0]
+    assert [[c.sql() for c in values] for _, values in shapes] == [["0", "1"], ["1", "2"]]
+    together = in_one(shapes[0][0], [values for _, values in shapes], ["both"])
+    (groups,) = together.groupings
+    assert groups.keys[0].name == QUERY
+    assert [k.name for k in groups.keys[1:]] == [k.name for k in parts[0][1]["one#groups1"].keys]
+    scans = [node for node in walk(together.plan) if isinstance(node, Scan)]
+    assert [(s.relation, s.columns[0].name) for s in scans] == [("both", QUERY)]
+    assert [f.name for f in together.plan.fields] == ["a", "n", "s", QUERY]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT count(*) AS n FROM u WHERE c < 5",
+        "SELECT DISTINCT n FROM (SELECT a, count(*) AS n FROM u WHERE c < 5 GROUP BY a)",
+        "SELECT a, rank() OVER (ORDER BY n) AS r FROM (SELECT a, count(*) AS n FROM u WHERE c < 5 GROUP BY a)",
+        "SELECT a, n FROM (SELECT a, count(*) AS n FROM u WHERE c < 5 GROUP BY a) UNION ALL SELECT 1, 2",
+    ],
+)
+def test_groupings_without_keys_or_under_what_looks_at_several_rows_have_no_shape(query: str) -> None:
+    over, groupings = over_groupings("v", query)
+    assert groupings
+    assert shape(over, groupings) is None

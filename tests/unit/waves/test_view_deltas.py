@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -104,6 +105,72 @@ def test_views_of_one_shape_are_as_alone(db: Database) -> None:
     assert {n: shown(d) for n, d in at_once.items()} == {
         v.name: shown(view_deltas(db).of_view(v, db.time)) for v in shaped
     }
+
+
+GROUPED = {
+    "per_k": "SELECT k, count(*) AS n, sum(x) AS s FROM t WHERE x < 3 GROUP BY k",
+    "per_k_too": "SELECT k, count(*) AS n, sum(x) AS s FROM t WHERE x < 6 GROUP BY k",
+    "least": "SELECT k, min(x) AS m FROM positive WHERE k < 9 GROUP BY k HAVING count(*) > 1",
+    "lesser": "SELECT k, min(x) AS m FROM positive WHERE k < 5 GROUP BY k HAVING count(*) > 0",
+    "other": "SELECT k, max(x) AS m FROM t WHERE x < 7 GROUP BY k",
+}
+MORE = "INSERT INTO t VALUES (1, 2), (1, 2), (4, 5), (5, 9), (NULL, 1); DELETE FROM t WHERE k = 2"
+
+
+@pytest.fixture
+def grouped(tmp_path: Path) -> Iterator[Database]:
+    with tidings.open(tmp_path / "db", engine="duckdb", execution="auto", clock=tidings.ManualClock(1)) as database:
+        database.sql("CREATE TABLE t (k INT, x INT); CREATE VIEW positive AS SELECT k, x FROM t WHERE x > 0")
+        database.sql("INSERT INTO t VALUES (1, 1), (2, 1), (2, 5), (3, -1)")
+        for name, query in GROUPED.items():
+            database.sql(f"CREATE MATERIALIZED VIEW {name} AS {query}")
+        yield database
+
+
+def together(db: Database) -> dict[str, int]:
+    return {wave.view: wave.together for wave in db.waves() if wave.view in GROUPED and wave.until == db.time}
+
+
+def test_views_of_one_shape_that_keep_groupings_have_one_wave(grouped: Database) -> None:
+    for statement in (MORE, "INSERT INTO t VALUES (2, 2); DELETE FROM t WHERE x = 2", "DELETE FROM t WHERE k > 3"):
+        grouped.sql(statement)
+        shaped = [stored_view(grouped, name) for name in GROUPED]
+        at_once = view_deltas(grouped).of_views(shaped, grouped.time)
+        assert together(grouped) == {"per_k": 2, "per_k_too": 2, "least": 2, "lesser": 2, "other": 1}
+        assert {n: shown(d) for n, d in at_once.items()} == {
+            v.name: shown(view_deltas(grouped).of_view(v, grouped.time)) for v in shaped
+        }
+        assert at_once["per_k"].keys() == {"per_k", "per_k#groups1"}
+        grouped.advance()
+
+
+def test_their_groupings_are_read_where_they_were_folded_to(grouped: Database, tmp_path: Path) -> None:
+    grouped.sql(MORE)
+    grouped.advance()
+    grouped.fold()
+    grouped.close()
+    with tidings.open(tmp_path / "db", engine="duckdb", execution="auto", clock=tidings.ManualClock(9)) as db:
+        db.sql("INSERT INTO t VALUES (1, 2), (2, 2), (4, 4); DELETE FROM t WHERE k = 5")
+        db.advance()
+        assert together(db)["per_k"] == 2
+        for name, query in GROUPED.items():
+            key = lambda row: str(row)  # noqa: E731
+            kept, anew = (db.query(text).rows() for text in (f"SELECT * FROM {name}", query))
+            assert sorted(kept, key=key) == sorted(anew, key=key)
+
+
+def test_not_where_they_have_too_many_rows(grouped: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tidings.waves.in_process.shape_states.ROWS_LIMIT", 3)
+    grouped.sql(MORE)
+    grouped.advance()
+    assert set(together(grouped).values()) == {1}
+
+
+def test_not_where_a_table_has_the_name_they_would_have_in_common(grouped: Database) -> None:
+    grouped.sql("CREATE TABLE `per_k and 1 more#shared1` (k INT)")
+    grouped.sql(MORE)
+    grouped.advance()
+    assert together(grouped) == {"per_k": 1, "per_k_too": 1, "least": 2, "lesser": 2, "other": 1}
 
 
 def test_views_of_one_shape_are_recomputed_alone(db: Database) -> None:
