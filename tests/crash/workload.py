@@ -41,7 +41,7 @@ DROP TABLE brief CASCADE
 """
 
 OFTEN = ("commit", "commit", "commit", "commit", "fold", "vacuum")
-ONCE = tuple("advance fold vacuum view drop drop_table reopen replace redefine subscribe".split())
+ONCE = tuple("advance backup fold vacuum view drop drop_table reopen replace redefine subscribe".split())
 ALTERATIONS = ("add_column", "rename_column", "drop_column", "rename_table")
 
 
@@ -129,6 +129,8 @@ def live(folder: Path, seed: int, acknowledged: Path, catalog: str | None = None
                     commit(db, step, number, now)
                 case "advance":
                     db.advance()
+                case "backup":
+                    tidings.restore(db.backup(f"{folder}.backup").path, f"{folder}.restored")
                 case "fold":
                     db.fold()
                 case "view":
