@@ -58,6 +58,11 @@ def is_ranked(type: str) -> bool:
     return [name for name, _ in fields] == _RANKED and all(is_known(t) for _, t in fields)
 
 
+def _is_ranked_plain(type: str) -> bool:
+    """Whether values of a type are such rows, and both engines order what is in them alike."""
+    return is_ranked(type) and all(is_plain(t) for _, t in types.fields(type))
+
+
 def _alone(call: Expression) -> Expression:
     return call
 
@@ -157,7 +162,7 @@ class PlanTranslator(Translator):
                 return TypedExpression(over(type(call)(this=self.of(argument, "boolean").sql)), "boolean")
             case exp.Min() | exp.Max() if not call.expressions:
                 value = self.term(argument)
-                if is_plain(value.type) or is_ranked(value.type):
+                if is_plain(value.type) or _is_ranked_plain(value.type):
                     return TypedExpression(over(type(call)(this=value.sql)), value.type)
                 function = "arg_max" if isinstance(call, exp.Max) else "arg_min"
                 key = order_key(node, value)
@@ -209,7 +214,9 @@ class PlanTranslator(Translator):
         (ordered,) = call.expression.expressions
         value = self.term(ordered.this)
         order = "DESC" if ordered.args.get("desc") else "ASC"
-        return TypedExpression(over(words(f"mode({{0}} ORDER BY {{0}} {order})", value)), value.type)
+        return TypedExpression(
+            over(words(f"mode({{0}} ORDER BY {{1}} {order})", value, order_key(call, value))), value.type
+        )
 
     def _listed(self, call: exp.GroupConcat, over: Over) -> TypedExpression:
         """Texts one after the other, in an order."""
@@ -219,7 +226,7 @@ class PlanTranslator(Translator):
         if value is None:
             raise NotAgreed(call)
         between = self.of(separator, "string") if not isinstance(separator, exp.Null) else None
-        keys = [self.term(o.this) for o in call.this.expressions]
+        keys = [order_key(call, self.term(o.this)) for o in call.this.expressions]
         order = ", ".join(f"{{{n}}} {_direction(o)}" for n, o in enumerate(call.this.expressions, 2))
         text = f"string_agg({'DISTINCT ' if once else ''}{{0}}, {{1}} ORDER BY {order})"
         empty = TypedExpression(exp.Literal.string(""), "string")
@@ -358,7 +365,7 @@ class PlanTranslator(Translator):
 
     def _ordered(self, node: exp.Ordered) -> exp.Ordered:
         ordered = node.copy()
-        ordered.set("this", self.term(node.this).sql)
+        ordered.set("this", order_key(node, self.term(node.this)).sql)
         return ordered
 
     def _check_frame(self, node: exp.Window) -> None:

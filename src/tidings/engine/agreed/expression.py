@@ -138,13 +138,16 @@ class Translator:
 
     def compared(self, node: Expression) -> TypedExpression:
         left, right = self._alike(node, [self.term(node.this), self.term(node.expression)])
-        if not is_plain(left.type) and left.type not in spans.SPANS and not isinstance(node, _EQUALITIES):
+        if not isinstance(node, _EQUALITIES):
+            if not (is_plain(left.type) or types.is_nested(left.type) or left.type in spans.SPANS):
+                raise NotAgreed(node)
             left, right = nested.order_key(node, left), nested.order_key(node, right)
         return TypedExpression(type(node)(this=side(left), expression=side(right)), "boolean")
 
     def _between(self, node: exp.Between) -> TypedExpression:
         value, low, high = (self.term(node.args[name]) for name in ("this", "low", "high"))
-        above, below = self._alike(node, [value, low]), self._alike(node, [value, high])
+        above = [nested.order_key(node, t) for t in self._alike(node, [value, low])]
+        below = [nested.order_key(node, t) for t in self._alike(node, [value, high])]
         least = exp.GTE(this=side(above[0]), expression=side(above[1]))
         most = exp.LTE(this=side(below[0]), expression=side(below[1]))
         return TypedExpression(exp.And(this=least, expression=most), "boolean")

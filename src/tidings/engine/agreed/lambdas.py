@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from tidings.engine.agreed.term import NotAgreed, TypedExpression, braced, duckdb_type, words
+from tidings.engine.agreed.term import NotAgreed, TypedExpression, braced, duckdb_type, parameter, words
 from tidings.ir import types
 from tidings.ir.expression import Expression
 
@@ -110,13 +110,13 @@ def _applied(
     parameters: dict[str, TypedExpression] = {}
     names = []
     around = sum(map(len, translator.parameters))
-    for n, (parameter, kind) in enumerate(zip(function.expressions, kinds, strict=False)):
-        name = f"p{around + n}"
+    for n, (given, kind) in enumerate(zip(function.expressions, kinds, strict=False)):
+        name = parameter(f"p{around + n}")
         names.append(name)
         is_index = n == 1 and len(kinds) == 2 and _has_index(node)
         field = words(f"struct_extract({name}, '{fields[n]}')") if fields else words(name)
         written = words(f"CAST({name} - 1 AS INTEGER)") if is_index else field
-        parameters[parameter.name.lower()] = TypedExpression(written, kind)
+        parameters[given.name.lower()] = TypedExpression(written, kind)
     with translator.bound(parameters):
         return translator.term(function.this), ", ".join(names)
 

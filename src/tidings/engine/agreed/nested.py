@@ -20,6 +20,7 @@ from tidings.engine.agreed.term import (
     converted,
     duckdb_type,
     is_plain,
+    parameter,
     quoted_text,
     raised,
     words,
@@ -128,10 +129,27 @@ def sort_array(translator: Translator, node: exp.ArraySort) -> TypedExpression:
         raise NotAgreed(node)
     if not isinstance(node.args.get("asc") or exp.true(), exp.Boolean):
         raise NotAgreed(node)
-    descending = _is_false(node.args.get("asc"))
-    first = _is_true(node.args.get("nulls_first"))
-    order = f"'{'DESC' if descending else 'ASC'}', 'NULLS {'FIRST' if first else 'LAST'}'"
-    return TypedExpression(words(f"list_sort({{0}}, {order})", whole), whole.type)
+    direction = "DESC" if _is_false(node.args.get("asc")) else "ASC"
+    return in_order(node, whole, direction, first=_is_true(node.args.get("nulls_first")))
+
+
+def in_order(node: Expression, whole: TypedExpression, direction: str, *, first: bool) -> TypedExpression:
+    """An array with its elements in Spark's order, NULLs first or last."""
+    element = types.elements(whole.type)[0]
+    if not types.is_nested(element):
+        return TypedExpression(
+            words(f"list_sort({{0}}, '{direction}', 'NULLS {'FIRST' if first else 'LAST'}')", whole), whole.type
+        )
+    return TypedExpression(words(_sorted_by_key(node, element, direction, first=first), whole), whole.type)
+
+
+def _sorted_by_key(node: Expression, element: str, direction: str, *, first: bool) -> str:
+    """An array of arrays or structs in Spark's order: each element is sorted beside what DuckDB orders so."""
+    there = "IS NOT NULL" if first == (direction == "ASC") else "IS NULL"
+    name = parameter("e")
+    pair = f"struct_pack(n := {name} {there}, k := {_key(node, name, element, 0)}, v := {name})"
+    pairs = f"list_sort(list_transform({{0}}, lambda {name}: {pair}), '{direction}')"
+    return f"list_transform({pairs}, lambda {name}: struct_extract({name}, 'v'))"
 
 
 def contains(translator: Translator, node: exp.ArrayContains) -> TypedExpression:
@@ -184,6 +202,8 @@ def sequence(translator: Translator, node: exp.GenerateSeries) -> TypedExpressio
 
 def order_key(node: Expression, term: TypedExpression) -> TypedExpression:
     """What DuckDB orders as Spark orders arrays and structs, in which a NULL is the least value, not the greatest."""
+    if not types.is_nested(term.type):
+        return term
     return TypedExpression(words(_key(node, "{0}", term.type, 0), term), term.type)
 
 
@@ -191,7 +211,7 @@ def _key(node: Expression, value: str, type: str, depth: int) -> str:
     if is_plain(type):
         return value
     if type.startswith("array<"):
-        name = f"k{depth}"
+        name = parameter(f"k{depth}")
         element = _key(node, name, types.elements(type)[0], depth + 1)
         return f"list_transform({value}, lambda {name}: struct_pack(n := {name} IS NOT NULL, v := {element}))"
     if not type.startswith("struct<"):

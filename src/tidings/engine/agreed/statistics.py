@@ -17,7 +17,7 @@ from tidings.engine.sql.ordered_fold import by_folding
 from tidings.ir.expression import Expression
 
 _OF_ONE = (exp.Skewness, exp.Kurtosis)
-_REGRESSIONS = (exp.RegrAvgx, exp.RegrAvgy, exp.RegrIntercept, exp.RegrR2, exp.RegrSlope, exp.RegrSxx, exp.RegrSxy)
+_REGRESSIONS = (exp.RegrIntercept, exp.RegrR2, exp.RegrSlope, exp.RegrSxx, exp.RegrSxy)
 _OF_PAIRS = (exp.Corr, exp.CovarPop, exp.CovarSamp, exp.RegrSyy, *_REGRESSIONS)
 FUNCTIONS = (*_OF_ONE, *_OF_PAIRS, exp.RegrCount)
 

@@ -120,6 +120,14 @@ def words(text: str, *parts: TypedExpression) -> Expression:
     return Words(this=text, expressions=[p.sql for p in parts])
 
 
+def parameter(name: str) -> str:
+    """A parameter of a function of DuckDB's, which no column is called.
+
+    DuckDB 1.5 takes a parameter that is by itself the field of a struct for a column of that name.
+    """
+    return f"__{name}"
+
+
 def cast_words(type: str) -> str:
     """The words for a cast to a type of DuckDB."""
     return f"CAST({{0}} AS {braced(duckdb_type(type))})"

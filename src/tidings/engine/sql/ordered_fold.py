@@ -46,8 +46,6 @@ _ANSWERS: dict[type[Expression], str] = {
     exp.CovarPop: "IF(b.n > 0, b.xy / b.n, NULL)",
     exp.CovarSamp: "IF(b.n > 1, b.xy / (b.n - 1), NULL)",
     exp.Corr: "IF(b.n > 1, TRY_DIVIDE(b.xy, SQRT(b.xx * b.yy)), NULL)",
-    exp.RegrAvgx: "IF(b.n > 0, b.mx, NULL)",
-    exp.RegrAvgy: "IF(b.n > 0, b.my, NULL)",
     exp.RegrSxx: "IF(b.n > 0, b.xx, NULL)",
     exp.RegrSyy: "IF(b.n > 0, b.yy, NULL)",
     exp.RegrSxy: "IF(b.n > 0, b.xy, NULL)",

@@ -42,5 +42,5 @@ def words_sql(printer: Generator, node: Words) -> str:
         return template.format(*texts)
     moved = [part.find(exp.Column) is not None for part, _ in parts]
     fields = ", ".join(f"f{n} := {text}" for n, text in enumerate(texts) if moved[n])
-    body = template.format(*(f"v.f{n}" if moved[n] else text for n, text in enumerate(texts)))
-    return f"(list_transform([struct_pack({fields})], lambda v: {body}))[1]"
+    body = template.format(*(f"__part.f{n}" if moved[n] else text for n, text in enumerate(texts)))
+    return f"(list_transform([struct_pack({fields})], lambda __part: {body}))[1]"

@@ -7,6 +7,7 @@
 ``max_by(x, y)``, ``min_by(x, y)``         of several rows with the extreme ``y`` the greatest, or least, ``x``
 ``mode(x)``                                of several most frequent values the least
 ``percentile``, ``median`` and their like  of the sorted values; the same arithmetic on every engine
+``regr_avgx``, ``regr_avgy``               the average of that argument, where both are there
 ``any``, ``some``, ``every``               under the names all engines know
 =========================================  ====================================================================
 
@@ -29,7 +30,8 @@ from tidings.lang.sql.query.select.stages import by_rows
 
 _COLLECTS = exp.ArrayAgg | exp.ArrayUniqueAgg
 _PERCENTILES = exp.Quantile | exp.Median | exp.PercentileCont | exp.PercentileDisc
-_TRANSLATED = _COLLECTS | _PERCENTILES | exp.GroupConcat | exp.ArgMax | exp.ArgMin | exp.Mode
+_AVERAGES_OF_PAIRS = exp.RegrAvgx | exp.RegrAvgy
+_TRANSLATED = _COLLECTS | _PERCENTILES | exp.GroupConcat | exp.ArgMax | exp.ArgMin | exp.Mode | _AVERAGES_OF_PAIRS
 _WRAPPERS = exp.WithinGroup | exp.Filter | exp.Window
 
 
@@ -103,6 +105,8 @@ def _translated(ctx: Context, call: Expression, top: Expression) -> Expression:
             return _extreme(ctx, call, over)
         case exp.Mode():
             return over(_mode(call)) if not isinstance(call.parent, exp.WithinGroup) else top.copy()
+        case exp.RegrAvgx() | exp.RegrAvgy():
+            return over(_average_of_pairs(call))
         case exp.Any() | exp.Anonymous():
             kind = _quantifier(call)
             assert kind is not None
@@ -186,6 +190,12 @@ def _extremes(
     for name in [c for c in tree.find_all(exp.Column) if c.name == "x" and not c.table]:
         name.replace(ranked.copy())
     return tree
+
+
+def _average_of_pairs(call: Expression) -> Expression:
+    y, x = call.this, call.expression
+    averaged = x if isinstance(call, exp.RegrAvgx) else y
+    return filled("AVG(CASE WHEN NOT y IS NULL AND NOT x IS NULL THEN v END)", y=y, x=x, v=averaged)
 
 
 def _mode(call: exp.Mode) -> Expression:

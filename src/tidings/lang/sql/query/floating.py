@@ -21,7 +21,7 @@ from tidings.lang.sql.context import Context
 
 _VARIANCES = exp.Stddev | exp.StddevPop | exp.StddevSamp | exp.Variance | exp.VariancePop | exp.Skewness | exp.Kurtosis
 _REGRESSIONS = exp.RegrIntercept | exp.RegrR2 | exp.RegrSlope | exp.RegrSxx | exp.RegrSxy | exp.RegrSyy
-_OF_PAIRS = exp.Corr | exp.CovarPop | exp.CovarSamp | exp.RegrAvgx | exp.RegrAvgy | _REGRESSIONS
+_OF_PAIRS = exp.Corr | exp.CovarPop | exp.CovarSamp | _REGRESSIONS
 _FLOATING = exp.Sum | exp.Avg | _VARIANCES
 _SMALL = frozenset({"tinyint", "smallint", "int"})
 
