@@ -47,6 +47,8 @@ def _keeping_arguments(name: str, build: Any) -> Any:
         plain = exp.Anonymous(this=name, expressions=args)
         if name in _VERBATIM or len(args) > _MOST_ARGUMENTS.get(name, len(args)):
             return plain
+        if name == "NAMED_STRUCT" and not all(isinstance(a, exp.Literal) and a.is_string for a in args[::2]):
+            return plain  # the node has the names as they are written
         node = made(args, dialect)
         if len(args) < 2 or isinstance(node, exp.Anonymous) or len(args) > len(node.arg_types):
             return node  # the parser refuses what has too many arguments for its node
@@ -62,9 +64,9 @@ def _loses(node: exp.Expr, args: list[Any], lost: Callable[[int], frozenset[int]
     parts = list(node.walk())
     kept = {id(part) for part in parts}
     for n, argument in enumerate(args):
-        if not isinstance(argument, exp.Expr) or id(argument) in kept or argument in parts:
+        if not isinstance(argument, exp.Expr) or id(argument) in kept:
             continue
-        if not isinstance(argument, exp.Literal | exp.Boolean) or n in lost(len(args)):
+        if n in lost(len(args)) or not (isinstance(argument, exp.Literal | exp.Boolean) or argument in parts):
             return True
     return False
 

@@ -64,7 +64,7 @@ def _from_number(node: Expression, term: TypedExpression, to: str) -> TypedExpre
         return converted(term, to)
     if term.is_exact and types.decimal(to) is not None:
         return converted(term, to)
-    if to == "double":
+    if to == "double" and (term.is_exact or term.type == "float"):
         return typed(term, to)
     if to == "float" and term.decimal is not None:  # by its text, which is read to the last bit
         return converted(TypedExpression(words("CAST({0} AS VARCHAR)", term), "string"), to)

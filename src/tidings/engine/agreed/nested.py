@@ -90,11 +90,16 @@ def bracket(translator: Translator, node: exp.Bracket) -> TypedExpression:
     place = translator.term(node.expressions[0])
     if whole.type.startswith("map<"):
         key, value = types.elements(whole.type)
+        by_function = node.args.get("offset") == 1  # which converts no text
+        if by_function and (key == "string") != (place.type == "string"):
+            raise NotAgreed(node)
         fitting = fitted(node, place, key)
         if fitting is None or not is_plain(key):
             raise NotAgreed(node)
         return TypedExpression(words("map_extract_value({0}, {1})", whole, fitting), value)
     if not whole.type.startswith("array<") or place.type not in types.INTEGRAL:
+        raise NotAgreed(node)
+    if place.type == "bigint" and node.args.get("offset") == 1:
         raise NotAgreed(node)
     (element,) = types.elements(whole.type)
     place = converted(TypedExpression(place.sql, place.type), "bigint")

@@ -118,6 +118,10 @@ def _matches(call: Expression, node: Expression, arguments: dict[str, Expression
 def _by_line(
     translator: Translator, node: Expression, function: FunctionLine, arguments: list[Expression]
 ) -> TypedExpression | None:
+    def reads_text(argument: Expression, kind: str) -> bool:
+        converts = kind in _CONVERTED and kind != "string"
+        return converts and translator.term(argument).type == "string"
+
     known: dict[str, str] = {}
     terms = []
     for kind, argument in zip(function.kinds, arguments, strict=True):
@@ -127,6 +131,8 @@ def _by_line(
         ):
             return None
         terms.append(term)
+    if any(a.find(exp.Null) is not None for a in arguments) and any(map(reads_text, arguments, function.kinds)):
+        return None  # of a constant NULL DuckDB makes NULL, and does not see the text that Spark cannot read
     if known.get("K") in ("float", "double"):  # keys of maps have one zero
         return None
     text = function.words

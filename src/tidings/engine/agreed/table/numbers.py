@@ -27,7 +27,6 @@ NUMBERS = (
     F("positive(whole)", "T", "{0}"),
     F("positive(double)", "double", "{0}", is_strict=True),
     F("nullifzero(whole)", "T", "nullif({0}, 0)"),
-    F("zeroifnull(whole)", "T", "coalesce({0}, 0)"),
     F("getbit(whole, number)", "tinyint", _BIT),
     F("bit_get(whole, number)", "tinyint", _BIT),
     F(
