@@ -16,6 +16,9 @@ from tidings.ir.expression import show
 from tidings.lang.sql.parse import parsed
 
 RAISED = "an error"
+SORTED = ("array_sort(", "sort_array(", "SORT_ARRAY(")
+"""Calls of functions that sort; of two zeros, which are equal, either may come first."""
+ZERO, NEGATIVE_ZERO = struct.pack(">d", 0.0), struct.pack(">d", -0.0)
 _RELATION, _NUMBER = "awkward", "__n"
 
 
@@ -70,6 +73,8 @@ def differences(spark: Any, ours: list[Evaluated], rows: pa.Table) -> list[str]:
     found = [f"{e.text} is {type}, not {e.type}" for e, type in zip(ours, types, strict=True) if e.type != type]
     for e, column in zip(ours, columns, strict=True):
         for n, (mine, theirs) in enumerate(zip(e.values, comparable(column), strict=True)):
+            if e.text.startswith(SORTED):
+                mine, theirs = with_one_zero(mine), with_one_zero(theirs)
             if mine not in (theirs, RAISED):
                 found.append(f"{e.text}: DuckDB {mine!r}, Spark {theirs!r} for {_mentioned(e.text, rows, n)}")
     return found
@@ -88,6 +93,13 @@ def _mentioned(text: str, rows: pa.Table, n: int) -> str:
 def comparable(column: pa.ChunkedArray) -> list[Any]:
     """Values that are equal if all their bits are; dates and instants counted from the epoch, as Python has few."""
     return [_bits(value) for value in column]
+
+
+def with_one_zero(value: Any) -> Any:
+    """A comparable value in which 0.0 and -0.0 are the same."""
+    if isinstance(value, list):
+        return [with_one_zero(part) for part in value]
+    return ZERO if value == NEGATIVE_ZERO else value
 
 
 def _bits(value: pa.Scalar) -> object:

@@ -5,7 +5,6 @@ Only 0.0 and -0.0 count as one: they are equal, and which of two equal values co
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from itertools import product
 from typing import Any
@@ -15,7 +14,7 @@ import pyarrow.compute as pc
 import pytest
 
 import tidings
-from tests.spark.both_engines import comparable
+from tests.spark.both_engines import comparable, with_one_zero
 from tests.spark.function_calls import aggregate_calls
 from tests.spark.function_docs import call
 from tests.unit.engine.agreed.awkward import COLUMNS, rows
@@ -32,7 +31,6 @@ WINDOWS += [
 WINDOWS += ["lag(i, 2)", "lead(s, 1, 'none')", "nth_value(i, 2)", "count(i)", "stddev(i)", "collect_list(i)"]
 FRAMES = ["", "ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING", "ROWS UNBOUNDED PRECEDING"]
 FRAMES += ["RANGE BETWEEN 2 PRECEDING AND CURRENT ROW", "ROWS BETWEEN 2 FOLLOWING AND 3 FOLLOWING"]
-ZERO, NEGATIVE_ZERO = struct.pack(">d", 0.0), struct.pack(">d", -0.0)
 BATCH = 30
 """So many calls are one query of Spark."""
 
@@ -101,16 +99,6 @@ def _is_aggregate(name: str) -> bool:
     return node is not None and functions.is_aggregate(node) and not functions.is_window(node)
 
 
-def _comparable(column: pa.ChunkedArray) -> list[Any]:
-    return [_without_sign_of_zero(value) for value in comparable(column)]
-
-
-def _without_sign_of_zero(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_without_sign_of_zero(part) for part in value]
-    return ZERO if value == NEGATIVE_ZERO else value
-
-
 def _compare(databases: tuple[tidings.Database, tidings.Database], texts: list[str], query: str) -> set[str]:
     """Compare what DuckDB has an answer for; the names of these functions."""
     ours: dict[str, tuple[pa.DataType, list[Any]]] = {}
@@ -119,7 +107,7 @@ def _compare(databases: tuple[tidings.Database, tidings.Database], texts: list[s
             found = databases[0].query(query.format(f"{text} AS x")).to_arrow().sort_by("p")
         except TidingsError:  # Spark's alone, of other types, or an error of Spark's
             continue
-        ours[text] = found.schema.field("x").type, _comparable(found.column("x"))
+        ours[text] = found.schema.field("x").type, with_one_zero(comparable(found.column("x")))
     wrong: list[str] = []
     held = list(ours)
     for start in range(0, len(held), BATCH):
@@ -127,7 +115,7 @@ def _compare(databases: tuple[tidings.Database, tidings.Database], texts: list[s
         theirs = databases[1].query(query.format(", ".join(f"{t} AS x{n}" for n, t in enumerate(batch)))).to_arrow()
         theirs = theirs.sort_by("p")
         for n, text in enumerate(batch):
-            type, values = theirs.schema.field(f"x{n}").type, _comparable(theirs.column(f"x{n}"))
+            type, values = theirs.schema.field(f"x{n}").type, with_one_zero(comparable(theirs.column(f"x{n}")))
             if (type, values) != ours[text]:
                 pairs = zip(ours[text][1], values, strict=True)
                 wrong.append(f"{text}: {ours[text][0]} and {type}, {[(a, b) for a, b in pairs if a != b][:3]}")

@@ -47,8 +47,10 @@ def _keeping_arguments(name: str, build: Any) -> Any:
         plain = exp.Anonymous(this=name, expressions=args)
         if name in _VERBATIM or len(args) > _MOST_ARGUMENTS.get(name, len(args)):
             return plain
-        if name == "NAMED_STRUCT" and not all(isinstance(a, exp.Literal) and a.is_string for a in args[::2]):
+        if name == "NAMED_STRUCT" and (len(args) % 2 or not all(_is_text(a) for a in args[::2])):
             return plain  # the node has the names as they are written
+        if name in ("NAMED_STRUCT", "STRUCT") and not args:
+            return plain
         node = made(args, dialect)
         if len(args) < 2 or isinstance(node, exp.Anonymous) or len(args) > len(node.arg_types):
             return node  # the parser refuses what has too many arguments for its node
@@ -57,6 +59,10 @@ def _keeping_arguments(name: str, build: Any) -> Any:
         return node
 
     return built
+
+
+def _is_text(argument: object) -> bool:
+    return isinstance(argument, exp.Literal) and bool(argument.is_string)
 
 
 def _loses(node: exp.Expr, args: list[Any], lost: Callable[[int], frozenset[int]]) -> bool:

@@ -63,6 +63,15 @@ def test_every_expression_has_words_that_duckdb_knows() -> None:
         "TRY_CAST(s AS BOOLEAN)",
         "i + NULL",
         "transform(tags, x -> x + i)",  # reads a column
+        "entries <=> entries",  # no error as on Spark
+        "element_at(entries, i)",  # likewise
+        "element_at(tags, b)",  # likewise
+        "CAST(bytes AS DOUBLE)",  # likewise
+        "datediff(s, NULL)",  # s is not read
+        "try_element_at(tags, b, b)",  # an argument too many
+        "named_struct(0, i)",  # a name that is no text
+        "named_struct('a')",
+        "struct()",
         "product(i)",
     ],
 )
