@@ -67,7 +67,7 @@ def vacuum(
     referenced, unreferenced, branches = contents.files(), contents.unreferenced_files(), contents.branches()
     point("vacuum.begun")
     before = time.time_ns() // 1000 - grace // timedelta(microseconds=1)
-    in_progress = tuple(f"base/{relation}/" for relation in folding)
+    in_progress = tuple(f"{kind}/{relation}/" for relation in folding for kind in ("base", "log"))
     removed: set[str] = set()
     remaining: set[str] = set()
     freed = waiting = unknown = 0

@@ -14,7 +14,7 @@ import tidings
 from tidings import Database, ManualClock
 from tidings.errors import NotWritable, UnsupportedStatement
 from tidings.store.files import log_file, snapshot_folder
-from tidings.store.vacuum import Vacuumed
+from tidings.store.vacuum import Vacuumed, vacuum
 
 NOW = timedelta(0)
 
@@ -115,6 +115,19 @@ def test_files_of_others_stay(db: Database, path: Path) -> None:
     assert files(path) - named(db) == {*others}
     assert (path / "notes.txt").exists()
     assert (path / "catalog.sqlite").exists()
+
+
+def test_what_a_fold_has_written_but_not_named_stays(db: Database, path: Path) -> None:
+    put(db, 20_000)
+    db.fold()
+    storage, relation = db._parts.storage, db._parts.storage.relations.rows("t").id
+    (branch,) = storage.journal.contents.branches()
+    written = {log_file(relation, 7, branch), f"{snapshot_folder(relation, branch)}/part-00000.parquet"}
+    for name in written:
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_text("being written")
+    assert not written & {*vacuum(storage, NOW, folding=frozenset({relation})).files}
+    assert written <= {*vacuum(storage, NOW).files}
 
 
 def test_a_folder_that_cannot_be_read_is_refused_by_name(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
