@@ -10,6 +10,7 @@ from tidings.engine.agreed.alike import side, widened
 from tidings.engine.agreed.numeric import common_type
 from tidings.engine.agreed.term import NotAgreed, TypedExpression, words
 from tidings.ir.expression import Expression
+from tidings.ir.types import is_nested
 
 if TYPE_CHECKING:
     from tidings.engine.agreed.expression import Translator
@@ -60,10 +61,15 @@ def extreme(translator: Translator, node: Expression) -> TypedExpression:
     """The greatest or least of several values; NULLs are passed over."""
     if not node.expressions:
         raise NotAgreed(node)
-    term = _first_of(
-        translator, node, "GREATEST" if isinstance(node, exp.Greatest) else "LEAST", [node.this, *node.expressions]
-    )
-    return term
+    greatest = isinstance(node, exp.Greatest)
+    term = _first_of(translator, node, "GREATEST" if greatest else "LEAST", [node.this, *node.expressions])
+    if not is_nested(term.type):
+        return term
+    end = exp.false() if greatest else exp.true()  # DuckDB's own would take a NULL inside for the greatest value
+    listed = exp.ArrayCompact(this=exp.Array(expressions=[node.this.copy(), *(e.copy() for e in node.expressions)]))
+    first = exp.Bracket(this=exp.ArraySort(this=listed, asc=end), expressions=[exp.Literal.number(1)], offset=1)
+    first.set("safe", True)
+    return translator.term(first)
 
 
 def _first_of(translator: Translator, node: Expression, function: str, parts: list[Expression]) -> TypedExpression:

@@ -131,7 +131,13 @@ def sort_array(translator: Translator, node: exp.ArraySort) -> TypedExpression:
     descending = _is_false(node.args.get("asc"))
     first = _is_true(node.args.get("nulls_first"))
     order = f"'{'DESC' if descending else 'ASC'}', 'NULLS {'FIRST' if first else 'LAST'}'"
-    return TypedExpression(words(f"list_sort({{0}}, {order})", whole), whole.type)
+    (element,) = types.elements(whole.type)
+    if not types.is_nested(element):
+        return TypedExpression(words(f"list_sort({{0}}, {order})", whole), whole.type)
+    key = _key(node, "v", element, 0)
+    keyed = f"list_transform({{0}}, lambda v: CASE WHEN v IS NULL THEN NULL ELSE struct_pack(k := {key}, v := v) END)"
+    text = f"list_transform(list_sort({keyed}, {order}), lambda s: struct_extract(s, 'v'))"
+    return TypedExpression(words(text, whole), whole.type)
 
 
 def contains(translator: Translator, node: exp.ArrayContains) -> TypedExpression:
@@ -180,6 +186,26 @@ def sequence(translator: Translator, node: exp.GenerateSeries) -> TypedExpressio
     )
     ends = [converted(TypedExpression(t.sql, t.type), "bigint") for t in (first, last)]
     return converted(TypedExpression(words(text, *ends), "array<bigint>"), f"array<{type}>")
+
+
+def ordered(node: Expression, term: TypedExpression) -> TypedExpression:
+    """What is put in order in the stead of a term: the key of an array or struct, and any other term itself.
+
+    Nothing is ordered by maps in Spark.  Where they tell rows apart that are equal otherwise, DuckDB's order will do.
+    """
+    return order_key(node, term) if types.is_nested(term.type) and "map<" not in term.type else term
+
+
+def ranged(
+    node: Expression, comparison: type[Expression], left: TypedExpression, right: TypedExpression
+) -> TypedExpression:
+    """Two arrays or structs, one before the other.
+
+    DuckDB makes one BETWEEN of two such comparisons with one value in a condition, and then has none for these types.
+    It does not look into COALESCE.
+    """
+    keys = comparison(this=order_key(node, left).sql, expression=order_key(node, right).sql)
+    return TypedExpression(words("coalesce({0}, NULL)", TypedExpression(keys, "boolean")), "boolean")
 
 
 def order_key(node: Expression, term: TypedExpression) -> TypedExpression:
