@@ -41,13 +41,15 @@ _WAYS = {
     "array": """
         tags | array(<whole>, <whole>) | sort_array(<array>) | reverse(<array>) | slice(<array>, 1, 2) |
         transform(<array>, (x, n) -> x + n) | filter(<array>, x -> x > 0) | sequence(1, t) | array_compact(<array>) |
-        IF(<condition>, <array>, <array>) | <array> || <array>""",
+        IF(<condition>, <array>, <array>) | <array> || <array> | greatest(<array>, <array>) | least(<array>, <array>) |
+        sort_array(array(<array>, <array>))[0]""",
     "condition": """
         p | r | <whole> < <whole> | <decimal> >= <decimal> | <float> = <float> | <text> < <text> |
         <date> <= <date> | NOT (<condition>) | (<condition>) AND (<condition>) | (<condition>) OR (<condition>) |
         (<text>) IS NULL | <whole> BETWEEN <whole> AND <whole> | <text> IN ('a', <text>) | <text> LIKE '%a_' |
         <decimal> <=> <whole> | startswith(<text>, <text>) | contains(<text>, <text>) | <instant> > <instant> |
         <float> > <decimal> | array_contains(<array>, <whole>) | <array> = <array> | exists(<array>, x -> x > 0) |
+        <array> < <array> | <array> BETWEEN <array> AND <array> |
         n = <whole> | isnan(<float>)""",
 }
 """Kinds of values with the ways to make one: columns, constants, and functions of parts that are in ``<…>``."""

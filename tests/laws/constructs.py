@@ -187,8 +187,25 @@ SELECT DISTINCT v FROM (SELECT * FROM t UNPIVOT (v FOR n IN (a, b))) AS q EXCEPT
 SELECT a, count(*) AS n FROM t GROUP BY a UNION ALL SELECT explode(arr), 0 FROM w
 """.strip().splitlines()
 
+IN_ORDER_OF_ARRAYS = """
+SELECT k, rank() OVER (ORDER BY arr) AS r, dense_rank() OVER (ORDER BY struct(arr, k) DESC) AS n FROM w
+SELECT k FROM w ORDER BY arr DESC, k LIMIT 2
+SELECT max_by(k, arr) AS m, min_by(k, arr) AS n, max(struct(arr, k)) AS o FROM w
+SELECT k, lag(k) OVER (ORDER BY arr, k) AS l, max(arr) OVER (ORDER BY k) AS m FROM (SELECT k, arr FROM w) AS q
+SELECT k, greatest(arr, array(1)) AS g, least(arr, array(NULL, 1), array(7)) AS l FROM w
+SELECT k, sort_array(array(arr, array(1), array(NULL))) AS s, array_sort(array(arr, array(1), array(NULL))) AS t FROM w
+SELECT k FROM w WHERE arr BETWEEN array(NULL) AND array(4, 4)
+SELECT k FROM w WHERE arr > array(NULL) AND arr <= array(4) AND struct(arr, k) > struct(array(0) AS arr, 2 AS k)
+SELECT v.k, w.k AS j FROM w JOIN w v ON w.arr < v.arr
+SELECT sort_array(collect_list(struct(arr, k)), false) AS l FROM w
+SELECT listagg(CAST(k AS STRING), ',') WITHIN GROUP (ORDER BY arr DESC) AS l FROM w
+SELECT mode() WITHIN GROUP (ORDER BY arr) AS m FROM w
+""".strip().splitlines()
+"""A NULL inside is the least value; DuckDB would take it for the greatest."""
+
 SPARK = [
     *TOGETHER,
+    *IN_ORDER_OF_ARRAYS,
     *JOINS,
     *GROUPINGS,
     *AGGREGATES,

@@ -158,5 +158,7 @@ SELECT a, (SELECT count(*) FROM u WHERE u.x = (SELECT count(t.b))) AS v FROM t G
 SELECT a, (SELECT 10 + grouping(t.a)) AS v, count(*) AS n FROM t GROUP BY ROLLUP (a)
 SELECT a, sum(count(*)) OVER (ORDER BY a) AS n FROM t GROUP BY a QUALIFY EXISTS (SELECT 1 FROM u WHERE u.y < max(t.b))
 SELECT a FROM t GROUP BY a ORDER BY (SELECT count(*) FROM u WHERE y < sum(t.b)), a LIMIT 2
+SELECT a, (SELECT avg(q.r.b) + sum(q.r.b)) AS m FROM (SELECT a, named_struct('b', b) AS r FROM t) AS q GROUP BY a
+SELECT a, listagg(DISTINCT CAST(date_add(DATE '2024-01-01', b) AS STRING), '-') AS l FROM t GROUP BY a
 """.strip().splitlines()
 OURS += OUTER_AGGREGATES

@@ -143,7 +143,8 @@ class KeyedWriter(Writer):
         return self.select(below, most=2, stars=False)
 
     def cut(self, query: Query) -> Query:
-        if not query.ordered or " LIMIT " in query.text[-40:]:
+        nested = any(c.kind in ("arr", "row") for c in query.columns)  # of another order in DuckDB: see ``in_order``
+        if not query.ordered or nested or " LIMIT " in query.text[-40:]:
             return query
         places = list(range(1, len(query.columns) + 1))
         self.rng.shuffle(places)
@@ -306,7 +307,7 @@ class KeyedWriter(Writer):
         by = f"PARTITION BY {', '.join(partition)}" if partition else ""
         places = list(writer.scope.columns)
         self.rng.shuffle(places)
-        order = "ORDER BY " + ", ".join(f"{full(*p)} {self.direction()}" for p in places)
+        order = "ORDER BY " + ", ".join(f"{in_order(*p)} {self.direction()}" for p in places)
         frame = self.rng.choice(
             [
                 "",
@@ -324,7 +325,7 @@ class KeyedWriter(Writer):
         number, compared = writer.column(numbers) or "1", writer.present(*COMPARED)
         numbers = numbers if number != "1" else "int"
         extreme = f"{self.rng.choice(['MIN', 'MAX'])}({writer.of(compared, 0)})"
-        few = ", ".join(f"{full(*p)} {self.direction()}" for p in places[:1])
+        few = ", ".join(f"{in_order(*p)} {self.direction()}" for p in places[:1])
         choices = [
             (f"ROW_NUMBER() OVER {ordered}", "int"),
             (f"ROW_NUMBER() OVER {ordered}", "int"),
@@ -426,6 +427,17 @@ class KeyedWriter(Writer):
 
 def full(alias: str, column: Column) -> str:
     return f"{quote(alias)}.{quote(column.name)}"
+
+
+def in_order(alias: str, column: Column) -> str:
+    """What rows are put in order by; for the oracle a key, where a NULL inside would be the greatest for DuckDB."""
+    name = full(alias, column)
+    if column.kind == "arr":
+        return twofold(name, f"TRANSFORM({name}, item -> STRUCT(item IS NOT NULL AS there, item AS item))")
+    if column.kind == "row":
+        fields = ", ".join(f"{name}.{f} IS NOT NULL AS {f}0, {name}.{f} AS {f}1" for f in "ab")
+        return twofold(name, f"CASE WHEN {name} IS NOT NULL THEN STRUCT({fields}) END")
+    return name
 
 
 def settled(text: str, kind: str) -> str:

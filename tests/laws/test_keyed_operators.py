@@ -22,15 +22,21 @@ from tests.laws.generate import Case
 from tests.laws.keyed_views import keyed_case
 from tests.laws.replay import replayed
 from tests.laws.seeds import chunks
+from tidings.errors import SparkNeeded
 
 
 @pytest.mark.parametrize("seeds", chunks(1_000, quick=20, size=20))
 def test_keyed_delta_is_difference_of_recomputes(seeds: range) -> None:
+    refused = 0
     for seed in seeds:
         it, answers = recomputed(seed)
-        with replayed(it) as db:
-            for view in it.views:
-                check(it, db, view.name, answers[view.name])
+        try:
+            with replayed(it) as db:
+                for view in it.views:
+                    check(it, db, view.name, answers[view.name])
+        except SparkNeeded:  # a value such as upper('é')
+            refused += 1
+    assert refused <= len(seeds) / 10
 
 
 def recomputed(seed: int) -> tuple[Case, dict[str, oracle.Answers]]:

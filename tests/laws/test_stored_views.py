@@ -23,6 +23,7 @@ from tests.laws.replay import begin, commit
 from tests.laws.schema import arrow, quote
 from tests.laws.seeds import chunks
 from tests.laws.timed_views import TABLES, expected, reported, timed_case
+from tidings.errors import SparkNeeded
 from tidings.ir.relation import Scan
 from tidings.rewrite.pipeline import normalise
 from tidings.waves.strategy import Strategy
@@ -80,9 +81,14 @@ def _scan(db: tidings.Database, name: str) -> Scan:
 
 @pytest.mark.parametrize("seeds", chunks(60, quick=10, size=10))
 def test_keyed_views_stored(seeds: range) -> None:
+    refused = 0
     for seed in seeds:
         it = keyed_case(seed)
-        check(it, oracle.recompute_on_duckdb(it)[it.view])
+        try:
+            check(it, oracle.recompute_on_duckdb(it)[it.view])
+        except SparkNeeded:  # a value such as upper('é')
+            refused += 1
+    assert refused <= len(seeds) / 5
 
 
 @pytest.mark.parametrize("seeds", chunks(150, quick=30, size=30))
@@ -125,33 +131,42 @@ def test_with_a_catalog_in_postgresql(seeds: range, postgresql: Callable[[], str
 @pytest.mark.parametrize("seeds", chunks(60, quick=10, size=10))
 def test_stored_views_over_stored_views(seeds: range) -> None:
     """Some views of a network are stored, at some time; each of them says what its recompute says."""
+    refused = 0
     for seed in seeds:
-        it = keyed_case(seed) if seed % 2 else case(seed)
-        answers, rng, clock = oracle.recompute_on_duckdb(it), Random(seed), tidings.ManualClock()
-        with tidings.open(engine="duckdb", clock=clock) as db:
-            for table in it.tables:
-                db.sql(table.definition)
-                if table.name in it.base:
-                    db.load(table.name, arrow(table, it.base[table.name]))
-            made = rng.randint(0, len(it.history))
-            for number in range(len(it.history) + 1):
-                if number:
-                    clock.set(instant(number))
-                    commit(db, it.history[number - 1])
-                if number == made:
-                    begun = db.time
-                    for view in it.views:
-                        kind = rng.choice(("CREATE VIEW", "CREATE MATERIALIZED VIEW", "CREATE MATERIALIZED VIEW"))
-                        db.sql(view.definition.replace("CREATE VIEW", kind, 1))
-                elif number > made and rng.random() < 0.5:
-                    db.query(rng.choice(it.views).name)
-            end = instant(len(it.history))
-            for view in rng.sample(it.views, k=len(it.views)):
-                since = instant(rng.randint(0, len(it.history)))
-                got = oracle.changes(db.changes(view.name, since, end, per_commit=True).to_arrow())
-                oracle.assert_same(it, f"{view.name}, made at {made}", got, answers[view.name].between(since, end))
-                assert oracle.bag(db.query(view.name).to_arrow()) == answers[view.name].states[-1], it
-            assert all(v.since == begun for v in db._parts.relations.stored()), f"{it}\none had to begin anew"
+        try:
+            over_stored(seed)
+        except SparkNeeded:  # a value such as upper('é')
+            refused += 1
+    assert refused <= len(seeds) / 5
+
+
+def over_stored(seed: int) -> None:
+    it = keyed_case(seed) if seed % 2 else case(seed)
+    answers, rng, clock = oracle.recompute_on_duckdb(it), Random(seed), tidings.ManualClock()
+    with tidings.open(engine="duckdb", clock=clock) as db:
+        for table in it.tables:
+            db.sql(table.definition)
+            if table.name in it.base:
+                db.load(table.name, arrow(table, it.base[table.name]))
+        made = rng.randint(0, len(it.history))
+        for number in range(len(it.history) + 1):
+            if number:
+                clock.set(instant(number))
+                commit(db, it.history[number - 1])
+            if number == made:
+                begun = db.time
+                for view in it.views:
+                    kind = rng.choice(("CREATE VIEW", "CREATE MATERIALIZED VIEW", "CREATE MATERIALIZED VIEW"))
+                    db.sql(view.definition.replace("CREATE VIEW", kind, 1))
+            elif number > made and rng.random() < 0.5:
+                db.query(rng.choice(it.views).name)
+        end = instant(len(it.history))
+        for view in rng.sample(it.views, k=len(it.views)):
+            since = instant(rng.randint(0, len(it.history)))
+            got = oracle.changes(db.changes(view.name, since, end, per_commit=True).to_arrow())
+            oracle.assert_same(it, f"{view.name}, made at {made}", got, answers[view.name].between(since, end))
+            assert oracle.bag(db.query(view.name).to_arrow()) == answers[view.name].states[-1], it
+        assert all(v.since == begun for v in db._parts.relations.stored()), f"{it}\none had to begin anew"
 
 
 @pytest.mark.parametrize("seeds", chunks(60, quick=10, size=10))

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from tests.laws.expressions import Expressions, Scope
 from tests.laws.forms import Forms
-from tests.laws.keyed_writer import LARGEST, Values, full, settled
+from tests.laws.keyed_writer import LARGEST, Values, full, in_order, settled
 from tests.laws.schema import Column
 from tests.laws.twofold import twofold
 from tests.laws.views import Query, Relation
@@ -146,8 +146,8 @@ class TotalForms(Forms):
         by = f"PARTITION BY {', '.join(partition)} " if partition else ""
         places = list(writer.scope.columns)
         self.rng.shuffle(places)
-        few = f"{full(*places[0])} {self.direction()}"
-        total = "ORDER BY " + ", ".join(f"{full(*p)} {self.direction()}" for p in places)
+        few = f"{in_order(*places[0])} {self.direction()}"
+        total = "ORDER BY " + ", ".join(f"{in_order(*p)} {self.direction()}" for p in places)
         alias, column = self.rng.choice(writer.scope.columns)
         value = full(alias, column)
         rows = self.rng.choice(

@@ -61,7 +61,7 @@ def _outcome(name: str) -> str:
             return "refused, but over windows"
         if name in ("grouping", "grouping_id"):
             return "of groupings"
-        if functions.is_aggregate(node):
+        if functions.is_aggregate(node) or isinstance(node, exp.Any):
             return f"aggregate: {'same' if any(map(_is_accepted, aggregate_calls(name))) else SPARKS}"
     if not calls(name, 1):
         return SPARKS

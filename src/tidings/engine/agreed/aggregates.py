@@ -18,6 +18,7 @@ from tidings.engine.agreed.alike import side
 from tidings.engine.agreed.arithmetic import quotient, typed
 from tidings.engine.agreed.expression import Translator
 from tidings.engine.agreed.nested import order_key
+from tidings.engine.agreed.nested import ordered as ranked
 from tidings.engine.agreed.numeric import MOST_DIGITS, decimal_type
 from tidings.engine.agreed.signature import fitted
 from tidings.engine.agreed.term import NotAgreed, TypedExpression, converted, is_known, is_plain, words
@@ -52,15 +53,16 @@ Over: TypeAlias = Callable[[Expression], Expression]
 def is_ranked(type: str) -> bool:
     """Whether values of a type are the rows of which ``max_by`` and ``min_by`` take the first or last.
 
-    They have the order, whether there is a value, and the value; so no NULL in them is ever compared.
+    They have the order, whether there is a value, and the value; so none of these three is ever a NULL that is
+    compared.  What is inside of them may be one.
     """
     fields = types.fields(type) if type.startswith("struct<") else ()
     return [name for name, _ in fields] == _RANKED and all(is_known(t) for _, t in fields)
 
 
-def _is_ranked_plain(type: str) -> bool:
-    """Whether values of a type are such rows, and both engines order what is in them alike."""
-    return is_ranked(type) and all(is_plain(t) for _, t in types.fields(type))
+def _is_flat(type: str) -> bool:
+    """Whether the fields of a struct hold no other values."""
+    return all(is_plain(kind) for _, kind in types.fields(type))
 
 
 def _alone(call: Expression) -> Expression:
@@ -162,7 +164,7 @@ class PlanTranslator(Translator):
                 return TypedExpression(over(type(call)(this=self.of(argument, "boolean").sql)), "boolean")
             case exp.Min() | exp.Max() if not call.expressions:
                 value = self.term(argument)
-                if is_plain(value.type) or _is_ranked_plain(value.type):
+                if is_plain(value.type) or (is_ranked(value.type) and _is_flat(value.type)):
                     return TypedExpression(over(type(call)(this=value.sql)), value.type)
                 function = "arg_max" if isinstance(call, exp.Max) else "arg_min"
                 key = order_key(node, value)
@@ -215,7 +217,7 @@ class PlanTranslator(Translator):
         value = self.term(ordered.this)
         order = "DESC" if ordered.args.get("desc") else "ASC"
         return TypedExpression(
-            over(words(f"mode({{0}} ORDER BY {{1}} {order})", value, order_key(call, value))), value.type
+            over(words(f"mode({{0}} ORDER BY {{1}} {order})", value, ranked(call, value))), value.type
         )
 
     def _listed(self, call: exp.GroupConcat, over: Over) -> TypedExpression:
@@ -226,7 +228,14 @@ class PlanTranslator(Translator):
         if value is None:
             raise NotAgreed(call)
         between = self.of(separator, "string") if not isinstance(separator, exp.Null) else None
-        keys = [order_key(call, self.term(o.this)) for o in call.this.expressions]
+        if once and all(o.this == listed.expressions[0] for o in call.this.expressions):
+            # DuckDB wants the order of distinct values to be one of the arguments, and may not see that it is
+            rows = TypedExpression(over(words("list(DISTINCT {0})", value)), "array<string>")
+            first = _direction(call.this.expressions[0]).replace(" NULLS", "', 'NULLS")
+            text = f"list_aggregate(list_sort({{0}}, '{first}'), 'string_agg', {{1}})"
+            between = between or TypedExpression(exp.Literal.string(""), "string")
+            return TypedExpression(words(text, rows, between), "string")
+        keys = [ranked(call, self.term(o.this)) for o in call.this.expressions]
         order = ", ".join(f"{{{n}}} {_direction(o)}" for n, o in enumerate(call.this.expressions, 2))
         text = f"string_agg({'DISTINCT ' if once else ''}{{0}}, {{1}} ORDER BY {order})"
         empty = TypedExpression(exp.Literal.string(""), "string")
@@ -365,7 +374,7 @@ class PlanTranslator(Translator):
 
     def _ordered(self, node: exp.Ordered) -> exp.Ordered:
         ordered = node.copy()
-        ordered.set("this", order_key(node, self.term(node.this)).sql)
+        ordered.set("this", ranked(node, self.term(node.this)).sql)
         return ordered
 
     def _check_frame(self, node: exp.Window) -> None:

@@ -111,7 +111,9 @@ class _Select:
 
 
 def _type(node: Expression) -> str:
-    """The type of a typed NULL."""
+    """The type of a typed NULL, or of a field of one."""
+    if isinstance(node, exp.Dot):
+        return _inside(_type(node.this), [node.name.lower()]) or "void"
     return types.canonical(node.args["to"]) if isinstance(node, exp.Cast) else "void"
 
 

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from tidings.engine.agreed import nested
 from tidings.engine.agreed.alike import side, widened
 from tidings.engine.agreed.numeric import common_type
 from tidings.engine.agreed.term import NotAgreed, TypedExpression, words
-from tidings.ir import types
 from tidings.ir.expression import Expression
+from tidings.ir.types import is_nested
 
 if TYPE_CHECKING:
     from tidings.engine.agreed.expression import Translator
@@ -62,14 +61,15 @@ def extreme(translator: Translator, node: Expression) -> TypedExpression:
     """The greatest or least of several values; NULLs are passed over."""
     if not node.expressions:
         raise NotAgreed(node)
-    parts = [node.this, *node.expressions]
-    if not any(types.is_nested(translator.term(part).type) for part in parts):
-        return _first_of(translator, node, "GREATEST" if isinstance(node, exp.Greatest) else "LEAST", parts)
-    there = nested.array(translator, exp.Array(expressions=[part.copy() for part in parts]))
-    there = TypedExpression(words("list_filter({0}, lambda x: x IS NOT NULL)", there), there.type)
-    place = "-1" if isinstance(node, exp.Greatest) else "1"
-    in_order = nested.in_order(node, there, "ASC", first=True)
-    return TypedExpression(words(f"list_extract({{0}}, {place})", in_order), types.elements(there.type)[0])
+    greatest = isinstance(node, exp.Greatest)
+    term = _first_of(translator, node, "GREATEST" if greatest else "LEAST", [node.this, *node.expressions])
+    if not is_nested(term.type):
+        return term
+    end = exp.false() if greatest else exp.true()  # DuckDB's own would take a NULL inside for the greatest value
+    listed = exp.ArrayCompact(this=exp.Array(expressions=[node.this.copy(), *(e.copy() for e in node.expressions)]))
+    first = exp.Bracket(this=exp.ArraySort(this=listed, asc=end), expressions=[exp.Literal.number(1)], offset=1)
+    first.set("safe", True)
+    return translator.term(first)
 
 
 def _first_of(translator: Translator, node: Expression, function: str, parts: list[Expression]) -> TypedExpression:

@@ -138,16 +138,16 @@ class Translator:
 
     def compared(self, node: Expression) -> TypedExpression:
         left, right = self._alike(node, [self.term(node.this), self.term(node.expression)])
-        if not isinstance(node, _EQUALITIES):
-            if not (is_plain(left.type) or types.is_nested(left.type) or left.type in spans.SPANS):
-                raise NotAgreed(node)
-            left, right = nested.order_key(node, left), nested.order_key(node, right)
+        if not is_plain(left.type) and left.type not in spans.SPANS and not isinstance(node, _EQUALITIES):
+            return nested.ranged(node, type(node), left, right)
         return TypedExpression(type(node)(this=side(left), expression=side(right)), "boolean")
 
     def _between(self, node: exp.Between) -> TypedExpression:
         value, low, high = (self.term(node.args[name]) for name in ("this", "low", "high"))
-        above = [nested.order_key(node, t) for t in self._alike(node, [value, low])]
-        below = [nested.order_key(node, t) for t in self._alike(node, [value, high])]
+        above, below = self._alike(node, [value, low]), self._alike(node, [value, high])
+        if types.is_nested(above[0].type):
+            ends = nested.ranged(node, exp.GTE, *above), nested.ranged(node, exp.LTE, *below)
+            return TypedExpression(exp.And(this=ends[0].sql, expression=ends[1].sql), "boolean")
         least = exp.GTE(this=side(above[0]), expression=side(above[1]))
         most = exp.LTE(this=side(below[0]), expression=side(below[1]))
         return TypedExpression(exp.And(this=least, expression=most), "boolean")

@@ -134,27 +134,17 @@ def sort_array(translator: Translator, node: exp.ArraySort) -> TypedExpression:
         raise NotAgreed(node)
     if not isinstance(node.args.get("asc") or exp.true(), exp.Boolean):
         raise NotAgreed(node)
-    direction = "DESC" if _is_false(node.args.get("asc")) else "ASC"
-    return in_order(node, whole, direction, first=_is_true(node.args.get("nulls_first")))
-
-
-def in_order(node: Expression, whole: TypedExpression, direction: str, *, first: bool) -> TypedExpression:
-    """An array with its elements in Spark's order, NULLs first or last."""
-    element = types.elements(whole.type)[0]
+    descending = _is_false(node.args.get("asc"))
+    first = _is_true(node.args.get("nulls_first"))
+    order = f"'{'DESC' if descending else 'ASC'}', 'NULLS {'FIRST' if first else 'LAST'}'"
+    (element,) = types.elements(whole.type)
     if not types.is_nested(element):
-        return TypedExpression(
-            words(f"list_sort({{0}}, '{direction}', 'NULLS {'FIRST' if first else 'LAST'}')", whole), whole.type
-        )
-    return TypedExpression(words(_sorted_by_key(node, element, direction, first=first), whole), whole.type)
-
-
-def _sorted_by_key(node: Expression, element: str, direction: str, *, first: bool) -> str:
-    """An array of arrays or structs in Spark's order: each element is sorted beside what DuckDB orders so."""
-    there = "IS NOT NULL" if first == (direction == "ASC") else "IS NULL"
-    name = parameter("e")
-    pair = f"struct_pack(n := {name} {there}, k := {_key(node, name, element, 0)}, v := {name})"
-    pairs = f"list_sort(list_transform({{0}}, lambda {name}: {pair}), '{direction}')"
-    return f"list_transform({pairs}, lambda {name}: struct_extract({name}, 'v'))"
+        return TypedExpression(words(f"list_sort({{0}}, {order})", whole), whole.type)
+    one = parameter("e")
+    pair = f"CASE WHEN {one} IS NULL THEN NULL ELSE struct_pack(k := {_key(node, one, element, 0)}, v := {one}) END"
+    keyed = f"list_transform({{0}}, lambda {one}: {pair})"
+    text = f"list_transform(list_sort({keyed}, {order}), lambda {one}: struct_extract({one}, 'v'))"
+    return TypedExpression(words(text, whole), whole.type)
 
 
 def contains(translator: Translator, node: exp.ArrayContains) -> TypedExpression:
@@ -205,10 +195,28 @@ def sequence(translator: Translator, node: exp.GenerateSeries) -> TypedExpressio
     return converted(TypedExpression(words(text, *ends), "array<bigint>"), f"array<{type}>")
 
 
+def ordered(node: Expression, term: TypedExpression) -> TypedExpression:
+    """What is put in order in the stead of a term: the key of an array or struct, and any other term itself.
+
+    Nothing is ordered by maps in Spark.  Where they tell rows apart that are equal otherwise, DuckDB's order will do.
+    """
+    return order_key(node, term) if types.is_nested(term.type) and "map<" not in term.type else term
+
+
+def ranged(
+    node: Expression, comparison: type[Expression], left: TypedExpression, right: TypedExpression
+) -> TypedExpression:
+    """Two arrays or structs, one before the other.
+
+    DuckDB makes one BETWEEN of two such comparisons with one value in a condition, and then has none for these types.
+    It does not look into COALESCE.
+    """
+    keys = comparison(this=order_key(node, left).sql, expression=order_key(node, right).sql)
+    return TypedExpression(words("coalesce({0}, NULL)", TypedExpression(keys, "boolean")), "boolean")
+
+
 def order_key(node: Expression, term: TypedExpression) -> TypedExpression:
     """What DuckDB orders as Spark orders arrays and structs, in which a NULL is the least value, not the greatest."""
-    if not types.is_nested(term.type):
-        return term
     return TypedExpression(words(_key(node, "{0}", term.type, 0), term), term.type)
 
 

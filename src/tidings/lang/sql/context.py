@@ -165,16 +165,59 @@ class Context:
         hint = f"did you mean {close[0]}?" if close else "functions are those of Spark 4.3, and those of @db.function"
         raise UnknownFunction(self.place(call), hint, name=name)
 
-    def unsupported(self, construct: str, node: Expression) -> UnsupportedConstruct:
+    def unsupported(self, construct: str, node: Expression, hint: str | None = None) -> UnsupportedConstruct:
+        """A refusal by name; its hint says what to write instead, where that is known."""
         at = self.place(node) or (self.place(node.parent) if node.parent is not None else None)
-        return UnsupportedConstruct(at, _HINTS.get(construct, _HINT), construct=construct)
+        return UnsupportedConstruct(at, hint or _HINTS.get(construct, _HINT), construct=construct)
+
+    def no_table_function(self, node: Expression) -> UnsupportedConstruct:
+        """A refusal of a function in FROM that makes no rows of what is given to it."""
+        name = written_name(node.this) or node.this.key
+        return self.unsupported(f"the table function {name.lower()}()", node, _TABLE_FUNCTIONS)
 
 
 _HINT = "docs/sql.md lists what a view may be built from"
+_TABLE_FUNCTIONS = (
+    "in FROM there are range, explode, posexplode, inline, stack, json_tuple, their _outer forms and UNNEST"
+)
 _HINTS = {
     "CHANGES": "ask for it by db.query(…), or read it in the condition of a rule",
     "a subquery or condition on time over both sides of such a join": "join by ON, without columns that are maps",
     "several time windows in one SELECT": "group by one in a subquery in FROM, and by the other over it",
     "session_window() in several grouping sets": "group by the session alone, and by more over it",
     "LIMIT without ORDER BY": "which rows a LIMIT keeps depends on their order: say it with ORDER BY",
+    "LIMIT beside a function that makes rows": "put the function in a subquery in FROM, and the LIMIT around it",
+    "LIMIT by anything but a number": "write the number, or give it as a parameter",
+    "LIMIT … WITH TIES and LIMIT … PERCENT": "write QUALIFY rank() OVER (ORDER BY …) <= n",
+    "LIMIT … BY": "write QUALIFY row_number() OVER (PARTITION BY … ORDER BY …) <= n",
+    "FETCH": "write ORDER BY … LIMIT n",
+    "DISTINCT ON": "write QUALIFY row_number() OVER (PARTITION BY … ORDER BY …) = 1",
+    "GROUP BY DISTINCT": "list the GROUPING SETS, each once",
+    "GROUP BY ()": "write GROUP BY GROUPING SETS (()), or no GROUP BY",
+    "TABLESAMPLE": "choose rows by their values, as in WHERE pmod(id, 10) = 0",
+    "VERSION AS OF and TIMESTAMP AS OF": "ask db.query(…, as_of=…)",
+    "FOR UPDATE": "leave it out: a transaction sees one state, and a conflict shows when it commits",
+    "SELECT INTO": "write INSERT INTO … SELECT …, or CREATE MATERIALIZED VIEW … AS SELECT …",
+    "SELECT AS STRUCT": "write SELECT struct(…)",
+    "CONNECT BY": "write WITH RECURSIVE",
+    "UNION of unlike columns": "list the same columns on both sides, and use BY NAME if they are in another order",
+    "BETWEEN SYMMETRIC": "write x BETWEEN least(a, b) AND greatest(a, b)",
+    "CAST … DEFAULT": "write coalesce(try_cast(x AS …), …)",
+    "CAST … FORMAT": "write to_date(x, …), to_timestamp(x, …) or date_format(x, …)",
+    "WITH ORDINALITY": "posexplode(…) counts the elements, from 0",
+    "a star with ILIKE": "list the columns, or leave some out by * EXCEPT (…)",
+    "a star with RENAME": "list the columns with their new names",
+    "a name that begins with @": "leave out the @",
+    "a function that makes rows": "let it stand alone in the list, in FROM, or in LATERAL VIEW",
+    "an outer join with a function that makes rows": "write explode(filter(xs, x -> …)) … ON true",
+    "an outer, semi or anti join that uses the query around it": "join it in FROM too, and group by its columns",
+    "LATERAL that uses a query further out": "use a subquery in FROM, or join in WHERE",
+    "WITH that uses the query around, in a subquery inside": "put the WITH into the subquery that reads it",
+    "a subquery of several columns in an expression": "select one column, or one struct(…)",
+    "a comparison of rows with ANY or ALL other than =": "compare column by column, in EXISTS or NOT EXISTS",
+    "a window frame other than ROWS or RANGE BETWEEN … AND …": "write ROWS or RANGE BETWEEN … AND …",
+    "PIVOT over values that are not listed": "list them, as in FOR x IN (1, 2)",
+    "ASOF JOIN other than LEFT and INNER": "change the sides, or write ASOF LEFT JOIN",
+    "ASOF JOIN without one comparison by >=, >, <= or <": "compare one column of each side, as in a.ts >= b.ts",
+    **dict.fromkeys(("SORT BY", "CLUSTER BY", "DISTRIBUTE BY"), "leave it out: rows have no order, nor places"),
 }

@@ -52,6 +52,15 @@ def require_items_between_commas(text: str, tokens: Sequence[Token]) -> None:
         raise InvalidSyntax(Place(text, tokens[-1].start, tokens[-1].end + 1), reason="it ends with a comma")
 
 
+def require_no_overflow(text: str, tokens: Sequence[Token]) -> None:
+    """Refuse ``listagg(x, ',' ON OVERFLOW …)``, which the parser passes over."""
+    for words in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        on, overflow, what = (word.text.upper() for word in words)
+        if (on, overflow) == ("ON", "OVERFLOW") and what in ("TRUNCATE", "ERROR"):
+            reason = "Spark SQL has no ON OVERFLOW; a text grows as long as it is"
+            raise InvalidSyntax(Place(text, words[0].start, words[2].end + 1), reason=reason)
+
+
 def _reason(description: str, shown: str, *, is_last: bool) -> str:
     """The description without the parser's own vocabulary.
 

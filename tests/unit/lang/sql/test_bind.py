@@ -9,11 +9,13 @@ from tidings.errors import (
     DuplicateAlias,
     DuplicateColumn,
     InvalidExpression,
+    InvalidSyntax,
     NonDeterministic,
     ReservedName,
     UnknownColumn,
     UnknownRelation,
     UnsupportedConstruct,
+    UnsupportedType,
 )
 from tidings.ir.relation import Filter, Join, Project, Scan, Union, Values
 from tidings.ir.traverse import walk
@@ -212,7 +214,23 @@ def test_views_stay_scans() -> None:
             None,
         ),
         ("SELECT variant_explode(b) AS x FROM t", "variant_explode()", None),
-        ("SELECT * FROM sequence(1, 3)", "a table function", None),
+        ("SELECT * FROM sequence(1, 3)", "the table function sequence()", None),
+        ("SELECT * FROM sql_keywords()", "the table function sql_keywords()", None),
+        ("SELECT a FROM t@v1", "a name that begins with @", None),
+        ("SELECT a AS @x FROM t", "a name that begins with @", None),
+        ("SELECT a FROM t WHERE a BETWEEN SYMMETRIC 3 AND 1", "BETWEEN SYMMETRIC", None),
+        ("SELECT CAST(b AS INT DEFAULT 1 ON CONVERSION ERROR) AS x FROM t", "CAST … DEFAULT", None),
+        ("SELECT CAST(a AS STRING FORMAT 'YY') AS x FROM t", "CAST … FORMAT", None),
+        ("SELECT a FROM t GROUP BY DISTINCT ROLLUP (a), CUBE (a)", "GROUP BY DISTINCT", None),
+        ("SELECT count(*) AS n FROM t GROUP BY ()", "GROUP BY ()", None),
+        ("SELECT a FROM t ORDER BY a LIMIT 1 WITH TIES", "LIMIT … WITH TIES and LIMIT … PERCENT", None),
+        ("WITH d AS (INSERT INTO t VALUES (1)) SELECT a FROM t", "an INSERT statement in WITH", None),
+        (
+            "SELECT a FROM t WHERE EXISTS (WITH w AS (SELECT c FROM u WHERE u.a = t.a) "
+            "SELECT 1 FROM u WHERE EXISTS (SELECT 1 FROM w WHERE w.c = u.c))",
+            "WITH that uses the query around, in a subquery inside",
+            None,
+        ),
         ("SELECT * FROM t TABLESAMPLE (10 PERCENT)", "TABLESAMPLE", None),
         ("SELECT a FROM t WHERE a = ?", "a parameter", None),
         ("SELECT a FROM t WHERE a = :x", "a parameter", None),
@@ -226,6 +244,28 @@ def test_unsupported_construct(query: str, construct: str, marked: str | None) -
     at = refused.value.place
     assert at is not None
     assert marked is None or at.text[at.start : at.end] == marked
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "collect_list(a ORDER BY b)",
+        "array_agg(a) WITHIN GROUP (ORDER BY b)",
+        "collect_set(DISTINCT a ORDER BY b DESC)",
+        "max_by(a, b) WITHIN GROUP (ORDER BY b)",
+        "listagg(b, ',' ON OVERFLOW TRUNCATE '…')",
+    ],
+)
+def test_an_order_is_not_passed_over(call: str) -> None:
+    with pytest.raises(InvalidExpression if "OVERFLOW" not in call else InvalidSyntax) as refused:
+        bound(f"SELECT {call} AS x FROM t")
+    assert refused.value.place is not None
+
+
+@pytest.mark.parametrize("type", ["INT UNSIGNED", "ARRAY<BIGINT UNSIGNED>"])
+def test_no_unsigned_types(type: str) -> None:
+    with pytest.raises(UnsupportedType, match="has no unsigned types"):
+        bound(f"SELECT CAST(a AS {type}) AS x FROM t")
 
 
 @pytest.mark.parametrize(

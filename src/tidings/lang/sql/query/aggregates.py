@@ -96,6 +96,13 @@ def _translated(ctx: Context, call: Expression, top: Expression) -> Expression:
     if call.this is None and not isinstance(call.parent, exp.WithinGroup):
         reason = f"{functions.function_name(call)}() has no argument"
         raise InvalidExpression(ctx.place(call) or ctx.place(top), reason=reason)
+    in_group = isinstance(call.parent, exp.WithinGroup) and not isinstance(call, exp.Mode | _PERCENTILES)
+    if in_group or (isinstance(call, _COLLECTS) and isinstance(_argument(call)[0], exp.Order)):
+        hint = "its array is sorted; array_sort(…) gives it another order, and listagg a text of it"
+        reason = f"{functions.function_name(call)}() has no ORDER BY"
+        raise InvalidExpression(
+            ctx.place(call) or ctx.place(top), hint if isinstance(call, _COLLECTS) else None, reason=reason
+        )
     match call:
         case exp.ArrayAgg() | exp.ArrayUniqueAgg():
             return _collected(call, over, top)
@@ -134,8 +141,6 @@ def _argument(call: Expression) -> tuple[Expression, bool]:
 
 def _collected(call: Expression, over: Callable[[Expression], Expression], top: Expression) -> Expression:
     value, distinct = _argument(call)
-    if isinstance(value, exp.Order):
-        value = value.this
     rows = over(exp.ArrayAgg(this=value.copy(), nulls_excluded=True))
     if distinct or isinstance(call, exp.ArrayUniqueAgg):
         rows = exp.ArrayDistinct(this=rows)

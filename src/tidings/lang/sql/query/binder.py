@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from tidings.analysis import functions
-from tidings.errors import DuplicateAlias, InvalidExpression, SessionRelation, UnknownRelation, closest
+from tidings.errors import DuplicateAlias, InvalidExpression, SessionRelation, UnknownColumn, UnknownRelation, closest
 from tidings.ir.expression import Expression, cast, show_name, typed_null
 from tidings.ir.relation import (
     Column,
@@ -106,7 +106,9 @@ class Binder:
                 raise DuplicateAlias(self.ctx.place(cte.args["alias"]), hint, name=cte.alias)
             here.add(cte.alias.lower())
             if not isinstance(cte.this, exp.Query | exp.Values | exp.Table):
-                raise self.ctx.unsupported(f"a {cte.this.key.upper()} statement in WITH", cte)
+                article = "an" if cte.this.key[0] in "aeiou" else "a"
+                hint = "run the statement by itself, before the query"
+                raise self.ctx.unsupported(f"{article} {cte.this.key.upper()} statement in WITH", cte, hint)
             if outer is None and cte.alias.lower() not in names:  # then nobody else looks whether it is valid
                 Binder(replace(self.ctx, used=set(self.ctx.used))).query(cte.this, cte.alias, ctes)
             recursive = clause.args.get("recursive") and is_recursive(cte)
@@ -229,14 +231,15 @@ class Binder:
     def named(self, node: exp.Table, name: str, ctes: NamedQueries) -> Bound:
         """A table, a view or a common table expression by its name."""
         if not isinstance(node.this, exp.Identifier):
-            is_changes = functions.function_name(node.this) == "changes"
-            raise self.ctx.unsupported("CHANGES" if is_changes else "a table function", node)
+            if functions.function_name(node.this) == "changes":
+                raise self.ctx.unsupported("CHANGES", node)
+            raise self.ctx.no_table_function(node)
         at = self.ctx.place(node.this)
         cte = ctes.get(node.name.lower()) if not node.db else None
         if cte is not None and cte.rows is not None:
             return Bound.of(replace(cte.rows, alias=self.ctx.alias(name)))
         if cte is not None:
-            bound = self.query(cte.tree.this, name, cte.visible)
+            bound = self._of_cte(cte, name)
             return Bound(bound.plan, self.renamed(bound.names, cte.tree))
         declared = self.ctx.namespace.columns(".".join(p.name for p in node.parts)) or self._of_session(node)
         if declared is None:
@@ -244,6 +247,16 @@ class Binder:
             full = ".".join(p.name for p in node.parts)
             raise UnknownRelation(at, closest(full, known), name=full)
         return Bound.of(Scan(declared[0], self.ctx.alias(name), declared[1]))
+
+    def _of_cte(self, cte: Cte, name: str) -> Bound:
+        """The query of a common table expression, where what is around its WITH is out of reach."""
+        try:
+            return self.query(cte.tree.this, name, cte.visible)
+        except UnknownColumn as unknown:
+            if cte.around is None or cte.around.locate(str(unknown.parameters["name"]).split(".")) is None:
+                raise
+            construct = "WITH that uses the query around, in a subquery inside"
+            raise self.ctx.unsupported(construct, cte.tree) from None
 
     def _of_session(self, node: exp.Table) -> tuple[str, tuple[Column, ...]] | None:
         """A view or table of the user's session; refused in what is kept."""

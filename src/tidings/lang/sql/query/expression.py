@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from tidings.analysis import functions
-from tidings.errors import NonDeterministic
+from tidings.errors import NonDeterministic, UnsupportedType
+from tidings.errors.query import NO_UNSIGNED, UNSIGNED
+from tidings.ir.dialect import DIALECT
 from tidings.ir.expression import Expression
 from tidings.lang.sql.context import Context
 from tidings.lang.sql.query.arguments import check_arguments
@@ -73,6 +75,8 @@ def check(ctx: Context, node: Expression, *, clock: bool = False) -> None:
             raise ctx.unsupported("a parameter", part)
         if isinstance(part, exp.Columns):
             raise ctx.unsupported("COLUMNS(…)", part)
+        if isinstance(part, exp.DataType) and str(getattr(part.this, "value", "")).lower() in UNSIGNED:
+            raise UnsupportedType(ctx.place(part) or ctx.place(node), type=part.sql(DIALECT).lower(), hint=NO_UNSIGNED)
         ctx.check_function(part)
         check_arguments(ctx, part)
         if isinstance(part, exp.Star) and not isinstance(part.parent, exp.AggFunc):

@@ -242,7 +242,7 @@ def _generated(binder: Binder, node: Expression, part: Part, *, outer: bool = Fa
     columns = alias.args.get("columns") or [] if alias is not None else []
     generator = Generator(call, tuple(c.name for c in columns), outer)
     if not _makes_rows(call):
-        raise ctx.unsupported("a table function", node)
+        raise ctx.no_table_function(node)
     arguments = [bind_expression(ctx, a, part.scope, {}) for a in generator.arguments]
     if not {r for a in arguments for r in refs(a)} <= {f.ref for f in part.plan.fields}:
         raise ctx.unsupported("a function that makes rows of the query around it", node)

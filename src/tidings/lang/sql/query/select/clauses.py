@@ -33,6 +33,9 @@ _READ: dict[type[Expression], frozenset[str]] = {
     exp.Offset: frozenset("this expression".split()),
     exp.Window: frozenset("this partition_by order spec alias over".split()),
     exp.WindowSpec: frozenset("kind start start_side end end_side exclude".split()),
+    exp.Between: frozenset("this low high".split()),
+    exp.Cast: frozenset("this to safe".split()),
+    exp.TryCast: frozenset("this to safe requires_string".split()),
 }
 
 _NAMES = {
@@ -56,6 +59,12 @@ _NAMES = {
     "siblings": "ORDER SIBLINGS BY",
     "with_fill": "WITH FILL",
     "match_condition": "MATCH_CONDITION",
+    "symmetric": "BETWEEN SYMMETRIC",
+    "limit_options": "LIMIT … WITH TIES and LIMIT … PERCENT",
+    "limit.expressions": "LIMIT … BY",
+    "default": "CAST … DEFAULT",
+    "format": "CAST … FORMAT",
+    **{f"{o}.{a}": "UNION of unlike columns" for o in ("union", "except", "intersect") for a in ("kind", "side", "on")},
 }
 
 
@@ -64,6 +73,12 @@ def refused_clauses(node: Expression) -> tuple[str, Expression] | None:
     for part in node.walk(prune=lambda n: isinstance(n, exp.Query) and n is not node):
         if isinstance(part, exp.Fetch):
             return "FETCH", part
+        if isinstance(part, exp.Alias | exp.TableAlias) and isinstance(_name(part), exp.Parameter):
+            return "a name that begins with @", part.parent or part
+        if isinstance(part, exp.Group) and part.args.get("all") is False:
+            return "GROUP BY DISTINCT", part
+        if isinstance(part, exp.Group) and exp.Tuple() in part.expressions:
+            return "GROUP BY ()", part
         read = _READ.get(exp.SetOperation if isinstance(part, exp.SetOperation) else type(part))
         unread = next((a for a, value in part.args.items() if value and a not in read), None) if read else None
         if unread is not None:
@@ -76,3 +91,7 @@ def refused_clauses(node: Expression) -> tuple[str, Expression] | None:
             )
             return name, first if isinstance(part, exp.Select) and isinstance(first, exp.Expr) else part
     return None
+
+
+def _name(alias: exp.Alias | exp.TableAlias) -> object:
+    return alias.args.get("alias") if isinstance(alias, exp.Alias) else alias.this
