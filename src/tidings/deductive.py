@@ -9,6 +9,7 @@ from typing import Any
 from tidings.engine.recursion.fixpoint import fixpoint_program
 from tidings.engine.recursion.rule_values import is_supported
 from tidings.errors import InvalidDatalog, UnknownRelation, closest
+from tidings.errors.arguments import checked
 from tidings.exclusive import Mutex, exclusive
 from tidings.front.assembly import Parts
 from tidings.ir.expression import show_name
@@ -28,6 +29,7 @@ class Deductive:
     _mutex: Mutex
 
     @exclusive
+    @checked
     def datalog(
         self, program: str | Path, *, stored: bool | Collection[str] | None = None, replace: bool = False
     ) -> list[Result]:
@@ -55,12 +57,14 @@ class Deductive:
         return [parts.answers.now(parts.plans.plan(question)) for question in questions(bound)]
 
     @exclusive
+    @checked
     def why(self, view: str, row: Mapping[str, Any]) -> Derivation | None:
         """How a row of a recursive view is derived, as a tree of rows and rules; None if the row is not there."""
         explainer, predicate, values = self._explained(view, row)
         return explainer.why(predicate, values)
 
     @exclusive
+    @checked
     def why_not(self, view: str, row: Mapping[str, Any]) -> tuple[FailedRule, ...]:
         """For each rule of a recursive view the literal that fails for a row; nothing if the row is there."""
         explainer, predicate, values = self._explained(view, row)

@@ -74,6 +74,7 @@ def check(ctx: Context, node: Expression, *, clock: bool = False) -> None:
         if isinstance(part, exp.Columns):
             raise ctx.unsupported("COLUMNS(…)", part)
         ctx.check_function(part)
+        ctx.check_type(part)
         check_arguments(ctx, part)
         if isinstance(part, exp.Star) and not isinstance(part.parent, exp.AggFunc):
             raise ctx.unsupported("a star inside an expression", part)
