@@ -40,7 +40,7 @@ class Deductive:
         anything they are derived on demand until storing them costs less.  Nothing is defined if the program is
         refused.
         """
-        text = program.read_text(encoding="utf-8") if isinstance(program, Path) else _text(program)
+        text = _text(program)
         parts = self._parts
         bound = bind_program(text, parts.relations, parts.backend, views=True)
         created: list[str] = []
@@ -87,8 +87,14 @@ class Deductive:
         return Explainer.over(node, inputs), node.output, tuple(row[c.name] for c in relation.columns)
 
 
-def _text(program: str) -> str:
+def _text(program: str | Path) -> str:
     """A program's text, or that of the file it is in."""
-    if program.endswith(".dl") and "\n" not in program:
+    if isinstance(program, str) and (not program.endswith(".dl") or "\n" in program):
+        return program
+    try:
         return Path(program).read_text(encoding="utf-8")
-    return program
+    except (OSError, UnicodeDecodeError) as error:
+        reason = (
+            f"there is no file {program}" if isinstance(error, FileNotFoundError) else f"{program} is no text in UTF-8"
+        )
+        raise InvalidDatalog(reason=reason) from None

@@ -117,5 +117,6 @@ PYTHON_MISTAKES: list[tuple[str, Callable[[Database, Path], object]]] = [
     ("InvalidArgument", lambda db, _: tidings.open(engine="duckdb", catalog="postgresql://h/c")),
     ("InvalidArgument", lambda db, folder: tidings.open(folder / "db", engine="duckdb", catalog="no url")),
     ("InvalidInstant", lambda db, _: tidings.ManualClock("yesterday")),
+    ("InvalidDatalog", lambda db, _: db.datalog("nosuch.dl")),
     ("InvalidRow", lambda db, _: db.load("line", ({"order_id": 1 // (1 - n)} for n in range(3)))),
 ]
