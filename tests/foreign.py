@@ -6,5 +6,5 @@ import re
 
 FOREIGN = re.compile(
     r"sqlglot|duckdb\.|pyarrow|Arrow(?:Invalid|Type|NotImplemented)|py4j|(?:java|scala|org\.apache)\.\w|Traceback|<class|"
-    r"\b(?!Internal)[A-Z]\w*(?:Error|Exception)\b:|(?:Binder|Catalog|Parser|Conversion|Invalid Input|Constraint) Error:"
+    r"\b(?!Internal)[A-Z]\w*(?:Error|Exception)\b:|\b[A-Z][a-z]+(?: [A-Za-z]+){0,3} Error:"
 )

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Protocol
 
 from tidings.errors import ClockTooFarAhead, InvalidInstant
+from tidings.errors.arguments import checked
 
 
 class Clock(Protocol):
@@ -32,8 +33,8 @@ class ManualClock:
     1000000
     """
 
-    def __init__(self, start: datetime | int = 0) -> None:
-        self.start = start if isinstance(start, int) else micros(start)
+    def __init__(self, start: datetime | date | int | str = 0) -> None:
+        self.start = instant_of(start)
         self._now = self.start
         self._listeners: list[Callable[[], None]] = []
 
@@ -50,13 +51,14 @@ class ManualClock:
         if listener in self._listeners:
             self._listeners.remove(listener)
 
-    def set(self, to: datetime | int) -> int:
+    def set(self, to: datetime | date | int | str) -> int:
         """Move the clock to an instant; returns it in microseconds."""
-        self._now = to if isinstance(to, int) else micros(to)
+        self._now = instant_of(to)
         for listener in tuple(self._listeners):
             listener()
         return self._now
 
+    @checked
     def advance(self, by: timedelta) -> int:
         """Move the clock on; returns the new time in microseconds."""
         return self.set(self._now + by // timedelta(microseconds=1))
@@ -110,12 +112,14 @@ def _shown(time: int) -> str:
         return f"{time} µs"
 
 
-def micros(instant: datetime) -> int:
+def micros(instant: datetime | date | int | str) -> int:
     """An instant as microseconds since the epoch; without a time zone it is read as UTC.
 
-    >>> micros(datetime(1970, 1, 1, 0, 0, 1))
-    1000000
+    >>> micros(datetime(1970, 1, 1, 0, 0, 1)), micros("1970-01-02")
+    (1000000, 86400000000)
     """
+    if not isinstance(instant, datetime):
+        return instant_of(instant)
     aware = instant if instant.tzinfo else instant.replace(tzinfo=UTC)
     return (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 

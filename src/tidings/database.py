@@ -17,6 +17,7 @@ from tidings.clock import instant_of
 from tidings.deductive import Deductive
 from tidings.deliver.deliveries import Deliveries
 from tidings.errors import DatabaseClosed
+from tidings.errors.arguments import checked
 from tidings.exclusive import exclusive, limited, reading, running
 from tidings.front.assembly import Parts
 from tidings.front.background_runner import POLL
@@ -81,6 +82,7 @@ class Database(Deductive, Extensible, Observable, Maintainable):
         self.reload()
         return self._parts.amosql.run(text)
 
+    @checked
     def foreign(self, name: str) -> Callable[[F], F]:
         """Register a function under the name by which ``as foreign 'name'`` of AMOSQL finds it."""
 
@@ -120,6 +122,7 @@ class Database(Deductive, Extensible, Observable, Maintainable):
 
     # rules
 
+    @checked
     def procedure(self, name: str, *, each: bool = False) -> Callable[[F], F]:
         """Register a function under the name by which ``CALL`` finds it.
 
@@ -170,6 +173,7 @@ class Database(Deductive, Extensible, Observable, Maintainable):
         """Refuse what would commit on its own while a procedure runs in a transaction, on this thread."""
         self._parts.rules.actions.procedures.require_none_running(f"db.{method}", hint)
 
+    @checked
     def transaction(self, id: str | None = None, *, isolation: str = Isolation.READ_COMMITTED) -> Transaction:
         """Begin a transaction; use it in a ``with`` block.
 
@@ -219,6 +223,15 @@ class Database(Deductive, Extensible, Observable, Maintainable):
         """
         self._parts.folding.step()
         return self._parts.statements.queries.answer(text, None if as_of is None else instant_of(as_of), params)
+
+    @reading
+    def to_spark(self, text: str, as_of: Instant | None = None, *, params: Params | None = None) -> Any:
+        """What :meth:`query` answers, as a Spark DataFrame that nobody has fetched.
+
+        If the database works on Spark and its rows are in files, Spark's tasks read them there when the frame is used.
+        Use it while the database is open.
+        """
+        return self._parts.statements.queries.frame(text, None if as_of is None else instant_of(as_of), params)
 
     @limited
     @reading
@@ -274,6 +287,7 @@ class Database(Deductive, Extensible, Observable, Maintainable):
         return self._parts.subscriptions.subscribe(text, position, follow=follow, timeout=timeout, name=name)
 
     @exclusive
+    @checked
     def unsubscribe(self, name: str) -> None:
         """End a named subscription: its position is forgotten."""
         self._parts.subscriptions.unsubscribe(name)
@@ -290,6 +304,7 @@ class Database(Deductive, Extensible, Observable, Maintainable):
         self._require_no_procedure("advance", "what is detached runs after the commit, by the next advance()")
         return self._parts.maintenance.advance()
 
+    @checked
     def start(self, poll: float = POLL) -> None:
         """Advance in a thread from now on: when something is committed, and when something is due.
 

@@ -9,6 +9,7 @@ from typing import Any
 from tidings.engine.recursion.fixpoint import fixpoint_program
 from tidings.engine.recursion.rule_values import is_supported
 from tidings.errors import InvalidDatalog, UnknownRelation, closest
+from tidings.errors.arguments import checked
 from tidings.exclusive import Mutex, exclusive
 from tidings.front.assembly import Parts
 from tidings.ir.expression import show_name
@@ -28,6 +29,7 @@ class Deductive:
     _mutex: Mutex
 
     @exclusive
+    @checked
     def datalog(
         self, program: str | Path, *, stored: bool | Collection[str] | None = None, replace: bool = False
     ) -> list[Result]:
@@ -38,7 +40,7 @@ class Deductive:
         anything they are derived on demand until storing them costs less.  Nothing is defined if the program is
         refused.
         """
-        text = program.read_text(encoding="utf-8") if isinstance(program, Path) else _text(program)
+        text = _text(program)
         parts = self._parts
         bound = bind_program(text, parts.relations, parts.backend, views=True)
         created: list[str] = []
@@ -55,12 +57,14 @@ class Deductive:
         return [parts.answers.now(parts.plans.plan(question)) for question in questions(bound)]
 
     @exclusive
+    @checked
     def why(self, view: str, row: Mapping[str, Any]) -> Derivation | None:
         """How a row of a recursive view is derived, as a tree of rows and rules; None if the row is not there."""
         explainer, predicate, values = self._explained(view, row)
         return explainer.why(predicate, values)
 
     @exclusive
+    @checked
     def why_not(self, view: str, row: Mapping[str, Any]) -> tuple[FailedRule, ...]:
         """For each rule of a recursive view the literal that fails for a row; nothing if the row is there."""
         explainer, predicate, values = self._explained(view, row)
@@ -83,8 +87,14 @@ class Deductive:
         return Explainer.over(node, inputs), node.output, tuple(row[c.name] for c in relation.columns)
 
 
-def _text(program: str) -> str:
+def _text(program: str | Path) -> str:
     """A program's text, or that of the file it is in."""
-    if program.endswith(".dl") and "\n" not in program:
+    if isinstance(program, str) and (not program.endswith(".dl") or "\n" in program):
+        return program
+    try:
         return Path(program).read_text(encoding="utf-8")
-    return program
+    except (OSError, UnicodeDecodeError) as error:
+        reason = (
+            f"there is no file {program}" if isinstance(error, FileNotFoundError) else f"{program} is no text in UTF-8"
+        )
+        raise InvalidDatalog(reason=reason) from None

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from tidings.errors import DatabaseForked, DatabaseInDoubt, ReaderBehind, TidingsError
+from tidings.errors.arguments import checked
 from tidings.errors.unexpected import internal_errors
 from tidings.logs import INFO, REFUSAL, tell
 from tidings.running_statements import Cancelled, Statements, checkpoint, expired, time_left, timeout_of
@@ -161,12 +162,17 @@ def exclusive(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S,
 
 
 def running(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
-    """Like :func:`exclusive`, for methods that run a text, their first argument, or plans made of texts."""
+    """Like :func:`exclusive`, for methods that run a text, their first argument, or plans made of texts.
+
+    Their arguments are checked, see :mod:`tidings.errors.arguments`.
+    """
+
+    call = checked(method)
 
     @wraps(method)
     def guarded(self: S, /, *args: P.args, **named: P.kwargs) -> R:
         with internal_errors(_text(args)), self._mutex.statements.run(), self._mutex:
-            return method(self, *args, **named)
+            return call(self, *args, **named)
 
     return guarded
 
@@ -193,15 +199,17 @@ def reading(method: Callable[Concatenate[T, P], R]) -> Callable[Concatenate[T, P
     If the writer removes what is being read, the method runs once more over the new state.
     """
 
+    call = checked(method)
+
     @wraps(method)
     def guarded(self: T, /, *args: P.args, **named: P.kwargs) -> R:
         with internal_errors(_text(args)), self._mutex.statements.run(), self._mutex:
             self.reload()
             try:
-                return method(self, *args, **named)
+                return call(self, *args, **named)
             except ReaderBehind:
                 self.reload()
-                return method(self, *args, **named)
+                return call(self, *args, **named)
 
     return guarded
 

@@ -41,6 +41,7 @@ from tidings.algebra.expressions.nodes import inputs_of, with_inputs
 from tidings.algebra.fragments.federation import Position
 from tidings.database import Database
 from tidings.errors import InvalidFragmentation, UnknownRelation, UnsupportedStatement, closest
+from tidings.errors.arguments import checked
 from tidings.ir.fragments import FragmentScheme, FragmentTree
 from tidings.lang.sql.statement import Delete, Drop, Insert, Query, Update, read
 from tidings.lang.sql.statements.federated import among, canonical, of_the_row, quoted, reads_tables, single_statements
@@ -83,6 +84,7 @@ class FederatedDatabase:
         """Where all sites are now: since when :meth:`changes` may be asked."""
         return {site: database.time for site, database in self.databases.items()}
 
+    @checked
     def sql(self, text: str, *, id: str | None = None) -> AffectedRows | Result | None:
         """Run statements: CREATE TABLE … FRAGMENTED BY, DROP TABLE, INSERT, UPDATE, DELETE, queries.
 
@@ -104,20 +106,24 @@ class FederatedDatabase:
                     raise UnsupportedStatement(None, hint, statement=f"{type(statement).__name__} of a federation")
         return answer
 
+    @checked
     def expression(self, text: str) -> AlgebraExpression:
         """A query over fragments, as the sites judge it."""
         return self._federation().localised(self._over_fragments(self._scratch.expression(text)))
 
+    @checked
     def query(self, text: str, at: Position | None = None) -> Result:
         """The answer of a query, now or at a position."""
         schema = self._scratch.query(text).to_arrow().schema
         tuples = self._federation().read(self.expression(text), at).in_order_of(tuple(schema.names))
         return Result(pa.Table.from_pylist(tuples.dicts(), schema))
 
+    @checked
     def changes(self, text: str, since: Position, until: Position | None = None) -> FederatedDelta:
         """How the answer of a query changed between two positions, and how many tuples each site sent for it."""
         return self._federation().changes(self.expression(text), since, until)
 
+    @checked
     def explain(self, text: str) -> str:
         """Whether one site judges a query, and else what each computes alone."""
         return self._federation().explain(self._over_fragments(self._scratch.expression(text)))

@@ -13,7 +13,8 @@ from tidings.deliver.deliveries import DeliverySettings
 from tidings.engine.backends import backend_named
 from tidings.engine.memory import MemoryBudget
 from tidings.engine.recursion.fixpoint import MAX_ROUNDS
-from tidings.errors import UnknownExecution, UnknownStrategy
+from tidings.errors import InvalidArgument, UnknownExecution, UnknownStrategy
+from tidings.errors.arguments import checked, refuse
 from tidings.front.assembly import Settings, assemble, open_storage
 from tidings.front.choices import Engine, Execution, StrategyChoice
 from tidings.running_statements import timeout_of
@@ -26,6 +27,7 @@ from tidings.waves.strategy import Strategy
 _STRATEGIES = {"auto": None, "differential": Strategy.DIFFERENTIAL, "recompute": Strategy.RECOMPUTE}
 
 
+@checked
 def restore(backup: str | Path, path: str | Path, *, catalog: str | None = None) -> BackedUp:
     """Make a database of what ``db.backup`` has copied, in a folder that is empty or not there.
 
@@ -36,6 +38,7 @@ def restore(backup: str | Path, path: str | Path, *, catalog: str | None = None)
     return restored(folder_of(backup), folder_of(path), catalog)
 
 
+@checked
 def open(
     path: str | Path | None = None,
     *,
@@ -94,6 +97,9 @@ def open(
         is refused with ``ClockTooFarAhead`` until ``ACCEPT CLOCK`` says that it is true.  None takes every reading.
     """
     _require_known(strategy, execution)
+    _require_usable(clock, deliveries)
+    if path is None:
+        _require_no_folder(catalog=catalog, storage_options=storage_options, read_only=read_only or None)
     seconds = timeout_of(timeout)
     folder = None if path is None else locate(path, storage_options)
     scratch = None if folder is None or read_only else folder / SCRATCH
@@ -132,3 +138,18 @@ def _require_known(strategy: str, execution: str | None) -> None:
         raise UnknownStrategy(name=strategy)
     if execution not in ("spark", "auto", None):
         raise UnknownExecution(name=execution)
+
+
+def _require_usable(clock: object, deliveries: object) -> None:
+    """Refuse what is no clock, and what are no settings."""
+    if clock is not None and not callable(getattr(clock, "now", None)):
+        refuse("clock of open()", ["an object with a method now()"], clock)
+    if not isinstance(deliveries, DeliverySettings | None):
+        refuse("deliveries of open()", ["tidings.DeliverySettings"], deliveries)
+
+
+def _require_no_folder(**settings: object) -> None:
+    """Refuse settings of a folder where there is none."""
+    for name, setting in settings.items():
+        if setting is not None:
+            raise InvalidArgument(name=f"{name} of open()", expected="given with a path", value="no path")

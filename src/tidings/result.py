@@ -91,7 +91,7 @@ class Result(ArrowRows):
         return list(self._table.column_names)
 
     def rows(self) -> list[Row]:
-        """The rows as dictionaries, in no particular order."""
+        """The rows as dictionaries, in the order that the query says; in none if it says none."""
         return list(self._table.to_pylist())
 
     def show(self, limit: int = 20) -> None:

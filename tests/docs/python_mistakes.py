@@ -48,6 +48,11 @@ def _folder_of_others(_: Database, folder: Path) -> None:
     tidings.open(folder, engine="duckdb")
 
 
+def _file_as_folder(_: Database, folder: Path) -> None:
+    (folder / "notes.md").write_text("mine", encoding="utf-8")
+    tidings.open(folder / "notes.md", engine="duckdb")
+
+
 PYTHON_MISTAKES: list[tuple[str, Callable[[Database, Path], object]]] = [
     ("UnknownRelation", lambda db, _: db.query("custmer")),
     ("UnknownRelation", lambda db, _: db.load("custmer", [(1,)])),
@@ -101,4 +106,17 @@ PYTHON_MISTAKES: list[tuple[str, Callable[[Database, Path], object]]] = [
     ("UnknownStrategy", lambda db, _: tidings.open(engine="duckdb", strategy="best")),  # type: ignore[arg-type]
     ("InvalidMemory", lambda db, _: tidings.open(engine="duckdb", memory="lots")),
     ("FolderInUse", _folder_of_others),
+    ("NotWritable", _file_as_folder),
+    ("InvalidArgument", lambda db, _: db.query(None)),  # type: ignore[arg-type]
+    ("InvalidArgument", lambda db, _: db.sql(b"SELECT 1")),  # type: ignore[arg-type]
+    ("InvalidArgument", lambda db, _: db.load(None, [])),  # type: ignore[arg-type]
+    ("InvalidArgument", lambda db, _: db.changes("customer", per_commit="yes")),  # type: ignore[arg-type]
+    ("InvalidArgument", _insert(5, [])),  # type: ignore[arg-type]
+    ("InvalidArgument", lambda db, _: tidings.open(5)),  # type: ignore[arg-type]
+    ("InvalidArgument", lambda db, _: tidings.open(engine="duckdb", retention=7)),  # type: ignore[arg-type]
+    ("InvalidArgument", lambda db, _: tidings.open(engine="duckdb", catalog="postgresql://h/c")),
+    ("InvalidArgument", lambda db, folder: tidings.open(folder / "db", engine="duckdb", catalog="no url")),
+    ("InvalidInstant", lambda db, _: tidings.ManualClock("yesterday")),
+    ("InvalidDatalog", lambda db, _: db.datalog("nosuch.dl")),
+    ("InvalidRow", lambda db, _: db.load("line", ({"order_id": 1 // (1 - n)} for n in range(3)))),
 ]

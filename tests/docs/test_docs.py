@@ -58,19 +58,23 @@ def run_python(page: Path, block: Block, names: dict[str, Any]) -> str:
 
 
 def run_page(page: Path) -> None:
-    """Run the blocks of a page in one namespace; hold what they print against the text that follows."""
+    """Run the blocks of a page in one namespace; hold what they print against the text that follows.
+
+    A block that prints nothing may be followed by a text that belongs to what comes next.
+    """
     names: dict[str, Any] = {}
     printed: str | None = None
+    end = 0
     for block in blocks(page):
         where = f"{page.name}, line {block.line}"
         if block.language == "python":
-            printed = run_python(page, block, names)
+            printed, end = run_python(page, block, names), block.line + len(block.text.splitlines())
             continue
         if block.language == "sql":
             assert statement.read(block.text), where
             if "db" in names:
                 names["db"].sql(block.text)
-        elif block.language == "text" and printed is not None:
+        elif block.language == "text" and printed is not None and (printed or block.line == end + 3):
             assert lines(printed) == lines(block.text), where
         printed = None
 

@@ -25,6 +25,7 @@ from tidings.deliver.mail import Mail, MailChannel
 from tidings.deliver.notify import Listener, Notify
 from tidings.deliver.turn import shown
 from tidings.deliver.webhook import Webhook
+from tidings.errors.arguments import checked, refuse
 from tidings.ir.relation import Column
 from tidings.retry_policy import RetryPolicy
 from tidings.store.catalog.transactions import CatalogTransactions
@@ -91,6 +92,7 @@ class Deliveries:
         self._advance_wanted = advance_wanted or Event()
         """Is set when actions may be tried again: whoever advances runs them."""
 
+    @checked
     def listen(self, channel: str, room: int = 1024) -> Listener:
         """Listen to what ``NOTIFY 'channel'`` sends from now on; a full queue loses its oldest notice."""
         return self._notify.listen(channel, room)
@@ -130,7 +132,7 @@ class Deliveries:
 
     def entries(self, *states: MessageState | str) -> list[OutboxEntry]:
         """Messages in the order they were added: all, or those in some states."""
-        return self.outbox.entries(*map(MessageState, states))
+        return self.outbox.entries(*map(_state, states))
 
     def dead(self) -> list[OutboxEntry]:
         """The dead letters: messages that were given up."""
@@ -140,18 +142,21 @@ class Deliveries:
         """Have messages sent again, whatever became of them, under their old ids; how many will be."""
         return self._woken(self.outbox.redeliver(self._clock.now(), *ids))
 
+    @checked
     def redeliver_range(self, first: int = 0, last: int | None = None, *states: MessageState | str) -> int:
         """Have the dead letters of a range of numbers sent again, or those in other states; how many will be."""
-        return self._woken(self.outbox.redeliver_range(self._clock.now(), first, last, *map(MessageState, states)))
+        return self._woken(self.outbox.redeliver_range(self._clock.now(), first, last, *map(_state, states)))
 
     def endpoints(self) -> list[Endpoint]:
         """The targets that are disabled or have had to rest."""
         return self.outbox.endpoints()
 
+    @checked
     def enable(self, channel: str, target: str) -> int:
         """Let a target have messages again, also those that it missed; how many these are."""
         return self._woken(self.outbox.enable(self._clock.now(), channel, target))
 
+    @checked
     def disable(self, channel: str, target: str, reason: str = "by hand") -> None:
         """Let a target have nothing any more until it is enabled."""
         self.outbox.disable(self._clock.now(), channel, target, reason)
@@ -161,6 +166,14 @@ class Deliveries:
         self._thread.wake()
         self._advance_wanted.set()
         return messages
+
+
+def _state(state: MessageState | str) -> MessageState:
+    """A state by its name."""
+    try:
+        return MessageState(state)
+    except ValueError:
+        refuse("state", [f"{', '.join(MessageState)}"], state)
 
 
 def _channels(

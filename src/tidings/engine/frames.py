@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from tidings.engine.arrow import without_empty_chunks
 from tidings.engine.backend import Backend
 from tidings.errors import MissingPackage, SessionNeeded
+
+if TYPE_CHECKING:
+    from tidings.engine.spark.lazy_frames import LazyFrames
 
 
 def to_pandas(rows: pa.Table) -> Any:
@@ -34,6 +37,16 @@ def to_spark(rows: pa.Table, backend: Backend | None, session: Any = None) -> An
     if session is None:
         raise SessionNeeded(engine="not known" if backend is None else backend.name)
     return session.createDataFrame(without_empty_chunks(rows))
+
+
+def lazy_frames(backend: Backend) -> LazyFrames | None:
+    """What makes frames that nobody has fetched; None for an engine that has none."""
+    if backend.name != "spark":
+        return None
+    from tidings.engine.spark import Spark
+
+    assert isinstance(backend, Spark)
+    return backend.lazy_frames
 
 
 def _required(package: str) -> ModuleType:

@@ -68,8 +68,8 @@ class MemoryBudget:
         return max(self.bytes // 32, 32 << 20)
 
 
-def _bytes(text: str) -> int | None:
-    size = _SIZE.fullmatch(text.strip())
+def _bytes(text: object) -> int | None:
+    size = _SIZE.fullmatch(text.strip()) if isinstance(text, str) else None
     if size is None:
         return None
     number, prefix, binary = size.groups()

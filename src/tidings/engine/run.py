@@ -283,14 +283,20 @@ class Runner:
     def _said(self, plan: Relation) -> Relation:
         return plan if self.is_said else in_words(plan, self.backend.dialect)
 
+    def written(self, plan: Relation, sources: Sources, at: int) -> tuple[str, dict[str, Source]]:
+        """A plan over current relations as a query, and what is read in it by which names."""
+        relations = {n.relation for n in walk(plan) if isinstance(n, Scan)}
+        given = {source_name(r, Version.CURRENT): sources(r, Version.CURRENT) for r in relations}
+        return lower(self._said(plan), self.backend.dialect).filled(lambda *_: "", until=_instant(at)), given
+
     def query(self, plan: Relation, sources: Sources, at: int = 0) -> pa.Table:
         """The rows of a plan over current relations, at an instant."""
         if has_fixpoint(plan):
             return self.rows(plan, sources, 0, at)
-        for relation in {n.relation for n in walk(plan) if isinstance(n, Scan)}:
-            self.backend.plain(source_name(relation, Version.CURRENT), sources(relation, Version.CURRENT))
+        text, given = self.written(plan, sources, at)
+        for name, source in given.items():
+            self.backend.plain(name, source)
         columns = tuple(Column(f.name, f.type) for f in plan.fields)
-        text = lower(self._said(plan), self.backend.dialect).filled(lambda *_: "", until=_instant(at))
         return conform(self.backend.fetch(text, columns), arrow_schema(columns))
 
     def lookup(self, name: str, columns: tuple[Column, ...], source: Source, rows: pa.Table) -> pa.Table:

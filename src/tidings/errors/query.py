@@ -94,7 +94,7 @@ class UnsupportedStatement(TidingsError):
     """The statement {statement} is not known to Tidings"""
 
     hint_template = (
-        "known: CREATE, ALTER, DROP, TRUNCATE TABLE, CREATE, DROP VIEW, INSERT, UPDATE, DELETE, MERGE, queries"
+        "known: CREATE, ALTER, DROP and TRUNCATE TABLE, CREATE and DROP VIEW, INSERT, UPDATE, DELETE, MERGE, queries"
     )
 
 
@@ -112,6 +112,10 @@ class InvalidInterval(TidingsError):
 
 class InvalidParameter(TidingsError):
     """The parameter {name} cannot be used: {reason}"""
+
+
+class InvalidArgument(TidingsError):
+    """The argument {name} is to be {expected}, and {value} was given"""
 
 
 class InvalidInstant(TidingsError):

@@ -149,10 +149,10 @@ class Functions:
 
 def declared_function(name: str, takes: str | Sequence[str], returns: str, code: Callable[..., Any]) -> FunctionRecord:
     """The declaration of a function from what its user says of it."""
-    takes = [takes] if isinstance(takes, str) else list(takes)
-    if not all(isinstance(text, str) for text in (name, *takes, returns)):
+    inputs: list[Any] = list(takes) if isinstance(takes, list | tuple) else [takes]
+    if not all(isinstance(text, str) for text in (name, *inputs, returns)):
         raise InvalidFunction(name=name, reason="its name and its types are texts")
-    canonical = [types.canonical(types.parse(text)) for text in (*takes, returns)]
+    canonical = [types.canonical(types.parse(text)) for text in (*inputs, returns)]
     unsupported = next((type for type in canonical if not types.is_supported(type)), None)
     if unsupported is not None:
         raise InvalidFunction(name=name, reason=f"{unsupported} is not a type that columns can have")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
+from tidings.errors.arguments import checked
 from tidings.exclusive import Mutex, exclusive, reading
 from tidings.front.assembly import Parts
 from tidings.front.check import Finding
@@ -35,6 +36,7 @@ class Maintainable:
         return self._parts.maintenance.fold()
 
     @exclusive
+    @checked
     def vacuum(self, grace: timedelta = GRACE) -> Vacuumed:
         """Remove files that nobody names and that no reader opened within the last while can be reading."""
         return self._parts.maintenance.vacuum(grace)
@@ -47,6 +49,7 @@ class Maintainable:
         """
         return self._parts.statements.check()
 
+    @checked
     def backup(self, path: str | Path) -> BackedUp:
         """Copy the database as it is after its last commit into a folder that is empty or not there.
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tidings.errors import DatabaseClosed, MissingPackage
+from tidings.errors.arguments import refuse
 from tidings.front.metrics import METRICS, Metric, Readings
 
 
@@ -18,6 +19,8 @@ def export(readings: Callable[[], Readings], guard: Callable[[], Any], provider:
         from opentelemetry import metrics
     except ImportError:
         raise MissingPackage(package="opentelemetry-api") from None
+    if provider is not None and not hasattr(provider, "get_meter"):
+        refuse("meter_provider of export_metrics()", ["a MeterProvider"], provider)
     meter = (provider or metrics.get_meter_provider()).get_meter("tidings")
     kinds = {"counter": meter.create_observable_counter, "gauge": meter.create_observable_gauge}
     for metric in METRICS:

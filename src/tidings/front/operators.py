@@ -54,8 +54,8 @@ def declared(
     name: str, takes: str | Sequence[str], returns: str, key: str | Sequence[str], incremental: Incremental
 ) -> TableOperator:
     """An operator from what its user says of it; columns are written as in ``"sensor STRING, value DOUBLE"``."""
-    inputs = [takes] if isinstance(takes, str) else list(takes)
-    keys = (key,) if isinstance(key, str) else tuple(key)
+    inputs: list[Any] = list(takes) if isinstance(takes, list | tuple) else [takes]
+    keys = tuple(key) if isinstance(key, list | tuple) else (key,)
     if not inputs:
         raise InvalidOperator(name=name, reason="it takes no relation")
     if not all(isinstance(text, str) for text in (name, *inputs, returns, *keys)):

@@ -38,6 +38,10 @@ _NAMES = {
 }
 
 
+NOT_OF_SPARK = frozenset({exp.DType.BIT, exp.DType.TIME, exp.DType.UUID})
+"""Types that would be printed for Spark as others: as a boolean, an instant and a text."""
+
+
 def canonical(type: exp.DataType) -> str:
     """The canonical text of a parsed type.
 
@@ -49,6 +53,8 @@ def canonical(type: exp.DataType) -> str:
         return f"struct<{','.join(named)}>"
     if type.this in (exp.DType.ARRAY, exp.DType.MAP):
         return f"{type.this.value.lower()}<{','.join(canonical(p) for p in type.expressions)}>"
+    if type.this in NOT_OF_SPARK:
+        return str(type.this.value).lower()
     name = type.sql(DIALECT).lower()
     if name.startswith("interval"):
         return name

@@ -59,11 +59,11 @@ class Answers:
         """The rows of a plan at the present."""
         return self.at(plan, self.timeline.present(plan))
 
-    def as_of(self, plan: Relation, at: int) -> Result:
-        """The rows of a plan as they were at an instant; what the clock will make of them is not known yet."""
+    def known(self, plan: Relation, at: int) -> int:
+        """An instant at which the rows of a plan are known: what the clock will make of them is not yet."""
         if at > self.timeline.present(plan) and self.timeline.reads_clock(plan):
             raise InvalidInterval(since=at, until=at, reason="it lies in the future")
-        return self.at(plan, at)
+        return at
 
     def changes(
         self, name: str, plan: Relation, since: int | None, until: int | None, *, per_commit: bool, strict: bool

@@ -14,14 +14,15 @@ from tidings.ir.relation import Relation, Scan
 from tidings.lang.sql import statement
 from tidings.lang.sql.bind import bind
 from tidings.lang.sql.context import Analyzer
+from tidings.lang.sql.instant import with_instant
 from tidings.lang.sql.names import session_name
 from tidings.lang.sql.parameters import Params
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
 from tidings.store.relation.view import StoredView, View
 
-_NAME = re.compile(r"\s*(`[^`]+`|[^\W\d][\w.]*)\s*")
-"""A text that is one name, perhaps of a schema too."""
+_NAME = re.compile(r"\s*(?:default\s*\.\s*)?(`[^`]+`|[^\W\d][\w.]*)\s*;?\s*", re.IGNORECASE)
+"""A text that is one name, perhaps of a schema too; names without one are those of ``default``."""
 
 
 @dataclass(slots=True)
@@ -72,9 +73,10 @@ class BoundPlans:
         try:
             statements = statement.read(text, params)
         except UnsupportedStatement:
-            if _NAME.fullmatch(text) is None:
+            named = _NAME.fullmatch(text)
+            if named is None:
                 raise
-            return self._named(text)
+            return self._named(named[1], text)
         query = _only_query(statements)
         return self.bind(query.query, text, query_text=query.query_text, once=once)
 
@@ -82,9 +84,9 @@ class BoundPlans:
         """The one query of a text."""
         return _only_query(statement.read(text, params))
 
-    def _named(self, text: str) -> Relation:
+    def _named(self, written: str, text: str) -> Relation:
         """The plan of a relation whose name is quoted, or that shows what the database knows of itself."""
-        name = text.strip().strip("`")
+        name = written.strip("`")
         if self.relations.find(name) is not None:
             return self.plan(name)
         declared = self.relations.columns(name)
@@ -110,6 +112,11 @@ class BoundPlans:
         """
         among = self.relations, self.analyzer
         return bind(query, text, *among, name, query_text, numbered=True, once=once, reads_session=reads_session)
+
+    def bind_once(self, query: statement.Query, now: int | None = None) -> Relation:
+        """The bound plan of a query that is asked once; the clock in it says an instant, if one is given."""
+        tree = query.query if now is None else with_instant(query.query, now)
+        return self.bind(tree, query.text, query_text=query.query_text, once=True)
 
     def relation_name(self, text: str) -> str:
         """The name of the relation that a text asks for; ``result`` for a query."""

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidings.analysis.influents import reads
-from tidings.engine.source import Source
+from tidings.engine.source import Source, Sources
 from tidings.ir.relation import Column, Relation, Scan, Version
 from tidings.ir.traverse import walk
 from tidings.lang.sql.names import session_name
@@ -37,6 +37,21 @@ def answer(
 
     ``replaced`` has, in the same form, all rows of some tables that matter to the plan; nothing else of these is read.
     """
+    with session_sources(scheduler, plan, replaced) as of_session:
+        normal, source = prepared(scheduler, plan, at, of_session, changes, replaced)
+        rows = scheduler.engines.query(normal, source, at)
+    return _in_order(rows)
+
+
+def prepared(
+    scheduler: Scheduler,
+    plan: Relation,
+    at: int,
+    of_session: Mapping[str, Source],
+    changes: Mapping[str, pa.Table] = NO_ENTRIES,
+    replaced: Mapping[str, pa.Table] = NO_ENTRIES,
+) -> tuple[Relation, Sources]:
+    """A plan with its views in it, and where its rows are, for :func:`answer`."""
     sources = scheduler.executor.sources(0, at)
     scheduler.catch_up(plan, at)
     definitions = definitions_at(scheduler, plan, at, changes)
@@ -52,13 +67,11 @@ def answer(
         together = pa.concat_tables([committed.changes, changes[relation]])
         return replace(committed, changes=together)
 
-    with _session_sources(scheduler, plan, replaced) as of_session:
-        rows = scheduler.engines.query(normalise(plan, definitions), source, at)
-    return _in_order(rows)
+    return normalise(plan, definitions), source
 
 
 @contextmanager
-def _session_sources(scheduler: Scheduler, plan: Relation, replaced: Collection[str]) -> Iterator[dict[str, Source]]:
+def session_sources(scheduler: Scheduler, plan: Relation, replaced: Collection[str]) -> Iterator[dict[str, Source]]:
     """Where the rows are that a plan reads of the user's session."""
     backend = scheduler.storage.backend
     with ExitStack() as offered:

@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
 from tidings.clock import instant_of
-from tidings.errors import InvalidExpression, InvalidInstant, InvalidInterval
+from tidings.errors import InvalidExpression, InvalidInstant, InvalidInterval, NonDeterministic
 from tidings.ir.expression import Expression
+from tidings.ir.relation import Relation
 from tidings.lang.sql.changes import ChangesOf, reads_changes
+from tidings.lang.sql.instant import reads_clock
 from tidings.lang.sql.parameters import Params
 from tidings.lang.sql.parse import place
 from tidings.lang.sql.query_of_changes import INSTANT, bind_query_of_changes, instant_query
 from tidings.lang.sql.statement import Query
 from tidings.read.answers import Answers
 from tidings.read.bound_plans import BoundPlans
+from tidings.read.lazy_frames import lazy_frame
 from tidings.read.side_by_side import change_source, changes_entry
 from tidings.result import Result
 
@@ -38,14 +42,46 @@ class OneTimeQueries:
         """The rows of a query, or of a relation by its name, now or as they were at an earlier instant."""
         if _MENTIONS_CHANGES.search(text) and reads_changes((query := self.plans.read(text, params)).query):
             return self._over_intervals(query, as_of)
-        plan = self.plans.asked_once(text, params)
-        return self.answers.now(plan) if as_of is None else self.answers.as_of(plan, as_of)
+        return self.answers.at(*self._asked(text, as_of, params))
+
+    def frame(self, text: str, as_of: int | None = None, params: Params | None = None) -> Any:
+        """The rows of the same as a Spark DataFrame; they are not fetched where that can be avoided."""
+        if not _MENTIONS_CHANGES.search(text):
+            frame = lazy_frame(self.answers, *self._asked(text, as_of, params))
+            if frame is not None:
+                return frame
+        return self.answer(text, as_of, params).to_spark()
 
     def run(self, query: Query) -> Result:
         """The rows of a query that is one statement of several."""
         if reads_changes(query.query):
             return self._over_intervals(query, None)
-        return self.answers.now(self.plans.bind(query.query, query.text, query_text=query.query_text, once=True))
+        try:
+            return self.answers.now(self.plans.bind_once(query))
+        except NonDeterministic:
+            if not reads_clock(query.query):
+                raise
+            return self.answers.at(*self._at_an_instant(query, None))
+
+    def _asked(self, text: str, as_of: int | None, params: Params | None) -> tuple[Relation, int]:
+        """The plan of a query and the instant it is about."""
+        try:
+            plan = self.plans.asked_once(text, params)
+        except NonDeterministic:
+            query = self.plans.read(text, params)
+            if not reads_clock(query.query):
+                raise
+            return self._at_an_instant(query, as_of)
+        return plan, self.answers.timeline.present(plan) if as_of is None else self.answers.known(plan, as_of)
+
+    def _at_an_instant(self, query: Query, as_of: int | None) -> tuple[Relation, int]:
+        """The plan of a query in which the clock says the instant it is about, wherever it reads it."""
+        timeline = self.answers.timeline
+        now = timeline.settle_until(timeline.now())
+        if as_of is not None and as_of > now:
+            raise InvalidInterval(since=as_of, until=as_of, reason="it lies in the future")
+        at = now if as_of is None else as_of
+        return self.plans.bind_once(query, at), at
 
     def _over_intervals(self, query: Query, as_of: int | None) -> Result:
         """The rows of a query that reads changes."""

@@ -6,11 +6,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError
 
 from tidings.engine.backend import Backend
 from tidings.engine.location import Location
 from tidings.engine.memory import MemoryBudget
-from tidings.errors import CatalogRequired, DatabaseMissing, FolderInUse, NotWritable
+from tidings.errors import CatalogRequired, DatabaseMissing, FolderInUse, InvalidArgument, NotWritable
 from tidings.store.catalog.catalog_journal import CatalogJournal
 from tidings.store.catalog.connect import is_writable
 from tidings.store.catalog.identity import FILE as IDENTITY
@@ -68,9 +69,22 @@ def open_folder(
 
 def _catalog_url(folder: Location, catalog: str | None) -> URL:
     """Where the catalog is: the lock of a writer on a remote folder is PostgreSQL's, so nothing else will do there."""
-    if not folder.is_local and (catalog is None or make_url(catalog).get_backend_name() != "postgresql"):
+    url = None if catalog is None else _read_url(catalog)
+    if not folder.is_local and (url is None or url.get_backend_name() != "postgresql"):
         raise CatalogRequired(path=str(folder))
-    return make_url(catalog) if catalog else URL.create("sqlite", database=f"{folder.path}/{_CATALOG}")
+    return url or URL.create("sqlite", database=f"{folder.path}/{_CATALOG}")
+
+
+def _read_url(catalog: str) -> URL:
+    """The URL of a catalog; one that is none is not shown, for there may be a password in it."""
+    try:
+        url = make_url(catalog)
+    except (ArgumentError, ValueError):
+        url = None
+    if url is None or url.get_backend_name() not in ("postgresql", "sqlite"):
+        expected, given = "a URL such as postgresql+psycopg://host/name", "another text"
+        raise InvalidArgument(name="catalog", expected=expected, value=given)
+    return url
 
 
 def _begun(
@@ -103,6 +117,9 @@ def _make(folder: Location) -> None:
     """Make a folder if it is not there; refuse one of somebody else, or that cannot be written, untouched."""
     try:
         make_folder(folder)
+    except (FileExistsError, NotADirectoryError):
+        hint = "name a folder that is empty or not there yet; nothing has changed"
+        raise NotWritable(None, hint, path=str(folder), reason="there is a file, and a database is a folder") from None
     except OSError as error:
         raise write_failure(error, folder) from None
     if folder.is_local and not is_writable(Path(folder.path)):

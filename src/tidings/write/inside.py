@@ -21,8 +21,8 @@ def run_inside(workspace: Workspace, statement: sql.Statement) -> Result | None:
             return copy.run(workspace, statement)
         case sql.Signal():
             statements.signal(workspace, statement.insert)
-        case sql.Query(query=query, text=text, query_text=query_text):
-            return workspace.result(workspace.parts.plans.bind(query, text, query_text=query_text, once=True))
+        case sql.Query():
+            return workspace.answer_to(statement)
         case _:
             hint = "define tables and views outside of transactions"
             raise UnsupportedStatement(None, hint, statement=f"{_words(statement)} in a transaction")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tidings.errors import EmptySignal
+from tidings.errors import EmptySignal, NonDeterministic
 from tidings.exclusive import Mutex, limited, running
 from tidings.lang.sql import statement as sql
 from tidings.lang.sql.parameters import Params
@@ -161,7 +161,11 @@ class Transaction:
     def query(self, text: str, *, params: Params | None = None, timeout: float | None = None) -> Result:
         """The rows of a query, or of a table or view by its name, with what this transaction has done."""
         self._workspace.require_open()
-        return self._workspace.result(self._workspace.parts.plans.asked_once(text, params))
+        plans = self._workspace.parts.plans
+        try:
+            return self._workspace.result(plans.asked_once(text, params))
+        except NonDeterministic:
+            return self._workspace.answer_to(plans.read(text, params))
 
     # the end
 

@@ -16,11 +16,13 @@ import pyarrow as pa
 from tidings.analysis.influents import reads
 from tidings.constraints.enforce import Enforcer, NetChange
 from tidings.engine.changes import as_changes
-from tidings.errors import MissingRow, NotATable, UnknownTransactionState, UnsupportedStatement
+from tidings.errors import MissingRow, NonDeterministic, NotATable, UnknownTransactionState, UnsupportedStatement
 from tidings.exclusive import Mutex
 from tidings.ir.relation import Relation, Scan
 from tidings.ir.traverse import walk
+from tidings.lang.sql.instant import reads_clock
 from tidings.lang.sql.names import session_name
+from tidings.lang.sql.statement import Query
 from tidings.read import in_transaction
 from tidings.read.bound_plans import BoundPlans
 from tidings.result import Result
@@ -224,6 +226,17 @@ class Workspace:
     def result(self, plan: Relation) -> Result:
         """The rows of a query in this transaction, for a user."""
         return Result(self.answer(plan, self.now()), self.parts.scheduler.storage.backend)
+
+    def answer_to(self, query: Query) -> Result:
+        """The rows of a query that is asked once; the clock may be read anywhere in it."""
+        plans = self.parts.plans
+        try:
+            plan = plans.bind_once(query)
+        except NonDeterministic:
+            if not reads_clock(query.query):
+                raise
+            plan = plans.bind_once(query, self.now())
+        return self.result(plan)
 
     def statement_done(self) -> None:
         """Call the hook after a statement."""

@@ -14,7 +14,7 @@ RECENT = "SELECT item FROM seen WHERE at > now() - INTERVAL 1 SECOND"
 
 def items(db: Database, text: str, at: int | None = None) -> list[int]:
     answers, plan = answers_of(db), plan_of(db, text)
-    result = answers.now(plan) if at is None else answers.as_of(plan, at)
+    result = answers.now(plan) if at is None else answers.at(plan, answers.known(plan, at))
     return sorted(row["item"] for row in result.rows())
 
 

@@ -52,7 +52,9 @@ def test_a_name_that_nothing_has(db: Database, text: str, name: str | None, hint
 
 def test_names_may_be_quoted_and_those_of_system_tables(db: Database) -> None:
     assert plans_of(db).plan("`Low`") is plans_of(db).plan(" low ") is plans_of(db).plan("low")
+    assert plans_of(db).plan("low;") is plans_of(db).plan("default.low") is plans_of(db).plan("low")
     assert "created" in db.query("tidings.rules").columns
+    assert "created" in db.query(" tidings.rules ; ").columns
     with pytest.raises(errors.UnsupportedStatement):
         db.query("5")
 

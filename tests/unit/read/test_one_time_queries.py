@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import date, timedelta
 from random import Random
 from typing import Any
 
@@ -12,7 +12,14 @@ import pytest
 
 import tidings
 from tidings import Database, ManualClock
-from tidings.errors import InvalidExpression, InvalidInterval, InvalidRule, UnknownColumn, UnsupportedConstruct
+from tidings.errors import (
+    InvalidExpression,
+    InvalidInterval,
+    InvalidRule,
+    NonDeterministic,
+    UnknownColumn,
+    UnsupportedConstruct,
+)
 
 HOUR = timedelta(hours=1)
 
@@ -148,3 +155,44 @@ def test_on_spark(spark: Any, clock: ManualClock) -> None:
         assert db.query(f"SELECT old.salary, new.salary FROM {changes} WHERE new.name = 'ann'").rows() == [
             {"old_salary": 100, "salary": 201}
         ]
+
+
+@pytest.mark.parametrize("ask", ["query", "sql", "inside"])
+def test_the_clock_says_the_instant_of_the_question(ask: str) -> None:
+    clock = tidings.ManualClock("2026-01-02 12:00:00")
+    with tidings.open(engine="duckdb", clock=clock) as db:
+        db.sql("CREATE TABLE bill (id INT, due DATE); INSERT INTO bill VALUES (1, DATE '2026-01-01'), (2, NULL)")
+        db.sql("CREATE VIEW late AS SELECT id FROM bill WHERE due < current_date()")
+
+        def rows(text: str) -> list[dict[str, Any]]:
+            if ask == "inside":
+                with db.transaction() as tx:
+                    assert tx.query(text).rows() == tx.sql(text).rows()  # type: ignore[union-attr]
+                    return tx.query(text).rows()
+            return (db.query(text) if ask == "query" else db.sql(text)).rows()  # type: ignore[union-attr]
+
+        assert rows("SELECT id, datediff(current_date(), due) AS days FROM bill ORDER BY id") == [
+            {"id": 1, "days": 1},
+            {"id": 2, "days": None},
+        ]
+        (row,) = rows("SELECT now() AS now, date_trunc('month', now()) AS month, count(*) AS n FROM late")
+        assert (row["now"].date(), row["month"].day, row["n"]) == (date(2026, 1, 2), 1, 1)
+        clock.advance(timedelta(days=1))
+        (row,) = rows("SELECT current_date, (SELECT max(hour(now())) FROM late) AS hour")
+        assert list(row.values()) == [date(2026, 1, 3), 12]
+        with pytest.raises(NonDeterministic, match="rand"):
+            rows("SELECT now() AS now, rand() AS r")
+        with pytest.raises(NonDeterministic, match="now"):
+            db.changes("SELECT id, now() AS seen FROM bill")
+
+
+def test_the_clock_of_an_earlier_instant() -> None:
+    clock = tidings.ManualClock("2026-01-02")
+    with tidings.open(engine="duckdb", clock=clock) as db:
+        db.sql("CREATE TABLE t (a INT); INSERT INTO t VALUES (1)")
+        loaded = db.time
+        clock.advance(timedelta(days=1))
+        db.sql("DELETE FROM t")
+        assert db.query("SELECT a, day(now()) AS day FROM t", as_of=loaded).rows() == [{"a": 1, "day": 2}]
+        with pytest.raises(InvalidInterval, match="future"):
+            db.query("SELECT now() AS x", as_of="2027-01-01")

@@ -180,8 +180,10 @@ def sentence(error: Exception) -> str:
 
     >>> sentence(ValueError("Conversion Error: Could not convert string 'x' to INT32"))
     "Could not convert string 'x' to INT32"
+    >>> sentence(ValueError("Out of Range Error: Overflow in addition of INT32 (2147483647 + 1)!"))
+    'Overflow in addition of INT32 (2147483647 + 1)!'
     """
     return _EXCEPTION.sub("", (str(error).splitlines() or [type(error).__name__])[0])
 
 
-_EXCEPTION = re.compile(r"^(?:[A-Z][\w-]* )+(?:Error|Exception): ")
+_EXCEPTION = re.compile(r"^[A-Z][\w -]* (?:Error|Exception): ")

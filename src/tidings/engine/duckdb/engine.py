@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -45,8 +46,8 @@ _ROW_GROUP = 20_000
 _PATTERN = frozenset("*?[")
 """Characters that DuckDB takes for those of a pattern of paths."""
 
-_NO_FUNCTION = ("No function matches", "Could not choose a best candidate function")
-"""What DuckDB says where Spark would cast the arguments."""
+_OF_TYPES = re.compile(r"No function matches|Could not choose a best candidate|\bcasts?\b|\btypes?\b", re.IGNORECASE)
+"""What DuckDB says where Spark may cast."""
 
 
 class DuckDB:
@@ -91,7 +92,7 @@ class DuckDB:
                 text = printed(translated, self.dialect)
             self._connection.inner.execute(f"DESCRIBE {without_errors(text)}").fetchall()
         except duckdb.Error as error:
-            is_sparks = alone is not None and (is_call(alone.node) or any(s in str(error) for s in _NO_FUNCTION))
+            is_sparks = alone is not None and (is_call(alone.node) or _OF_TYPES.search(sentence(error)) is not None)
             if alone is None or not is_sparks or function_name(alone.node) in self._functions:
                 raise AnalysisFailed(sentence(error)) from None
         if alone is not None:

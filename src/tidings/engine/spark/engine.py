@@ -27,6 +27,7 @@ from tidings.engine.source import Source
 from tidings.engine.spark.bases import FEW_ROWS, Bases
 from tidings.engine.spark.hashed_lookups import KEYS, hashed_query, is_hashed, key_rows
 from tidings.engine.spark.java import require_java
+from tidings.engine.spark.lazy_frames import LazyFrames
 from tidings.engine.spark.lazy_session import LazySession
 from tidings.engine.spark.session import (
     analysis_fingerprint,
@@ -102,6 +103,7 @@ class Spark:
         self._registered: dict[str, _Registered] = {}
         self._functions: dict[str, ScalarFunction] = {}
         self._operators: dict[str, TableOperator] = {}
+        self._lazy_frames: LazyFrames | None = None
 
     @property
     def session(self) -> SparkSession:
@@ -125,6 +127,22 @@ class Spark:
         if self._bases_made is None:
             self._bases_made = Bases(self._session, lambda: self.scratch, caching=self._caching)
         return self._bases_made
+
+    @property
+    def lazy_frames(self) -> LazyFrames | None:
+        """Makes frames that nobody has fetched; with Spark Connect there are none."""
+        if is_remote():
+            return None
+        if self._lazy_frames is None:
+            bases, forget = lambda: self._bases, self._forget
+            self._lazy_frames = LazyFrames(self._session, lambda: self.user_session, bases, forget)
+        return self._lazy_frames
+
+    def _forget(self, name: str) -> None:
+        """Prepare a source anew when it is next read under a name."""
+        before = self._registered.pop(name, None)
+        if before is not None:
+            before.scratch.close()
 
     def _failures_named(self, but: type[Exception] | None = None) -> AbstractContextManager[None]:
         return self._session.failures_named(but)
@@ -326,6 +344,8 @@ class Spark:
 
     def close(self) -> None:
         if self._session.is_made and not self._session.is_stopped:
+            if self._lazy_frames is not None:
+                self._lazy_frames.kept.close()
             for registered in self._registered.values():
                 registered.scratch.close()
             self._bases.close()

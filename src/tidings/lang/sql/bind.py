@@ -51,6 +51,7 @@ def bind(
     context = Context(text, namespace, analyzer, reads_session or once)
     for part in query.walk():
         context.check_function(part)
+        context.check_type(part)
     bound = Binder(context).query(asked_once(query) if once else query, name, {})
     if query_text is not None and _has_unnamed_items(query):
         bound = _with_names_of(query_text, bound, namespace, analyzer)

@@ -148,6 +148,11 @@ class Context:
         items = [substitute(e, flat).copy().as_(f"c{n}") for n, e in enumerate(expressions)]
         return [c.type for c in self.analyze(exp.select(*items).from_(source), node)]
 
+    def check_type(self, node: Expression) -> None:
+        """Refuse a type that would be taken for another one."""
+        if isinstance(node, exp.DataType) and node.this in types.NOT_OF_SPARK:
+            raise UnsupportedType(self.place(node) or self.place(node.parent or node), type=types.canonical(node))
+
     def check_function(self, call: Expression) -> None:
         """Refuse a call of a function that neither Spark nor a user has.
 

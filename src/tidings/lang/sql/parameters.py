@@ -74,6 +74,8 @@ class Parameters:
         if self.params is None or named != isinstance(self.params, Mapping) or not self._has(key):
             raise InvalidParameter(place(text, node), _FORMS, name=shown, reason="it has no value")
         value = self.params[key]  # type: ignore[index]
+        if getattr(value, "ndim", None) == 1 and hasattr(value, "tolist"):  # an array of numpy, a column of pandas
+            value = value.tolist()
         if isinstance(value, list | tuple | set | frozenset):
             return [self._expression(v, shown, node, text) for v in value]
         return self._expression(value, shown, node, text)
@@ -88,7 +90,7 @@ class Parameters:
             reason = "in UTC it is outside of the years 1 to 9999"
             raise InvalidParameter(place(text, node), _TYPES, name=shown, reason=reason) from None
         if expression is None:
-            reason = f"a {type(value).__name__} has no form in SQL"
+            reason = f"a value of the type {type(value).__name__} has no form in SQL"
             raise InvalidParameter(place(text, node), _TYPES, name=shown, reason=reason)
         return expression
 
@@ -135,11 +137,16 @@ def _as_expression(value: object) -> Expression | None:
             return exp.Literal.string(value)
         case bytes():
             return exp.HexString(this=value.hex())
+        case datetime() if value != value:  # the NaT of pandas, which is no instant
+            return exp.Null()
         case datetime():
             utc = value.astimezone(UTC) if value.tzinfo else value
             return _cast(f"{utc.replace(tzinfo=None).isoformat(' ')}", "TIMESTAMP")
         case date():
             return _cast(value.isoformat(), "DATE")
+        case _ if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):  # a number of numpy
+            inner = value.item()
+            return None if type(inner) is type(value) else _as_expression(inner)
         case _:
             return None
 

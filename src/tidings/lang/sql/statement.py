@@ -383,12 +383,18 @@ def _statement(tree: Expression, text: str, query_text: str) -> Statement:
         case exp.Query() | exp.Values():
             return Query(tree, text, query_text)
         case _:
-            words = " ".join(tree.sql(DIALECT, comments=False).split()[:3])
+            at = place(text, tree)
+            written = tree.sql(DIALECT, comments=False)
+            if at is not None and isinstance(tree, exp.Alias):  # a verb that is not known, and a word behind it
+                written = text[at.start : at.end]
+            words = " ".join(written.split()[:3])
             if words.upper().startswith("EXPLAIN"):
                 raise UnsupportedStatement(place(text, tree), _EXPLAIN, statement="EXPLAIN")
             about_schema = isinstance(tree, exp.Use) or str(tree.args.get("kind")).upper() in ("SCHEMA", "DATABASE")
-            raise UnsupportedStatement(place(text, tree), _NO_SCHEMA if about_schema else None, statement=words)
+            hint = _NO_SCHEMA if about_schema else _BEGIN if words.upper() == "START TRANSACTION" else None
+            raise UnsupportedStatement(at, hint, statement=words)
 
 
 _EXPLAIN = "db.explain(query) shows how it is maintained; EXPLAIN RULE and EXPLAIN CONTINUOUS are statements"
+_BEGIN = "a transaction of several statements in one text is between BEGIN and COMMIT"
 _NO_SCHEMA = "a schema needs no statement: it is a part of names, as in CREATE TABLE sales.orders (…)"

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidings.engine.arrow import arrow_schema
-from tidings.errors import InvalidRow, closest
+from tidings.errors import InvalidRow, TidingsError, closest
 from tidings.ir.relation import Column
 from tidings.store.relation.progress import Seen, nobody
 from tidings.store.relation.row_files import names_files, read_files, read_together
@@ -64,11 +64,24 @@ def _by_batches(
     table: str, columns: tuple[Column, ...], records: Iterator[Any], defaults: Mapping[str, Any], seen: Seen
 ) -> pa.Table:
     tables, count = [arrow_schema(columns).empty_table()], 0
-    while batch := list(islice(records, BATCH)):
+    while batch := _next_records(table, records, count):
         tables.append(_read(table, columns, batch, defaults, count))
         count += len(batch)
         seen(count, None)
     return pa.concat_tables(tables)
+
+
+def _next_records(table: str, records: Iterator[Any], before: int) -> list[Any]:
+    """A batch of records; what gives them is the user's, and may raise what it likes."""
+    batch: list[Any] = []
+    try:
+        batch.extend(islice(records, BATCH))
+    except TidingsError:
+        raise
+    except Exception as error:
+        reason = f"the iterator of the rows raised {type(error).__name__} ({error})"
+        raise InvalidRow(row=before + len(batch) + 1, table=table, reason=reason) from error
+    return batch
 
 
 def _read(

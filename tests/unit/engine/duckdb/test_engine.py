@@ -18,7 +18,7 @@ from tidings.engine.location import Location
 from tidings.engine.source import Source
 from tidings.errors import EngineFailed
 from tidings.ir.relation import Column
-from tidings.lang.sql.bind import AnalysisFailed
+from tidings.lang.sql.bind import AnalysisFailed, SparkAlone
 from tidings.lang.sql.parse import statements
 
 COLUMNS = (Column("x", "int"), Column("odd \"n'ame", "string"))
@@ -90,6 +90,14 @@ def test_failure_is_one_sentence(engine: DuckDB) -> None:
 def test_analysis_failure(engine: DuckDB) -> None:
     (query,) = statements("SELECT nosuch(1)")
     with pytest.raises(AnalysisFailed, match="NOSUCH"):
+        engine.analyze(query)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", ["coalesce('a', 0)", "CASE WHEN true THEN 'a' ELSE 1 END", "'a' = array(1)"])
+def test_where_types_are_mixed_its_word_is_not_sparks(engine: DuckDB, text: str) -> None:
+    """Spark casts in some of these, and knows which."""
+    (query,) = statements(f"SELECT {text} AS x")
+    with pytest.raises(SparkAlone):
         engine.analyze(query)  # type: ignore[arg-type]
 
 

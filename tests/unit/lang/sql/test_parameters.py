@@ -7,6 +7,8 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
+import pandas
 import pytest
 
 import tidings
@@ -45,6 +47,14 @@ def db() -> Iterator[Database]:
         (datetime(2026, 1, 2, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)),
         ([1, 2], [1, 2]),
         (None, None),
+        (np.int64(7), 7),
+        (np.float32(0.5), 0.5),
+        (np.bool_(True), True),
+        (np.datetime64("2026-01-02T00:00:00"), datetime(2026, 1, 2, tzinfo=UTC)),
+        (np.array([1, 2]), [1, 2]),
+        (pandas.Series(["a", "b"]), ["a", "b"]),
+        (pandas.Timestamp("2026-01-02"), datetime(2026, 1, 2, tzinfo=UTC)),
+        (pandas.NaT, None),
     ],
 )
 def test_a_value_comes_back_as_it_was_given(db: Database, value: Any, back: Any) -> None:

@@ -91,6 +91,13 @@ def test_bad_rows_are_named(data: list[Any], row: int, fragments: list[str]) -> 
         assert fragment in str(error.parameters["reason"])
 
 
+def test_what_gives_the_rows_may_fail() -> None:
+    error = refused(ROW if n < 2 else {"Item": 1 // 0} for n in range(3))
+    assert error.parameters["row"] == 3
+    assert "ZeroDivisionError" in str(error.parameters["reason"])
+    assert isinstance(error.__cause__, ZeroDivisionError)
+
+
 def test_an_unknown_column_is_guessed() -> None:
     assert refused([{"nmae": "x"}]).hint == "did you mean name?"
 

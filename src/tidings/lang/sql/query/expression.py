@@ -78,6 +78,7 @@ def check(ctx: Context, node: Expression, *, clock: bool = False) -> None:
         if isinstance(part, exp.DataType) and str(getattr(part.this, "value", "")).lower() in UNSIGNED:
             raise UnsupportedType(ctx.place(part) or ctx.place(node), type=part.sql(DIALECT).lower(), hint=NO_UNSIGNED)
         ctx.check_function(part)
+        ctx.check_type(part)
         check_arguments(ctx, part)
         if isinstance(part, exp.Star) and not isinstance(part.parent, exp.AggFunc):
             raise ctx.unsupported("a star inside an expression", part)

@@ -106,14 +106,20 @@ def _refused(tree: Expression, part: Expression, unread: str, text: str) -> Unsu
     value = part.args[unread]
     first = value[0] if isinstance(value, list) else value
     node = first if isinstance(first, exp.Expr) else part
+    hint = _HINTS.get(unread, _WITHOUT)
     name = _NAMES.get(unread, unread.strip("_").upper())
     if unread == "alternative":
         name = f"OR {value}"
+    if unread == "default" and isinstance(part, exp.AlterColumn):
+        name, hint = (
+            "SET DEFAULT",
+            "a column has the DEFAULT that it was made with: ADD COLUMN … DEFAULT, or CREATE TABLE",
+        )
     words = _STATEMENTS.get(type(tree), type(tree).__name__.upper())
     if isinstance(tree, exp.Create | exp.Drop | exp.Alter):
         words = f"{words} {tree.args.get('kind')}"
     at = place(text, node) or place(text, tree)
-    return UnsupportedStatement(at, _HINTS.get(unread, _WITHOUT), statement=f"{words} with {name}")
+    return UnsupportedStatement(at, hint, statement=f"{words} with {name}")
 
 
 _STATEMENTS: dict[type[Expression], str] = {exp.TruncateTable: "TRUNCATE TABLE"}
