@@ -219,7 +219,7 @@ def test_months_on_the_side_of_the_clock_are_refused(db: tidings.Database, condi
 )
 def test_the_clock_elsewhere_is_refused_with_a_hint(db: tidings.Database, query: str) -> None:
     with pytest.raises(NonDeterministic) as refused:
-        db.query(query)
+        db.changes(query)
     assert refused.value.hint is not None
     assert "compare it with columns" in refused.value.hint
 
@@ -235,7 +235,7 @@ def test_the_clock_inside_an_aggregate_is_refused(query: str) -> None:
     with tidings.open(engine="duckdb") as db:
         db.sql("CREATE TABLE t (k INT, at TIMESTAMP)")
         with pytest.raises(NonDeterministic):
-            db.query(query)
+            db.changes(query)
 
 
 AFTER = NOON + DAY + TICK
