@@ -84,6 +84,9 @@ def _candidates(name: str, rng: Random) -> Iterator[Iterator[str]]:
         yield (form.format(*arguments) for arguments in _mixed(rng, *parts))
         return
     several = [*columns, *CONSTANTS]
+    if name == "named_struct":
+        yield (f"named_struct('a', {c}, 'b c', {d})" for c, d in _mixed(rng, columns, several))
+        return
     for parts in ([], [columns], [several, several], [columns, several, several]):
         if _is_known(f"{name}({', '.join('x' for _ in parts)})"):
             yield (f"{name}({', '.join(a)})" for a in islice(_mixed(rng, *parts), TRIED))

@@ -20,6 +20,9 @@ from tidings.ir.text import parse
 Act = Callable[[Database], object]
 
 
+NOW = "SELECT now() AS n FROM quantity"
+
+
 def sql(text: str) -> Act:
     return lambda db: db.sql(text)
 
@@ -109,7 +112,7 @@ CASES: list[tuple[type[TidingsError], Act, dict[str, object], tuple[int, int, st
     (errors.UnsupportedStatement, sql("ANALYZE TABLE quantity"), {}, (1, 15, "^^^^^^^^"), True),
     (errors.KeyNeeded, lambda db: db.transaction().update("quantity", [(1, 2)]), {"table": "quantity"}, None, True),
     (errors.NonDeterministic, sql("SELECT rand() AS r FROM quantity"), {"function": "rand()"}, (1, 8, "^^^^"), True),
-    (errors.NonDeterministic, sql("SELECT rand() AS n FROM quantity"), {"function": "rand()"}, (1, 8, "^^^^^^"), True),
+    (errors.NonDeterministic, lambda db: db.changes(NOW), {"function": "now()"}, (1, 8, "^^^"), True),
     (errors.UnknownFunction, sql("SELECT nosuch(item) FROM quantity"), {}, (1, 8, "^^^^^^^^^^^"), True),
     (errors.SparkNeeded, sql("SELECT soundex('x') AS s FROM quantity"), {}, (1, 8, "^^^^^^^^^^^"), True),
     (errors.InvalidExpression, lambda db: db.query("DROP TABLE quantity"), {}, None, False),
