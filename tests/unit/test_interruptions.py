@@ -141,6 +141,7 @@ CALLS: dict[str, Callable[[Database], Any]] = {
     "explain_rule": lambda db: db.explain_rule("r"),
     "check": lambda db: db.check(),
     "expression": lambda db: db.expression("t"),
+    "to_spark": lambda db: db.to_spark("t"),
     "waves": lambda db: db.waves(),
     "tables": lambda db: db.tables(),
     "views": lambda db: db.views(),

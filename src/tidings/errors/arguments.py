@@ -40,13 +40,15 @@ def checked(method: Callable[P, R]) -> Callable[P, R]:
     """Refuse arguments that are not of the plain types that a function declares.
 
     >>> @checked
-    ... def named(name: "str | None", times: "int" = 1) -> "str":
+    ... def named(name: str | None, times: int = 1) -> str:
     ...     return (name or "nobody") * times
     >>> named("ann", 2), named(None)
     ('annann', 'nobody')
-    >>> named("ann", True)
-    Traceback (most recent call last):
-    tidings.errors.query.InvalidArgument: ... times of named() is to be a whole number, and True was given
+    >>> try:
+    ...     named("ann", True)
+    ... except InvalidArgument as error:
+    ...     print(error)
+    InvalidArgument: The argument times of named() is to be a whole number, and True was given
     """
     signature = inspect.signature(method)
     plain = {n: _options(p) for n, p in signature.parameters.items() if n not in _JUDGED_ELSEWHERE and _options(p)}
