@@ -16,6 +16,7 @@ from tidings.algebra import AlgebraExpression, from_plan
 from tidings.clock import instant_of
 from tidings.deductive import Deductive
 from tidings.deliver.deliveries import Deliveries
+from tidings.engine.stepping_out import AskedAgain
 from tidings.errors import DatabaseClosed
 from tidings.exclusive import exclusive, limited, reading, running
 from tidings.front.assembly import Parts
@@ -65,7 +66,12 @@ class Database(Deductive, Extensible, Observable, Maintainable):
         """
         self._require_no_procedure("sql", f"{_TAKE_TX} tx.sql(…)")
         self.reload()
-        return Script(self._parts.statements).run(text, params)
+        script = Script(self._parts.statements, self._mutex.stepping_out())
+        try:
+            return script.run(text, params)
+        except AskedAgain:
+            self.reload()
+            return Script(self._parts.statements).run(text, params)
 
     def interrupt(self) -> int:
         """End the statements that other threads are running, each with ``StatementInterrupted``; how many these were.
@@ -218,7 +224,12 @@ class Database(Deductive, Extensible, Observable, Maintainable):
         seconds.
         """
         self._parts.folding.step()
-        return self._parts.statements.queries.answer(text, None if as_of is None else instant_of(as_of), params)
+        at = None if as_of is None else instant_of(as_of)
+        try:
+            return self._parts.statements.queries.answer(text, at, params, self._mutex.stepping_out())
+        except AskedAgain:
+            self.reload()
+            return self._parts.statements.queries.answer(text, at, params)
 
     @limited
     @reading
@@ -353,6 +364,7 @@ class Database(Deductive, Extensible, Observable, Maintainable):
         if self._deliveries is not None:
             self._deliveries.close()
         with mutex.held(), ExitStack() as ending:
+            mutex.wait_for_all()
             for end in (parts.backend.close, parts.scheduler.close, parts.storage.close):
                 ending.callback(end)
             parts.folding.close(adopting=mutex.refusal is None)

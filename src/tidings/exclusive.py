@@ -12,10 +12,11 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
 from functools import wraps
-from threading import RLock
+from threading import Condition, RLock, get_ident
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
+from tidings.engine.stepping_out import SteppingOut
 from tidings.errors import DatabaseForked, DatabaseInDoubt, ReaderBehind, TidingsError
 from tidings.errors.unexpected import internal_errors
 from tidings.logs import INFO, REFUSAL, tell
@@ -40,9 +41,18 @@ class Mutex:
     _depth: int = field(init=False, default=0)
     """How often the thread that has it has taken it."""
     _process: int = field(init=False, default_factory=os.getpid)
+    _first: int | None = field(init=False, default=None)
+    """The thread that took it first."""
+    _is_shared: bool = field(init=False, default=False)
+    """Whether another thread has taken it since."""
+    _outside: int = field(init=False, default=0)
+    """How many threads have let others in, and come back."""
+    _is_closing: bool = field(init=False, default=False)
+    _came_back: Condition = field(init=False)
 
     def __post_init__(self) -> None:
         self.statements = Statements(self.settlement, self.timeout)
+        self._came_back = Condition(self)  # type: ignore[arg-type]  # it asks no more of a lock than there is here
 
     def check(self) -> None:
         """Refuse to go on where that is not possible."""
@@ -61,6 +71,9 @@ class Mutex:
         if not self._lock.acquire(blocking, timeout):
             return False
         self._depth += 1
+        if not self._is_shared:
+            self._first = self._first or get_ident()
+            self._is_shared = self._first != get_ident()
         return True
 
     def release(self) -> None:
@@ -76,6 +89,26 @@ class Mutex:
             yield
         finally:
             self.release()
+
+    def stepping_out(self) -> SteppingOut | None:
+        """How this thread may let others in while it waits for an engine; None if nobody is there, or it may not."""
+        return self._stepped_out if self._is_shared and self._depth == 1 and not self._is_closing else None
+
+    @contextmanager
+    def _stepped_out(self) -> Iterator[None]:
+        self._outside += 1
+        state = self._release_save()
+        try:
+            yield
+        finally:
+            self._acquire_restore(state)
+            self._outside -= 1
+            self._came_back.notify_all()
+
+    def wait_for_all(self) -> None:
+        """Wait, with the lock, until those who have let others in are back; nobody does it any more."""
+        self._is_closing = True
+        self._came_back.wait_for(lambda: not self._outside)
 
     def __enter__(self) -> Mutex:
         self.check()

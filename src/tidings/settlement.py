@@ -30,6 +30,14 @@ class Settlement:
         """Whether this thread has recorded something that memory may not have."""
         return self._thread == get_ident()
 
+    @contextmanager
+    def settling(self) -> Iterator[None]:
+        """Memory has what is recorded inside once that is over; what was due before still is."""
+        was_due = self.is_due
+        yield
+        if not was_due:
+            self.end()
+
     def is_due_in(self, thread: int) -> bool:
         """The same of another thread."""
         return self._thread == thread

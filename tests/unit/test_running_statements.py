@@ -194,3 +194,26 @@ def test_nothing_is_cancelled_between_the_disk_and_memory() -> None:
         with pytest.raises(Cancelled):
             checkpoint()
     assert statements.interrupt() == 0
+
+
+RECORDING = {
+    "of the clock": "SELECT count(*) AS n FROM t a, t b, t c, t d WHERE a.x + b.x + c.x + d.x = -1 "
+    "AND now() > TIMESTAMP '2000-01-01'",
+    "of a view that is behind": "SELECT count(*) AS n FROM kinds, t b, t c, t d WHERE b.x + c.x + d.x = -1",
+    "of what is to be folded": "SELECT count(*) AS n FROM t a, t b, t c, t d WHERE a.x + b.x + c.x + d.x = -1",
+}
+"""Queries before whose answer something is recorded: an instant, a wave, a fold."""
+
+
+@pytest.mark.parametrize("text", RECORDING.values(), ids=RECORDING)
+@pytest.mark.parametrize("call", ["query", "sql", "changes"])
+def test_a_query_that_has_recorded_something_can_be_ended(tmp_path: Path, text: str, call: str) -> None:
+    with tidings.open(tmp_path / "d", engine="duckdb") as db:
+        db.sql("CREATE TABLE t (x INT); CREATE MATERIALIZED VIEW kinds AS SELECT x, count(*) AS n FROM t GROUP BY x")
+        with db.transaction() as tx:
+            tx.insert("t", [(x % 1000,) for x in range(25_000)])
+        with pytest.raises(StatementTimeout):
+            getattr(db, call)(text, timeout=NEVER if call == "changes" else 2.0)
+        assert interrupted(db, lambda: getattr(db, call)(text)) is not None
+        assert len(db.query("kinds")) == 1000
+        assert db.check() == []

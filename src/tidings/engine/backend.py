@@ -22,6 +22,7 @@ from tidings.engine.scratch import Scratch
 from tidings.engine.source import Source
 from tidings.engine.speeds import UsualSpeeds
 from tidings.engine.sql.dialect import Dialect
+from tidings.engine.stepping_out import SteppingOut
 from tidings.ir.relation import Column
 from tidings.lang.sql.table_operator import TableOperator
 
@@ -93,6 +94,12 @@ class Backend(Protocol):
 
         ``columns`` are those it has, where they are known; ``small`` says that every relation it reads is a small delta
         or restricted by a list of keys.
+        """
+
+    def fetch_answer(self, text: str, columns: tuple[Column, ...], step_out: SteppingOut) -> pa.Table:
+        """Like :meth:`fetch`, and let other threads in if that can be; raises ``AskedAgain`` if it turns out not to.
+
+        Nothing but the rows is looked at afterwards.
         """
 
     def look_up(self, lookups: list[BaseLookup]) -> list[pa.Table]:

@@ -32,6 +32,7 @@ from tidings.engine.sql.combined import combined, separated
 from tidings.engine.sql.literals import among, literals, within
 from tidings.engine.sql.lower import lower, source_name
 from tidings.engine.sql.statement import KeyList, KeyTest, PreparedStatement
+from tidings.engine.stepping_out import SteppingOut
 from tidings.ir.expression import TIME, WEIGHT, read, show_name
 from tidings.ir.relation import VERSION_COLUMNS, Column, Filter, Relation, Scan, Version
 from tidings.ir.traverse import walk
@@ -283,15 +284,16 @@ class Runner:
     def _said(self, plan: Relation) -> Relation:
         return plan if self.is_said else in_words(plan, self.backend.dialect)
 
-    def query(self, plan: Relation, sources: Sources, at: int = 0) -> pa.Table:
-        """The rows of a plan over current relations, at an instant."""
+    def query(self, plan: Relation, sources: Sources, at: int = 0, step_out: SteppingOut | None = None) -> pa.Table:
+        """The rows of a plan over current relations, at an instant; others may be let in meanwhile by ``step_out``."""
         if has_fixpoint(plan):
             return self.rows(plan, sources, 0, at)
         for relation in {n.relation for n in walk(plan) if isinstance(n, Scan)}:
             self.backend.plain(source_name(relation, Version.CURRENT), sources(relation, Version.CURRENT))
         columns = tuple(Column(f.name, f.type) for f in plan.fields)
         text = lower(self._said(plan), self.backend.dialect).filled(lambda *_: "", until=_instant(at))
-        return conform(self.backend.fetch(text, columns), arrow_schema(columns))
+        fetched = self.backend.fetch_answer(text, columns, step_out) if step_out else self.backend.fetch(text, columns)
+        return conform(fetched, arrow_schema(columns))
 
     def lookup(self, name: str, columns: tuple[Column, ...], source: Source, rows: pa.Table) -> pa.Table:
         """The base rows that may equal some of the given rows: those that agree on one column."""

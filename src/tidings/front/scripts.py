@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from tidings.engine.stepping_out import SteppingOut
 from tidings.errors import InvalidSyntax, TidingsError
 from tidings.front.statement_runner import StatementRunner
 from tidings.lang.sql import statement as sql
@@ -20,6 +21,8 @@ class Script:
     """One text on its way through its statements."""
 
     runner: StatementRunner
+    step_out: SteppingOut | None = None
+    """How other threads may be let in while the answer of a text that is one query is computed."""
     _transaction: Workspace | None = field(init=False, default=None)
     """The transaction that has begun and not ended."""
 
@@ -29,6 +32,8 @@ class Script:
         try:
             for number, statement in enumerate(parts, 1):
                 with _numbered(number, len(parts)):
+                    if isinstance(statement, sql.Query) and len(parts) == 1:
+                        return self.runner.queries.run(statement, self.step_out)
                     result = self._step(statement)
             if self._transaction is not None:
                 raise InvalidSyntax(None, _END, reason="BEGIN without COMMIT or ROLLBACK")

@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 import pyarrow as pa
 
 from tidings.analysis.influents import reads
+from tidings.engine.stepping_out import SteppingOut
 from tidings.errors import InvalidInterval, UnsupportedStatement
 from tidings.ir.relation import Relation
 from tidings.read import in_transaction
@@ -48,22 +49,31 @@ class Answers:
     timeline: Timeline
     system_tables: SystemTableRows
 
-    def at(self, plan: Relation, at: int, given: Mapping[str, pa.Table] = _NONE) -> Result:
-        """The rows of a plan at an instant; ``given`` has the rows of relations that the catalog does not know."""
+    def at(
+        self,
+        plan: Relation,
+        at: int,
+        given: Mapping[str, pa.Table] = _NONE,
+        step_out: SteppingOut | None = None,
+    ) -> Result:
+        """The rows of a plan at an instant; ``given`` has the rows of relations that the catalog does not know.
+
+        With ``step_out`` other threads may be let in while they are computed.
+        """
         names = reads(plan) & self.scheduler.relations.system_tables.keys()
         rows = {name: self.system_tables.changes(name) for name in names} | dict(given)
-        answer = in_transaction.answer(self.scheduler, plan, at, replaced=rows)
+        answer = in_transaction.answer(self.scheduler, plan, at, replaced=rows, step_out=step_out)
         return Result(answer, self.scheduler.storage.backend)
 
-    def now(self, plan: Relation) -> Result:
+    def now(self, plan: Relation, step_out: SteppingOut | None = None) -> Result:
         """The rows of a plan at the present."""
-        return self.at(plan, self.timeline.present(plan))
+        return self.at(plan, self.timeline.present(plan), step_out=step_out)
 
-    def as_of(self, plan: Relation, at: int) -> Result:
+    def as_of(self, plan: Relation, at: int, step_out: SteppingOut | None = None) -> Result:
         """The rows of a plan as they were at an instant; what the clock will make of them is not known yet."""
         if at > self.timeline.present(plan) and self.timeline.reads_clock(plan):
             raise InvalidInterval(since=at, until=at, reason="it lies in the future")
-        return self.at(plan, at)
+        return self.at(plan, at, step_out=step_out)
 
     def changes(
         self, name: str, plan: Relation, since: int | None, until: int | None, *, per_commit: bool, strict: bool

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from tidings.analysis.influents import reads
 from tidings.engine.source import Source
+from tidings.engine.stepping_out import SteppingOut
 from tidings.ir.relation import Column, Relation, Scan, Version
 from tidings.ir.traverse import walk
 from tidings.lang.sql.names import session_name
@@ -32,10 +33,12 @@ def answer(
     at: int,
     changes: Mapping[str, pa.Table] = NO_ENTRIES,
     replaced: Mapping[str, pa.Table] = NO_ENTRIES,
+    step_out: SteppingOut | None = None,
 ) -> pa.Table:
     """The rows of a plan at an instant, in its order; ``changes`` are log entries of tables that are not logged yet.
 
     ``replaced`` has, in the same form, all rows of some tables that matter to the plan; nothing else of these is read.
+    With ``step_out`` other threads may be let in while the answer is computed.
     """
     sources = scheduler.executor.sources(0, at)
     scheduler.catch_up(plan, at)
@@ -53,7 +56,8 @@ def answer(
         return replace(committed, changes=together)
 
     with _session_sources(scheduler, plan, replaced) as of_session:
-        rows = scheduler.engines.query(normalise(plan, definitions), source, at)
+        out = None if of_session else step_out
+        rows = scheduler.engines.query(normalise(plan, definitions), source, at, out)
     return _in_order(rows)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from tidings.clock import instant_of
+from tidings.engine.stepping_out import SteppingOut
 from tidings.errors import InvalidExpression, InvalidInstant, InvalidInterval
 from tidings.ir.expression import Expression
 from tidings.lang.sql.changes import ChangesOf, reads_changes
@@ -34,18 +35,28 @@ class OneTimeQueries:
     plans: BoundPlans
     answers: Answers
 
-    def answer(self, text: str, as_of: int | None = None, params: Params | None = None) -> Result:
-        """The rows of a query, or of a relation by its name, now or as they were at an earlier instant."""
+    def answer(
+        self,
+        text: str,
+        as_of: int | None = None,
+        params: Params | None = None,
+        step_out: SteppingOut | None = None,
+    ) -> Result:
+        """The rows of a query, or of a relation by its name, now or as they were at an earlier instant.
+
+        With ``step_out`` other threads may be let in while they are computed; ``AskedAgain`` says that it did not do.
+        """
         if _MENTIONS_CHANGES.search(text) and reads_changes((query := self.plans.read(text, params)).query):
             return self._over_intervals(query, as_of)
         plan = self.plans.asked_once(text, params)
-        return self.answers.now(plan) if as_of is None else self.answers.as_of(plan, as_of)
+        return self.answers.now(plan, step_out) if as_of is None else self.answers.as_of(plan, as_of, step_out)
 
-    def run(self, query: Query) -> Result:
-        """The rows of a query that is one statement of several."""
+    def run(self, query: Query, step_out: SteppingOut | None = None) -> Result:
+        """The rows of a query that is one statement of several; with ``step_out`` as in :meth:`answer`."""
         if reads_changes(query.query):
             return self._over_intervals(query, None)
-        return self.answers.now(self.plans.bind(query.query, query.text, query_text=query.query_text, once=True))
+        plan = self.plans.bind(query.query, query.text, query_text=query.query_text, once=True)
+        return self.answers.now(plan, step_out)
 
     def _over_intervals(self, query: Query, as_of: int | None) -> Result:
         """The rows of a query that reads changes."""

@@ -99,7 +99,8 @@ class Folding:
         if storage.is_reader:
             return
         if self._running and self._thread is not None:
-            self._adopt(self._thread.outcomes())
+            with storage.journal.settlement.settling():
+                self._adopt(self._thread.outcomes())
         if not storage.fold_candidates:
             return
         candidates, storage.fold_candidates = storage.fold_candidates, {}

@@ -18,6 +18,7 @@ from tidings.delta.plan import Program
 from tidings.engine.recursion.fixpoint import has_fixpoint
 from tidings.engine.run import Runner
 from tidings.engine.source import Source, Sources
+from tidings.engine.stepping_out import SteppingOut
 from tidings.errors import EngineFailed
 from tidings.ir.relation import Relation, Version
 from tidings.waves.in_process.runner import InProcessRunner
@@ -110,19 +111,20 @@ class Engines:
             return f"execution is {self.runner.backend.name}"
         return self.in_process.recompute_obstacle(program) if recompute else self.in_process.obstacle(program, changes)
 
-    def query(self, plan: Relation, sources: Sources, at: int) -> pa.Table:
+    def query(self, plan: Relation, sources: Sources, at: int, step_out: SteppingOut | None = None) -> pa.Table:
         """The rows of a plan at an instant, in this process where that is possible.
 
-        What fails here is asked of the database's engine, which may succeed or says why it does not.
+        What fails here is asked of the database's engine, which may succeed or says why it does not.  With ``step_out``
+        other threads may be let in while it is computed.
         """
         if self.in_process is not None and self.runner.backend.looks_up_first:
             try:
-                rows = self.in_process.query(plan, sources, at)
+                rows = self.in_process.query(plan, sources, at, step_out)
             except EngineFailed:
                 rows = None
             if rows is not None:
                 return rows
-        return self.runner.query(plan, sources, at)
+        return self.runner.query(plan, sources, at, step_out)
 
     def choice(self, program: Program, changes: int, *, recompute: bool = False) -> EngineChoice:
         """Where a program is to run, and why there."""

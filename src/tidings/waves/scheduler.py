@@ -76,7 +76,8 @@ class Scheduler:
 
     def catch_up(self, plan: Relation, until: int, groupings: Mapping[str, Relation] | None = None) -> None:
         """Bring the stored views that a plan reads up to an instant; ``groupings`` are definitions it uses too."""
-        self.upkeep.catch_up(plan, until, groupings)
+        with self.storage.journal.settlement.settling():  # what comes next may take long, and can be cancelled
+            self.upkeep.catch_up(plan, until, groupings)
 
     # stored views
 

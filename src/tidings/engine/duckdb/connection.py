@@ -14,7 +14,7 @@ import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 
 import duckdb
 import pyarrow as pa
@@ -23,10 +23,14 @@ from tidings.engine.agreed.term import ON_SPARK
 from tidings.engine.location import Location
 from tidings.engine.scalar_function import engine_failure
 from tidings.engine.sql.quoting import quoted, text_literal
+from tidings.engine.stepping_out import AskedAgain, SteppingOut
 from tidings.errors import SparkNeeded, TidingsError
 from tidings.running_statements import checkpoint, stopped_by
 
 _OPTIMIZERS = "disabled_optimizers"
+
+_SEEN = "__seen"
+"""A table of one row: who reads it sees all tables beside it from then on as they are, until its transaction ends."""
 
 
 @cache
@@ -52,16 +56,24 @@ class DuckDBConnection:
         passes_off: tuple[str, ...] = (),
         folder: Location | None = None,
         scratch: Location | None = None,
+        asides: int = 0,
     ) -> None:
-        """Connect; only ``folder`` may be touched, and what does not fit into memory goes beside ``scratch``."""
+        """Connect; only ``folder`` may be touched, and what does not fit into memory goes beside ``scratch``.
+
+        So many answers as ``asides`` says can be computed while other threads go on.
+        """
         spill = f"{scratch.path}-" if scratch is not None and scratch.is_local else f"{_private_folder()}/"
         config = {"temp_directory": f"{spill}{uuid.uuid4().hex[:12]}"}  # DuckDB makes and removes it
         if memory is not None:
             config["memory_limit"] = f"{memory}B"
         self.inner = duckdb.connect(":memory:", config={"threads": threads, **config})
-        self.inner.execute("SET TimeZone = 'UTC'")
-        self.inner.execute("SET enable_progress_bar = false")
-        self.inner.execute("SET order_by_non_integer_literal = true")  # as in Spark
+        self._attached = ["memory"]
+        self.inner.execute(f"CREATE TABLE {_SEEN} AS SELECT 1 AS x")
+        self._asides = [self.inner.cursor() for _ in range(asides)]
+        for connection in (self.inner, *self._asides):  # before they cannot be set any more
+            connection.execute("SET TimeZone = 'UTC'")
+            connection.execute("SET enable_progress_bar = false")
+            connection.execute("SET order_by_non_integer_literal = true")  # as in Spark
         self._folder = f"{folder.path}/" if folder is not None and folder.is_local else None
         self._shut_in()
         self._passes_off = passes_off
@@ -87,6 +99,35 @@ class DuckDBConnection:
         """The rows of a query."""
         with self._failures():
             return self._rows(text)
+
+    def attach(self, name: str) -> None:
+        """Attach another DuckDB in memory, whose rows are compressed."""
+        self.execute(f"ATTACH ':memory:' AS {name} (COMPRESS)")
+        self.execute(f"CREATE TABLE {name}.{_SEEN} AS SELECT 1 AS x")
+        self._attached.append(name)
+
+    def fetch_aside(self, text: str, step_out: SteppingOut) -> pa.Table:
+        """The rows of a query, on a connection of its own, which sees everything as it is now; others go on meanwhile.
+
+        Raises ``AskedAgain`` where it fails, whatever the reason; :meth:`fetch` is to say which, or knows a way.
+        """
+        if not self._asides:
+            return self.fetch(text)
+        connection = self._asides.pop()
+        try:
+            with stopped_by(partial(_interrupt, connection)):
+                connection.execute("BEGIN")
+                connection.execute(f"FROM {', '.join(f'{name}.{_SEEN}' for name in self._attached)}").fetchall()
+                with step_out():
+                    return connection.execute(text).to_arrow_table()
+        except (duckdb.Error, RuntimeError) as error:
+            checkpoint()
+            _raise_interrupt(error)
+            raise AskedAgain from error
+        finally:
+            with suppress(duckdb.Error):  # it has ended with what failed
+                connection.execute("ROLLBACK")
+            self._asides.append(connection)
 
     def _rows(self, text: str) -> pa.Table:
         """The rows of a query; without the pass of DuckDB's optimizer that fails on it, if one does.
@@ -117,7 +158,7 @@ class DuckDBConnection:
         """
         self.inner.register("__arrow", rows)
         try:
-            self.execute(f'CREATE OR REPLACE TEMP TABLE {quoted(name, "duckdb")} AS FROM "__arrow"')
+            self.execute(f'CREATE OR REPLACE TABLE {quoted(name, "duckdb")} AS FROM "__arrow"')
         finally:
             self.inner.unregister("__arrow")
 
@@ -148,21 +189,36 @@ class DuckDBConnection:
                 yield
             except duckdb.Error as error:
                 checkpoint()
-                if type(error) is duckdb.Error and str(error).startswith(KeyboardInterrupt.__name__):  # it read Arrow
-                    raise KeyboardInterrupt from None
+                _raise_interrupt(error)
                 raise _failure(error) from None
             except RuntimeError as error:
-                if isinstance(error.__cause__, KeyboardInterrupt):
-                    raise error.__cause__ from None
+                _raise_interrupt(error)
                 raise
 
     def interrupt(self) -> None:
         """Make what runs on this connection fail, from any thread."""
-        with suppress(duckdb.ConnectionException):  # it was closed meanwhile
-            self.inner.interrupt()
+        _interrupt(self.inner)
+
+    def close(self) -> None:
+        """Close it, and those that answers are computed on."""
+        for connection in (*self._asides, self.inner):
+            connection.close()
 
     def view(self, name: str, rows: str) -> None:
-        self.execute(f"CREATE OR REPLACE TEMP VIEW {quoted(name, 'duckdb')} AS {rows}")
+        self.execute(f"CREATE OR REPLACE VIEW {quoted(name, 'duckdb')} AS {rows}")
+
+
+def _raise_interrupt(error: Exception) -> None:
+    """Raise the Ctrl-C that DuckDB tells as a failure of its own, if it is one."""
+    if type(error) is duckdb.Error and str(error).startswith(KeyboardInterrupt.__name__):  # it read Arrow
+        raise KeyboardInterrupt from None
+    if isinstance(error.__cause__, KeyboardInterrupt):
+        raise error.__cause__ from None
+
+
+def _interrupt(connection: duckdb.DuckDBPyConnection) -> None:
+    with suppress(duckdb.ConnectionException):  # it was closed meanwhile
+        connection.interrupt()
 
 
 _FLOATS = re.compile(r"\b[A-Z_]+ is out of range!")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 
 import duckdb
@@ -31,6 +31,7 @@ from tidings.engine.spark_typing import spark_name, with_typed_nulls
 from tidings.engine.speeds import DUCKDB
 from tidings.engine.sql.dialect import Dialect, Signature, printed
 from tidings.engine.sql.quoting import quoted, text_literal
+from tidings.engine.stepping_out import SteppingOut
 from tidings.errors import EngineFailed
 from tidings.ir import types
 from tidings.ir.expression import TIME, WEIGHT
@@ -41,6 +42,9 @@ from tidings.quiet import quiet
 
 _ROW_GROUP = 20_000
 """Rows per row group of a snapshot: single rows are looked up in them."""
+
+_ASIDES = 3
+"""So many answers may be computed while other threads go on."""
 
 _PATTERN = frozenset("*?[")
 """Characters that DuckDB takes for those of a pattern of paths."""
@@ -74,7 +78,7 @@ class DuckDB:
         self._operators: dict[str, TableOperator] = {}
         self._remote: set[str] = set()
         """Bases that are read through Arrow."""
-        self._connection = DuckDBConnection(threads, memory, folder=folder, scratch=scratch)
+        self._connection = DuckDBConnection(threads, memory, folder=folder, scratch=scratch, asides=_ASIDES)
         self.held_limit = (MemoryBudget().engine() if memory is None else memory) * 2 // 3
         """So many bytes of columns may be held, counted before they are compressed."""
         self.scratch: Scratch | None = Scratch()
@@ -154,12 +158,13 @@ class DuckDB:
         """Keep some columns of a base in memory, compressed, as a base of their own."""
         self.unload(name)
         if not self._holds:
-            self._connection.execute("ATTACH ':memory:' AS held (COMPRESS)")
+            self._connection.attach("held")
             self._holds = True
         listed = _names(columns).removesuffix(", ")
         table = f"held.{_quoted(_base(name))}"
         self._connection.execute(f"CREATE OR REPLACE TABLE {table} AS SELECT {listed} FROM {_quoted(_base(base))}")
-        self._connection.execute("CHECKPOINT held")
+        with suppress(EngineFailed):  # which compresses; it is done with a later base if an answer is computed now
+            self._connection.execute("CHECKPOINT held")
         self._connection.view(_base(name), f"FROM {table}")
 
     def save(self, text: str, path: Location, sorted_by: str, rows_per_file: int) -> None:
@@ -225,7 +230,7 @@ class DuckDB:
         key = _names((part,)).removesuffix(", ")
         met = f"SELECT {columns} FROM ({rows}) WHERE {key} IN (SELECT {key} FROM {went})"
         left = f"({met}) EXCEPT ALL SELECT {columns} FROM {went}"
-        self._connection.execute(f"CREATE OR REPLACE TEMP TABLE {kept} AS {left}")
+        self._connection.execute(f"CREATE OR REPLACE TABLE {kept} AS {left}")
         others = f"SELECT {columns} FROM ({rows}) AS r ANTI JOIN {went} AS w ON r.{key} = w.{key}"
         return f"{others} UNION ALL SELECT {columns} FROM {kept}"
 
@@ -234,6 +239,11 @@ class DuckDB:
 
     def fetch(self, text: str, columns: tuple[Column, ...] = (), *, small: bool = False) -> pa.Table:
         return self._connection.fetch(text)
+
+    def fetch_answer(self, text: str, columns: tuple[Column, ...], step_out: SteppingOut) -> pa.Table:
+        if self._functions:  # code of users is called by one thread at a time
+            return self.fetch(text, columns)
+        return self._connection.fetch_aside(text, step_out)
 
     def look_up(self, lookups: list[BaseLookup]) -> list[pa.Table]:
         views = [_quoted(_base(lookup.base)) for lookup in lookups]
@@ -292,7 +302,7 @@ class DuckDB:
             self._connection.inner.unregister(name)
 
     def close(self) -> None:
-        self._connection.inner.close()
+        self._connection.close()
         if self.scratch is not None:
             self.scratch.close()
 

@@ -209,7 +209,7 @@ class CatalogJournal:
         return value
 
     def take_note(self, key: str, value: str) -> None:
-        with self.session.writing() as connection:
+        with self.settlement.settling(), self.session.writing() as connection:
             writes.note(connection, key, value)
 
     def subscribe(self, name: str, subscription: NamedSubscription | None) -> None:

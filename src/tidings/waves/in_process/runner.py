@@ -26,6 +26,7 @@ from tidings.engine.agreed.plan import Disagreement, agreed_plan
 from tidings.engine.changes import as_changes, no_changes
 from tidings.engine.run import Runner
 from tidings.engine.source import Source, Sources
+from tidings.engine.stepping_out import SteppingOut
 from tidings.ir.relation import Relation, Scan, Version
 from tidings.ir.traverse import walk
 from tidings.store.relation.table import Table
@@ -157,14 +158,14 @@ class InProcessRunner:
         steps = tuple(step for step in map(self._recompute_step, program.steps) if isinstance(step, Step))
         return self.second_runner.run(replace(program, steps=steps), sources, since, until)
 
-    def query(self, plan: Relation, sources: Sources, at: int) -> pa.Table | None:
+    def query(self, plan: Relation, sources: Sources, at: int, step_out: SteppingOut | None = None) -> pa.Table | None:
         """The rows of a plan at an instant, over files; None if nothing but the database's engine can tell."""
         agreed = agreed_plan(plan)
         if isinstance(agreed, Disagreement):
             return None
         scanned = {scan.relation for scan in walk(agreed) if isinstance(scan, Scan)}
         states = self._states({relation: sources(relation, Version.CURRENT) for relation in scanned})
-        return None if states is None else self.second_runner.query(agreed, lambda r, _version: states[r], at)
+        return None if states is None else self.second_runner.query(agreed, lambda r, _version: states[r], at, step_out)
 
     def _states(self, states: dict[str, Source]) -> dict[str, Source] | None:
         """States as the second engine reads them; None if not all of their rows are in files or in this process."""
