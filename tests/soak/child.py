@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import tidings
 from tidings.deliver.deliveries import DeliverySettings
@@ -45,6 +45,7 @@ class Place:
     catalog: str | None = None
     runs: bool = False
     """Whether threads of the database do what there is to do after commits."""
+    engine: Literal["duckdb", "spark"] = "duckdb"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,8 @@ class Child:
         settings = DeliverySettings(files=self.place.told, policy=RetryPolicy(first=100_000, longest=1_000_000))
         self.db = tidings.open(
             self.place.folder,
-            engine="duckdb",
+            engine=self.place.engine,
+            execution="spark" if self.place.engine == "spark" else None,
             clock=self.clock,
             catalog=self.place.catalog,
             retention=RETENTION,
@@ -135,10 +137,12 @@ class Child:
         return [str(finding) for finding in self.db.check()]
 
     def names(self) -> dict[str, list[str]]:
-        """The columns of all relations by name."""
+        """The columns of all relations by name, and the names of rules, which have none."""
+        rules: dict[str, list[str]] = {f"rule {row['name']}": [] for row in self.db.rules().rows()}
         parts = self.db._parts.relations
         known = ((name, parts.find(name)) for name in parts.names())
-        return {name: [c.name for c in relation.columns] for name, relation in known if relation is not None}
+        columns = {name: [c.name for c in relation.columns] for name, relation in known if relation is not None}
+        return columns | rules
 
     def ask(self, names: list[str]) -> dict[str, list[tuple[Any, ...]]]:
         """The rows of relations."""
@@ -177,6 +181,17 @@ class Child:
 
         os.fsync = fsync if seconds else self._fsync  # type: ignore[assignment]
 
+    def stop_spark(self, kill: bool) -> None:
+        """Stop the session of Spark, or kill its JVM."""
+        from pyspark.sql import SparkSession
+
+        session = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+        if kill:
+            assert session.sparkContext._gateway is not None
+            session.sparkContext._gateway.proc.kill()
+        else:
+            session.stop()
+
     def forbid(self, forbidden: bool) -> None:
         """Let nothing be made in the folder: by the rights of nobody, whom root can be for a while."""
         if os.getuid() == 0:
@@ -211,6 +226,8 @@ class Child:
 def live(pipe: Connection, place: Place) -> None:
     """Answer commands until there are no more."""
     tempfile.gettempdir()  # found by writing a file, while that can be done
+    if place.engine == "spark":
+        os.environ |= {"TIDINGS_SPARK_MASTER": "local[1]", "TIDINGS_SPARK_MEMORY": "1g"}
     child = Child(pipe, place)
     while True:
         try:

@@ -70,6 +70,20 @@ def killed_server(life: Life) -> Iterator[None]:
 
 
 @contextmanager
+def stopped_spark(life: Life) -> Iterator[None]:
+    """Spark is stopped, or its JVM killed: the database is closed, and opened by another process."""
+    life.disturbed = True
+    life.must("stop_spark", life.rng.random() < 0.5)
+    try:
+        yield
+    finally:
+        life.end()
+        life.spawn()
+    life.in_doubt = False
+    life.healed()
+
+
+@contextmanager
 def _refusing(life: Life, on: tuple[object, ...], off: tuple[object, ...]) -> Iterator[None]:
     """A fault of the child's process, in which it may refuse what it cannot do."""
     life.disturbed = True
@@ -97,5 +111,6 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
     "steady": (full_disk, slow_disk, read_only, unreachable, paused),
     "restless": (full_disk, slow_disk, paused),
     "remote": (killed_server, full_disk, slow_disk),
+    "spark": (stopped_spark, slow_disk, paused),
 }
 """Those of each life."""

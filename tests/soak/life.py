@@ -21,7 +21,19 @@ from typing import Any
 
 from tests.soak import child
 from tests.soak.child import Answer, Place
-from tests.soak.model import TABLES, TEMPLATES, VIEWS, Bag, Model, Refused, definitions, plain_rows
+from tests.soak.model import (
+    COLUMNS,
+    TABLES,
+    VIEWS,
+    Bag,
+    Model,
+    Refused,
+    definitions,
+    plain_rows,
+    random_columns,
+    random_condition,
+    random_query,
+)
 
 SECOND = 1_000_000
 BEGIN = 1_767_225_600 * SECOND
@@ -262,8 +274,13 @@ class Life:
         own = [name for name in self.model.tables if name not in TABLES]
         views = [name for name in self.model.views if name not in VIEWS]
         self._made += 1
-        read = {name for query in self.model.views.values() for name in own if f" {name} " in f"{query} "}
+        readers = [*self.model.views.values(), *self.model.rules.values()]
+        read = {name for query in readers for name in own if f" {name} " in f"{query} "}
+        rules = [name for name in self.model.rules if name != "big"]
         choices = [("drop view", name) for name in views] + [("drop table", n) for n in own if n not in read]
+        choices += [("drop rule", name) for name in rules]
+        if len(rules) < 3:
+            choices += [("rule", f"noted{self._made}")] * 2
         if len(own) < 3:
             choices += [("table", f"own{self._made}")] * 3
         if len(views) < 5:
@@ -283,15 +300,16 @@ class Life:
     def _change(self, kind: str, name: str, own: list[str]) -> tuple[str, Callable[[dict[str, list[str]]], None]]:
         """A statement, and what makes the model follow it if the database has."""
         model, column = self.model, f"c{self._made}"
-        a, b = self.rng.choice(["t", *own]), self.rng.choice(["t", *own])
-        query = self.rng.choice(TEMPLATES).format(a=a, b=b)
+        query = random_query(self.rng, ["t", *own])
+        condition, columns = random_condition(self.rng, ["t", *own]), random_columns(self.rng, self._made)
+        type = self.rng.choice(COLUMNS)
         form = self.rng.choice(["VIEW", "MATERIALIZED VIEW"])
 
         def follow(names: dict[str, list[str]]) -> None:
             there = name in names
             if kind == "table" and there:
-                model.tables[name] = "k INT, x INT"
-                model.plain.execute(f"CREATE TABLE {name} (k INT, x INT)")
+                model.tables[name] = columns
+                model.plain.execute(f"CREATE TABLE {name} ({columns})")
             elif kind == "view" and there:
                 model.views[name] = query
             elif kind == "drop table" and not there:
@@ -299,15 +317,22 @@ class Life:
                 del model.tables[name]
             elif kind == "drop view" and not there:
                 del model.views[name]
+            elif kind == "rule" and f"rule {name}" in names:
+                model.rules[name] = condition
+            elif kind == "drop rule" and f"rule {name}" not in names:
+                del model.rules[name]
             elif kind == "column" and column in names[name]:
-                model.plain.execute(f"ALTER TABLE {name} ADD COLUMN {column} INT DEFAULT {self._made}")
+                model.plain.execute(f"ALTER TABLE {name} ADD COLUMN {column} {type}")
 
         texts = {
-            "table": f"CREATE TABLE {name} (k INT, x INT)",
+            "table": f"CREATE TABLE {name} ({columns})",
+            "rule": f"CREATE RULE {name} WHEN {condition} DO INSERT INTO audit SELECT k, x FROM condition "
+            "WITH (action = 'deferred')",
+            "drop rule": f"DROP RULE {name}",
             "view": f"CREATE {form} {name} AS {query}",
             "drop table": f"DROP TABLE {name}",
             "drop view": f"DROP VIEW {name}",
-            "column": f"ALTER TABLE {name} ADD COLUMN {column} INT DEFAULT {self._made}",
+            "column": f"ALTER TABLE {name} ADD COLUMN {column} {type}",
         }
         return texts[kind], follow
 

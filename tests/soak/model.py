@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from random import Random
 from typing import Any, TypeAlias
 
 import duckdb
@@ -28,20 +29,50 @@ VIEWS = {
     "present": ("MATERIALIZED VIEW", "SELECT k, count(*) AS n FROM visits WHERE until > now() GROUP BY k"),
     "most": ("MATERIALIZED VIEW", "SELECT y, max(s) AS s FROM totals JOIN u ON totals.k = u.k GROUP BY y"),
 }
-RULES = (
+RULES = (  # "big" is in Model.rules too
     "CREATE RULE book WHEN SELECT id FROM orders DO INSERT INTO booked SELECT id FROM condition",
     "CREATE RULE big WHEN SELECT k, x FROM t WHERE x > 90 DO INSERT INTO audit SELECT k, x FROM condition "
     "WITH (action = 'deferred')",
     "CREATE RULE tell WHEN SELECT id FROM orders WHERE id % 5 = 0 DO FILE 'told.jsonl'",
 )
+BIG = "SELECT k, x FROM t WHERE x > 90"
+"""The condition of the rule ``big``."""
 TEMPLATES = (
-    "SELECT k, x FROM {a} WHERE x > 3",
-    "SELECT x, count(*) AS n, sum(k) AS s FROM {a} GROUP BY x",
+    "SELECT k, x FROM {a} WHERE {c}",
+    "SELECT x, count(*) AS n, sum(k) AS s FROM {a} p WHERE {c} GROUP BY x",
+    "SELECT x, max(k) AS m, min(k) AS l FROM {a} p GROUP BY x HAVING count(*) > {n}",
     "SELECT p.k, p.x, q.x AS y FROM {a} p JOIN {b} q ON p.k = q.k",
-    "SELECT k FROM {a} p WHERE NOT EXISTS (SELECT 1 FROM {b} q WHERE q.k = p.k)",
-    "SELECT p.k, q.x FROM {a} p LEFT JOIN {b} q ON p.k = q.k",
-    "SELECT DISTINCT x FROM {a}",
+    "SELECT k FROM {a} p WHERE {c} AND NOT EXISTS (SELECT 1 FROM {b} q WHERE q.k = p.k AND q.x > {n})",
+    "SELECT p.k, q.x FROM {a} p LEFT JOIN {b} q ON p.k = q.k AND q.x < {n}",
+    "SELECT DISTINCT x FROM {a} p WHERE {c}",
+    "SELECT k, x FROM {a} p WHERE {c} UNION ALL SELECT x, k FROM {b} q",
+    "SELECT k FROM {a} p EXCEPT SELECT k FROM {b} q WHERE q.x > {n}",
 )
+CONDITIONS = (
+    "x > {n}", "x IS NULL", "k + x < {n}", "k % 3 = 1 OR x = {n}", "x BETWEEN 3 AND {n}", "NOT (x > {n} AND k > 7)",
+)  # fmt: skip
+COLUMNS = (
+    "STRING DEFAULT 'a'", "DATE DEFAULT DATE '2026-01-02'", "DECIMAL(12, 2) DEFAULT 1.5", "BOOLEAN DEFAULT true",
+    "DOUBLE", "BIGINT DEFAULT 7", "TIMESTAMP",
+)  # fmt: skip
+"""Types of the columns that tables have beside ``k`` and ``x``."""
+
+
+def random_query(rng: Random, tables: list[str]) -> str:
+    """A query over one or two of some tables that have ``k`` and ``x``."""
+    a, b, n = rng.choice(tables), rng.choice(tables), rng.randint(0, 60)
+    return rng.choice(TEMPLATES).format(a=a, b=b, n=n, c=rng.choice(CONDITIONS).format(n=n))
+
+
+def random_condition(rng: Random, tables: list[str]) -> str:
+    """What a rule waits for: rows with ``k`` and ``x``."""
+    return f"SELECT k, x FROM {rng.choice(tables)} WHERE {rng.choice(CONDITIONS).format(n=rng.randint(40, 99))}"
+
+
+def random_columns(rng: Random, number: int) -> str:
+    """The columns of a table."""
+    more = rng.sample(COLUMNS, k=rng.randint(0, 3))
+    return ", ".join(["k INT", "x INT", *(f"o{number}_{n} {column}" for n, column in enumerate(more))])
 
 
 def definitions() -> list[str]:
@@ -61,6 +92,8 @@ class Model:
 
     tables: dict[str, str] = field(default_factory=lambda: dict(TABLES))
     views: dict[str, str] = field(default_factory=lambda: {name: query for name, (_, query) in VIEWS.items()})
+    rules: dict[str, str] = field(default_factory=lambda: {"big": BIG})
+    """The conditions of rules that note in ``audit`` what holds anew, in their transaction."""
     plain: duckdb.DuckDBPyConnection = field(default_factory=duckdb.connect)
 
     def __post_init__(self) -> None:
@@ -76,12 +109,13 @@ class Model:
 
     def run(self, number: int, statements: list[str]) -> None:
         """A whole transaction, with what the rules in it do; nothing of one that breaks a key."""
-        big = "SELECT DISTINCT k, x FROM t WHERE x > 90"
         self.plain.execute("BEGIN")
-        self.plain.execute(f"CREATE OR REPLACE TEMP TABLE held AS {big}")
+        for name, condition in self.rules.items():
+            self.plain.execute(f"CREATE OR REPLACE TEMP TABLE held_{name} AS {condition}")
         for statement in statements:
             self.plain.execute(statement)
-        self.plain.execute(f"INSERT INTO audit {big} EXCEPT SELECT * FROM held")
+        for name, condition in self.rules.items():
+            self.plain.execute(f"INSERT INTO audit ({condition}) EXCEPT SELECT * FROM held_{name}")
         self.plain.execute("UPDATE done SET n = ?", [number])
         doubled = self.plain.execute("SELECT k FROM u GROUP BY k HAVING count(*) > 1 OR k IS NULL").fetchall()
         self.plain.execute("ROLLBACK" if doubled else "COMMIT")
