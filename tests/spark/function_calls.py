@@ -85,7 +85,7 @@ def _candidates(name: str, rng: Random) -> Iterator[Iterator[str]]:
         return
     several = [*columns, *CONSTANTS]
     if name == "named_struct":
-        yield (f"named_struct('a', {c}, 'b c', {d})" for c, d in _mixed(rng, columns, several))
+        yield (f"named_struct('a', {c}, 'b', {d})" for c, d in _mixed(rng, columns, several))
         return
     for parts in ([], [columns], [several, several], [columns, several, several]):
         if _is_known(f"{name}({', '.join('x' for _ in parts)})"):
