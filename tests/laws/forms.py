@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import permutations
 
 from tests.laws.expressions import Expressions, Scope
-from tests.laws.keyed_writer import LARGEST, LONGEST, full
+from tests.laws.keyed_writer import LARGEST, LONGEST, full, order_key
 from tests.laws.new_forms import NewForms
 from tests.laws.schema import Column, quote
 from tests.laws.twofold import twofold
@@ -152,7 +152,7 @@ class Forms(NewForms):
         down = "DESC" if compared in (">=", ">") else "ASC"
         order = [f"{full(*theirs)} {down}"]
         for a, c in own:
-            order += [f"NOT {full(a, c)} IS NULL {down}", f"{full(a, c)} {down}"]
+            order += [f"NOT {full(a, c)} IS NULL {down}", f"{order_key(a, c)} {down}"]
         kind = self.rng.choice(["", "LEFT "])
         query = f"(SELECT * FROM {named} WHERE {on} ORDER BY {', '.join(order)} LIMIT 1) AS {alias}"
         lateral = f"LEFT JOIN LATERAL {query} ON TRUE" if kind else f"CROSS JOIN LATERAL {query}"

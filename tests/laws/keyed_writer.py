@@ -431,12 +431,18 @@ def full(alias: str, column: Column) -> str:
 
 def in_order(alias: str, column: Column) -> str:
     """What rows are put in order by; for the oracle a key, where a NULL inside would be the greatest for DuckDB."""
+    name, key = full(alias, column), order_key(alias, column)
+    return name if name == key else twofold(name, key)
+
+
+def order_key(alias: str, column: Column) -> str:
+    """What the oracle puts rows in order by."""
     name = full(alias, column)
     if column.kind == "arr":
-        return twofold(name, f"TRANSFORM({name}, item -> STRUCT(item IS NOT NULL AS there, item AS item))")
+        return f"TRANSFORM({name}, item -> STRUCT(item IS NOT NULL AS there, item AS item))"
     if column.kind == "row":
         fields = ", ".join(f"{name}.{f} IS NOT NULL AS {f}0, {name}.{f} AS {f}1" for f in "ab")
-        return twofold(name, f"CASE WHEN {name} IS NOT NULL THEN STRUCT({fields}) END")
+        return f"CASE WHEN {name} IS NOT NULL THEN STRUCT({fields}) END"
     return name
 
 

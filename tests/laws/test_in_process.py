@@ -21,6 +21,9 @@ import tidings
 from tests.laws.replay import replayed
 from tests.laws.seeds import chunks
 from tests.laws.test_keyed_operators import check, recomputed
+from tidings.engine.agreed.plan import Disagreement, agreed_plan
+from tidings.engine.recursion.fixpoint import has_fixpoint
+from tidings.ir.relation import Relation
 from tidings.store.relation import row_groups
 from tidings.waves.in_process import runner as in_process
 from tidings.waves.in_process import small_steps, snapshot_reader
@@ -28,8 +31,12 @@ from tidings.waves.in_process import small_steps, snapshot_reader
 
 @pytest.fixture
 def trusting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every program be one on which the engines agree."""
-    monkeypatch.setattr(in_process, "agreed_plan", lambda plan: plan)
+    """Let every program be one on which the engines agree, but for recursions, which go round by round."""
+
+    def trusted(plan: Relation) -> Relation | Disagreement:
+        return agreed_plan(plan) if has_fixpoint(plan) else plan
+
+    monkeypatch.setattr(in_process, "agreed_plan", trusted)
 
 
 QUERIES = {(small_steps, "INTERPRETED_LIMIT"): -1}
@@ -54,7 +61,7 @@ def test_waves_in_process_are_right(seeds: range, finish: str, monkeypatch: pyte
         with replayed(it, execution="auto", strategy="differential") as db:
             for view in it.views:
                 check(it, db, view.name, answers[view.name])
-            assert all(w.execution == "in-process" for w in db.waves())
+            assert "RECURSIVE" in str(it) or all(w.execution == "in-process" for w in db.waves())
 
 
 WAYS = {
