@@ -6,7 +6,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from tidings.engine.arrow import arrow_schema, arrow_type, conform
+from tidings.engine.arrow import arrow_schema, arrow_type, conform, without_empty_chunks
 from tidings.engine.duckdb import DuckDB
 from tidings.errors import UnsupportedType
 from tidings.ir.expression import typed_null
@@ -74,3 +74,11 @@ def test_versioned_schema() -> None:
 def test_conform_renames_and_casts() -> None:
     schema = arrow_schema([Column("x", "bigint")])
     assert conform(pa.table({"y": pa.array([1], pa.int32())}), schema) == pa.table({"x": pa.array([1], pa.int64())})
+
+
+def test_no_rows_are_one_chunk_for_spark() -> None:
+    kinds = [pa.struct([("a", pa.int32())]), pa.timestamp("us", "UTC"), pa.list_(pa.date32())]
+    nothing = pa.table({str(n): pa.chunked_array([], kind) for n, kind in enumerate(kinds)})
+    rows = without_empty_chunks(nothing)
+    assert rows.equals(nothing)
+    assert [column.num_chunks for column in rows.columns] == [1, 1, 1]
