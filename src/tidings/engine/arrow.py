@@ -74,5 +74,5 @@ def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def without_empty_chunks(table: pa.Table) -> pa.Table:
-    """The rows of a table for Spark, which takes an empty chunk for the end of the table, and fails if there is none."""
+    """The rows of a table for Spark, which takes an empty chunk for the end of it, and fails if there is none."""
     return table.combine_chunks() if table.num_rows else table.schema.empty_table()
