@@ -77,7 +77,7 @@ def is_right(value: Any, stored: Any, type: str) -> bool:
         case Decimal() if type in WHOLE:
             return bool(stored == value)
         case str() | bytes() if type in ("string", "binary"):
-            return stored == value or (isinstance(value, str) and stored == value.encode())
+            return value in (stored, stored.encode() if isinstance(stored, str) else stored.decode("utf-8", "replace"))
         case pd.Timestamp() if type == "timestamp":
             return bool(stored == (value if value.tzinfo else value.tz_localize(UTC)).floor("us"))
         case datetime() if type == "timestamp" and value is not pd.NaT:

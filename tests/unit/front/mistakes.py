@@ -37,6 +37,11 @@ MISTAKES: list[tuple[str, str]] = [
     ("InvalidExpression", "SELECT city FROM customer GROUP BY city HAVING name = 'x'"),
     ("InvalidExpression", "SELECT city FROM customer WHERE count(*) > 1"),
     ("InvalidSyntax", "SELECT sum(name FROM customer"),
+    ("InvalidExpression", "SELECT id, json_tuple() AS n FROM customer"),
+    (
+        "UnsupportedStatement",
+        "MERGE INTO customer USING orders ON customer.id = orders.id WHEN NOT MATCHED THEN INSERT (id) VALUES",
+    ),
     ("UnknownFunction", "SELECT nosuch(name) FROM customer"),
     ("InvalidSyntax", "SELECT upper() FROM customer"),
     ("InvalidSyntax", "SELECT upper(name, city) FROM customer"),

@@ -216,7 +216,7 @@ def _clause(when: Expression, text: str, at: Place | None) -> Clause:
             return Clause(kind, condition, "update", tuple(_setting(e, text) for e in then.expressions))
         case exp.Insert(this=exp.Star()) if kind == "unmatched":
             return Clause(kind, condition, "insert", every=True)
-        case exp.Insert(this=exp.Tuple()) if kind == "unmatched":
+        case exp.Insert(this=exp.Tuple(), expression=exp.Tuple()) if kind == "unmatched":
             columns, values = then.this.expressions, then.expression.expressions
             if len(columns) != len(values):
                 reason = f"{len(values)} values for {len(columns)} columns"

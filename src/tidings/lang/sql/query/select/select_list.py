@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from tidings.errors import UnknownColumn, closest
+from tidings.analysis import functions
+from tidings.errors import InvalidExpression, UnknownColumn, closest
 from tidings.ir.expression import Expression, column, refs, substitute
 from tidings.lang.sql.context import Context
 from tidings.lang.sql.names import check_reserved
@@ -42,6 +43,9 @@ def select_list(ctx: Context, node: exp.Select, scope: Scope) -> SelectList:
             continue
         call = generator(item)
         if call is not None:
+            if not call.arguments:
+                called = functions.function_name(call.call)
+                raise InvalidExpression(ctx.place(call.call) or ctx.place(item), reason=f"{called}() has no argument")
             generators[len(items)] = call
             for argument in call.arguments:
                 name, bound_item = f"argument{len(items)}", bind_expression(ctx, argument, scope, aliases)
