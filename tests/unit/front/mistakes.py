@@ -38,6 +38,7 @@ MISTAKES: list[tuple[str, str]] = [
     ("InvalidExpression", "SELECT city FROM customer WHERE count(*) > 1"),
     ("InvalidSyntax", "SELECT sum(name FROM customer"),
     ("InvalidExpression", "SELECT id, json_tuple() AS n FROM customer"),
+    ("InvalidSyntax", "SELECT id FROM customer WHERE name = '\ud800'"),
     (
         "UnsupportedStatement",
         "MERGE INTO customer USING orders ON customer.id = orders.id WHEN NOT MATCHED THEN INSERT (id) VALUES",

@@ -89,6 +89,9 @@ class Parameters:
         except OverflowError:
             reason = "in UTC it is outside of the years 1 to 9999"
             raise InvalidParameter(place(text, node), _TYPES, name=shown, reason=reason) from None
+        except UnicodeEncodeError:
+            reason = "its text has half of a character, which cannot be written"
+            raise InvalidParameter(place(text, node), name=shown, reason=reason) from None
         if expression is None:
             reason = f"a value of the type {type(value).__name__} has no form in SQL"
             raise InvalidParameter(place(text, node), _TYPES, name=shown, reason=reason)
@@ -134,6 +137,7 @@ def _as_expression(value: object) -> Expression | None:
         case Decimal() if value.is_finite():
             return _decimal(value)
         case str():
+            value.encode()  # raises where there is half of a character
             return exp.Literal.string(value)
         case bytes():
             return exp.HexString(this=value.hex())

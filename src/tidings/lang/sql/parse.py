@@ -16,7 +16,12 @@ from tidings.lang.sql.depth.long_chains import without_long_chains
 from tidings.lang.sql.depth.size_limits import require_size, without_idle_parentheses
 from tidings.lang.sql.identifiers import with_plain_names
 from tidings.lang.sql.schemas import with_whole_names
-from tidings.lang.sql.syntax_errors import require_items_between_commas, require_no_overflow, syntax_error
+from tidings.lang.sql.syntax_errors import (
+    require_items_between_commas,
+    require_no_overflow,
+    require_whole_characters,
+    syntax_error,
+)
 from tidings.quiet import quiet
 
 
@@ -38,6 +43,7 @@ def statements(text: str) -> list[Expression]:
         raise InvalidSyntax(Place(text, 0, len(text)), reason="it is no statement")
     tokens = sqlglot.tokenize(text, read=DIALECT)
     require_items_between_commas(text, tokens)
+    require_whole_characters(text, tokens)
     require_no_overflow(text, tokens)
     shortened = [without_long_chains(_with_whole_intervals(t)) for t in read]
     return [with_whole_names(with_plain_names(t, place(text, t))) for t in shortened]

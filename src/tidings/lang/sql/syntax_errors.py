@@ -22,6 +22,7 @@ _CLAUSES = (
     " EXCEPT INTO VALUES MATCHED USING DISTINCT BETWEEN TABLE VIEW MATERIALIZED PRIMARY"
 ).split()
 _MISSING = re.compile(r"Required keyword: '\w+' missing for ")
+_HALF = re.compile("[\ud800-\udfff]")
 _OPENERS = (TokenType.L_PAREN, TokenType.SELECT, TokenType.COMMA)
 _CLOSERS = (TokenType.R_PAREN, TokenType.FROM, TokenType.COMMA, TokenType.SEMICOLON)
 
@@ -50,6 +51,16 @@ def require_items_between_commas(text: str, tokens: Sequence[Token]) -> None:
             raise InvalidSyntax(Place(text, comma.start, comma.end + 1), reason=reason)
     if tokens and tokens[-1].token_type is TokenType.COMMA:
         raise InvalidSyntax(Place(text, tokens[-1].start, tokens[-1].end + 1), reason="it ends with a comma")
+
+
+def require_whole_characters(text: str, tokens: Sequence[Token]) -> None:
+    """Refuse texts with half of a character in them, which no engine reads."""
+    if text.isascii():
+        return
+    for token in tokens:
+        if token.token_type is TokenType.STRING and _HALF.search(token.text):
+            reason = "this text has half of a character, which cannot be written"
+            raise InvalidSyntax(Place(text, token.start, token.end + 1), reason=reason)
 
 
 def require_no_overflow(text: str, tokens: Sequence[Token]) -> None:
