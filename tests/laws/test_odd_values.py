@@ -24,7 +24,7 @@ from tests.laws.seeds import chunks
 from tidings.errors import InternalError, TidingsError
 from tidings.ir.relation import Column
 from tidings.store.relation.rows import read_rows
-from tidings.store.relation.values import require_known_times, rounded
+from tidings.store.relation.values import require_known_values, rounded
 
 WHOLE = ("tinyint", "smallint", "int", "bigint")
 CHUNK = 10_000
@@ -48,7 +48,7 @@ def taken(seed: int, type: str, value: Any) -> pa.Table | None:
             data = pa.table({"id": pa.array([seed]), "v": odd_array(Random(seed))})
     try:
         rows = read_rows("t", columns, data)
-        require_known_times("t", rows)
+        require_known_values("t", rows)
     except InternalError as error:
         raise AssertionError(f"{seed}: {type}") from error
     except TidingsError as refusal:

@@ -30,7 +30,7 @@ from tidings.store.relation.log import span
 from tidings.store.relation.progress import Seen, nobody
 from tidings.store.relation.rows import read_rows
 from tidings.store.relation.table import Table
-from tidings.store.relation.values import require_known_times
+from tidings.store.relation.values import require_known_values
 from tidings.write.commit import Commits
 from tidings.write.hooks import LoadHook
 
@@ -104,7 +104,7 @@ class Loader:
         if _is_frame(data) or isinstance(data, pa.Table):
             in_order = _as_declared(target, data)
             if isinstance(in_order, pa.Table):
-                require_known_times(target.name, in_order)
+                require_known_values(target.name, in_order)
             if in_order is not None and not _loses(in_order, target) and _fits(target, in_order):
                 return in_order
         defaults = self.commits.enforcer.evaluator.defaults(target, self.commits.timeline.now())
@@ -164,7 +164,7 @@ class Loader:
         rows = [(storage.relations.table(name), rows) for name, rows in data.items()]
         histories = entries(rows, after=settled, present=timeline.next(), late=late)
         for table, entry in histories:
-            require_known_times(table.name, entry)
+            require_known_values(table.name, entry)
         self.commits.check_histories(histories)
         if not histories:
             return 0

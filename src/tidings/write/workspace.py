@@ -29,7 +29,7 @@ from tidings.result import Result
 from tidings.store.relation.net import Key, Net, Row
 from tidings.store.relation.relations import Relations
 from tidings.store.relation.table import Table
-from tidings.store.relation.values import require_known_times
+from tidings.store.relation.values import require_known_values
 from tidings.store.timeline import Timeline
 from tidings.waves.scheduler import Scheduler
 from tidings.write.commit import Commits
@@ -147,7 +147,7 @@ class Workspace:
                 require_one_row_per_key(self, table, scheme, rows)
         elif rows.num_rows:
             if weight > 0:
-                require_known_times(table.name, rows)
+                require_known_values(table.name, rows)
             self.done.append((table, rows, weight))
             self._changes.setdefault(table.id, TableChanges(table)).add(rows, weight)
 

@@ -1,7 +1,7 @@
 """Values that a column can hold and give back: everything else is refused with its row and column, by every way in.
 
-Python knows dates and instants of the years 1 to 9999, Arrow and the engines more.  A value outside of them could be
-stored, and no row that has it could be shown, changed or removed.
+Python knows dates and instants of the years 1 to 9999, Arrow and the engines more; Arrow knows maps with a key twice,
+the engines do not.  Such a value could be stored, and no row that has it could be shown, changed or removed.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ _LARGEST_DECIMAL = 400
 """A decimal of more digits fits no type, and takes Python minutes to compare with a whole number."""
 
 
-def require_known_times(table: str, rows: pa.Table) -> None:
-    """Refuse rows with dates or instants that Python does not know."""
+def require_known_values(table: str, rows: pa.Table) -> None:
+    """Refuse rows with dates or instants that Python does not know, and maps that have a key twice."""
     for field in rows.schema:
-        if _has_times(field.type):
+        if _is_looked_at(field.type):
             for chunk in rows.column(field.name).chunks:
                 _check(table, field.name, chunk, rows.column(field.name))
 
 
-def _has_times(type: pa.DataType) -> bool:
-    if pa.types.is_date(type) or pa.types.is_timestamp(type):
+def _is_looked_at(type: pa.DataType) -> bool:
+    if pa.types.is_date(type) or pa.types.is_timestamp(type) or pa.types.is_map(type):
         return True
-    return any(_has_times(type.field(n).type) for n in range(type.num_fields))
+    return any(_is_looked_at(type.field(n).type) for n in range(type.num_fields))
 
 
 def _check(table: str, column: str, values: pa.Array, whole: pa.ChunkedArray) -> None:
@@ -58,10 +58,26 @@ def _check(table: str, column: str, values: pa.Array, whole: pa.ChunkedArray) ->
         for part in values.flatten():
             _check(table, column, part, whole)
     elif pa.types.is_map(values.type):
+        _check_keys(table, column, values, whole)
         for part in (values.keys, values.items):
             _check(table, column, part, whole)
     elif pa.types.is_list(values.type):
         _check(table, column, values.flatten(), whole)
+
+
+def _check_keys(table: str, column: str, maps: pa.MapArray, whole: pa.ChunkedArray) -> None:
+    """Refuse maps with a key twice."""
+    entries = maps.cast(pa.list_(pa.struct([("key", maps.type.key_type), ("value", maps.type.item_type)])))
+    keys = entries.flatten().flatten()[0]
+    if pa.types.is_floating(keys.type):
+        keys = pc.add(keys, 0.0)  # of two zeros there is one
+    pairs = pa.table({"map": pc.list_parent_indices(entries), "key": keys})
+    if pa.types.is_nested(keys.type):
+        pairs = pairs.set_column(1, "key", pa.array(map(repr, keys.to_pylist()), pa.string()))
+    twice = pairs.group_by(["map", "key"]).aggregate([([], "count_all")]).filter(pc.field("count_all") > 1)
+    if twice.num_rows:
+        row = pc.min(twice.column("map")).as_py() + 1 if len(maps) == len(whole) else 1
+        raise InvalidRow(row=row, table=table, reason=f"a map in {column} has a key twice")
 
 
 def _row(numbers: pa.Array, low: int, high: int, whole: pa.ChunkedArray) -> int:

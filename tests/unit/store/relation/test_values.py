@@ -14,8 +14,8 @@ import pytest
 
 import tidings
 from tidings import Database
-from tidings.errors import TidingsError
-from tidings.store.relation.values import fitting
+from tidings.errors import InvalidRow, TidingsError
+from tidings.store.relation.values import fitting, require_known_values
 
 
 @pytest.fixture
@@ -135,3 +135,19 @@ def test_fields_of_structs() -> None:
     assert fitting({"B": 2}, "struct<a:int,b:int>") == {"a": None, "b": 2}
     with pytest.raises(ValueError, match="no field named c"):
         fitting({"c": 1}, "struct<a:int>")
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "row"),
+    [
+        (pa.map_(pa.string(), pa.int32()), [[("a", 1), ("b", 2)], None, [("a", 1), ("a", 2)]], 3),
+        (pa.map_(pa.float64(), pa.int32()), [[(0.0, 1), (-0.0, 2)]], 1),
+        (pa.list_(pa.map_(pa.string(), pa.int32())), [[None, [("a", 1), ("a", 1)]]], 1),
+        (pa.map_(pa.list_(pa.int32()), pa.int32()), [[([1], 1), ([1], 2)]], 1),
+    ],
+)
+def test_a_map_has_a_key_once(kind: pa.DataType, values: list[Any], row: int) -> None:
+    with pytest.raises(InvalidRow, match="a key twice") as refused:
+        require_known_values("t", pa.table({"m": pa.array(values, kind)}))
+    assert refused.value.parameters["row"] == row
+    require_known_values("t", pa.table({"m": pa.array([*values[:-1], None, *values[:-1]], kind)}))
