@@ -7,6 +7,7 @@ read, folded into files, read again, and removed; the database checks itself at 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -168,4 +169,5 @@ def shown(db: tidings.Database, name: str) -> list[str]:
 
 
 def shown_rows(rows: pa.Table) -> list[str]:
-    return sorted(map(repr, rows.to_pylist()))
+    """Each row as text; of 0.0 and -0.0, which are equal, either may come back."""
+    return sorted(re.sub(r"-0\.0(?!\d)", "0.0", repr(row)) for row in rows.to_pylist())
