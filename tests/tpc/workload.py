@@ -172,5 +172,8 @@ def disagreement(expected: Bag, found: Bag) -> dict[tuple[Any, ...], tuple[int, 
 
 
 def comparable(value: Any) -> Any:
-    """Numbers as far as both sides compute them alike: Tidings keeps Spark's types, the oracle DuckDB's."""
-    return round(float(value), 4) if isinstance(value, float | Decimal) else value
+    """Numbers as far as both sides compute them alike: Tidings keeps Spark's types, the oracle DuckDB's.
+
+    Spark's averages of amounts have six places, and are rounded to fewer from there.
+    """
+    return round(round(float(value), 6), 4) if isinstance(value, float | Decimal) else value
